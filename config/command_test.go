@@ -130,7 +130,7 @@ func TestFlagsWithoutValue(t *testing.T) {
 		"--clock -1 a":  -1,
 	} {
 		opts := &struct {
-			Clock float64 `param:"clock" bare:"40" help:"publish it"`
+			Clock float64 `param:"clock" bare:"40"`
 			All   bool    `param:"all"`
 		}{}
 		in, err := execute(t, opts, strings.Fields(argv)...)
@@ -163,12 +163,12 @@ func TestFlagsWithoutValue(t *testing.T) {
 		require.ErrorContains(t, err, `parameter blocked from flag --blocked: "x" is not allowed, want TIME,DISTANCE`)
 	}
 	root := New("player", "", "", &struct {
-		Clock float64 `param:"clock" bare:"40" help:"publish it"`
+		Clock float64 `param:"clock" bare:"40"`
 	}{}, nil)
 	var out bytes.Buffer
 	root.SetOut(&out)
 	require.NoError(t, Execute(context.Background(), root, []string{"--help"}))
-	require.Contains(t, out.String(), "--clock [X]   publish it (40 without a value)")
+	require.Contains(t, out.String(), "--clock [X]   (40 without a value)")
 }
 
 func TestEnvironmentList(t *testing.T) {
@@ -385,12 +385,8 @@ func TestCommandErrors(t *testing.T) {
 }
 
 func TestCompletion(t *testing.T) {
-	type choice struct {
-		Storage string `param:"storage" short:"s" group:"Output" options:"record|mcap" help:"format"`
-		Output  string `param:"output" group:"Output" help:"name"`
-	}
 	run := func(argv ...string) string {
-		root := New("recorder [TOPIC...]", "", "", &choice{}, func(context.Context, *Input) error { return nil })
+		root := New("recorder [TOPIC...]", "", "", &options{}, func(context.Context, *Input) error { return nil })
 		root.AddCommand(New("trigger", "fire the snapshot", "", nil,
 			func(context.Context, *Input) error { return nil }))
 		var out bytes.Buffer
@@ -402,7 +398,7 @@ func TestCompletion(t *testing.T) {
 	require.Contains(t, run("completion", "bash"), "bash completion V2 for recorder")
 	require.NotContains(t, run("completion", "--help"), "--storage")
 	require.Equal(t, "record\nmcap\n:4\n", run("__complete", "--storage", ""))
-	require.Contains(t, run("__complete", "--ou"), "--output\tname\n")
+	require.Contains(t, run("__complete", "--ou"), "--output\tWrite to a file or folder of this NAME.\n")
 	require.Contains(t, run("__complete", "tri"), "trigger\tfire the snapshot\n")
 }
 
@@ -417,32 +413,32 @@ Commands:
   trigger     fire the snapshot
 
 Topics:
-      --topics TEXT           record this topic (may be repeated) (default
-                              /tf,/clock)
-  -a, --all                   record every topic
-      --max-cache-size SIZE   memory for messages that wait to be written
+      --topics TEXT           Record this topic. (may be repeated)
+                              (default /tf,/clock)
+  -a, --all                   Record every topic.
+      --max-cache-size SIZE   Memory for messages that wait to be written.
                               (parameter queue_size; 1MiB to 64GiB)
                               (default 256MiB)
 
 Output:
-  -o, --output NAME             write to a file or folder of this NAME
-  -s, --storage record|mcap     format of the recording (default record)
-  -d, --max-duration DURATION   begin a new file after this long, counted
-                                by the time at which messages are
-                                received; 0 is never (at least 0) (default 1h)
+  -o, --output NAME             Write to a file or folder of this NAME.
+  -s, --storage record|mcap     Format of the recording. (default record)
+  -d, --max-duration DURATION   Begin a new file after this long. The time
+                                counts at which messages are received. 0
+                                means never. (at least 0) (default 1h)
 
 Options:
-      --kinds a|b   kinds (may be repeated)
+      --kinds a|b   Kinds. (may be repeated)
 
 Camera:
-      --camera-width N           columns (parameter camera.width; 1 to
+      --camera-width N           Columns. (parameter camera.width; 1 to
                                  4096) (default 640)
-        parameter camera.debug   say more
+        parameter camera.debug   Say more.
 
 Numbers:
-      --rate X    speed (0.001 to 1000) (default 1)
-      --seed N    seed
-      --count N   count (at least -1) (default -1)
+      --rate X    Speed. (0.001 to 1000) (default 1)
+      --seed N    Seed.
+      --count N   Count. (at least -1) (default -1)
 
 General:
       --config FILE   take defaults from this parameter FILE

@@ -20,8 +20,11 @@ func entryMaps(opts any) []entryMap {
 	}
 	var list []entryMap
 	v := structOf(opts)
+	section := texts{}.inside(v.Type()).section
 	for i := range v.NumField() {
 		if m, ok := newEntryMap(v, i); ok {
+			sentences, _ := textOf(section[m.Name])
+			m.setTexts(sentences)
 			list = append(list, m)
 		}
 	}
@@ -37,7 +40,7 @@ func newEntryMap(v reflect.Value, i int) (m entryMap, ok bool) {
 		return m, false
 	}
 	m.value = v.Field(i)
-	m.Parameter = Parameter{Name: name, Group: t.Tag.Get("group"), Help: t.Tag.Get("help"), Type: "any"}
+	m.Parameter = Parameter{Name: name, Group: t.Tag.Get("group"), Type: "any"}
 	for j := range v.NumField() {
 		if f := v.Type().Field(j); f.Anonymous && f.Type == t.Type.Elem().Elem() {
 			m.base = v.Field(j)
@@ -53,7 +56,7 @@ func (m *entryMap) fields() []field {
 	keys := m.value.MapKeys()
 	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 	for _, key := range keys {
-		for _, f := range structFields(m.value.MapIndex(key).Elem(), "") {
+		for _, f := range structFields(m.value.MapIndex(key).Elem(), "", texts{}) {
 			f.Name = m.Name + "." + key.String() + "." + f.Name
 			f.Flag, f.Short, f.Aliases = "", "", nil
 			list = append(list, f)
@@ -66,7 +69,7 @@ func (m *entryMap) fields() []field {
 func (m *entryMap) entry(parameter string) string {
 	rest, ok := strings.CutPrefix(parameter, m.Name+".")
 	name, option, _ := strings.Cut(rest, ".")
-	if !ok || !slices.ContainsFunc(structFields(m.base, ""), func(f field) bool { return f.Name == option }) {
+	if !ok || !slices.ContainsFunc(structFields(m.base, "", texts{}), func(f field) bool { return f.Name == option }) {
 		return ""
 	}
 	return name
@@ -82,8 +85,8 @@ func (m *entryMap) add(name string) {
 		m.value.Set(reflect.MakeMap(m.value.Type()))
 	}
 	entry := reflect.New(m.base.Type())
-	base := structFields(m.base, "")
-	for i, f := range structFields(entry.Elem(), "") {
+	base := structFields(m.base, "", texts{})
+	for i, f := range structFields(entry.Elem(), "", texts{}) {
 		if f.Flag != "" {
 			f.value.Set(base[i].value) // field by field, as the type of an embedded struct may be unexported
 		}

@@ -8,16 +8,22 @@ import (
 )
 
 type lens struct {
-	Width  int      `param:"width" short:"w" group:"Lens" min:"1" help:"columns"`
-	Device string   `param:"device" flag:"-" group:"Lens" help:"path"`
-	Knobs  []string `param:"knobs" group:"Lens" help:"knobs"`
+	Width  int      `param:"width" short:"w" group:"Lens" min:"1"`
+	Device string   `param:"device" flag:"-" group:"Lens"`
+	Knobs  []string `param:"knobs" group:"Lens"`
 }
 
 type lenses struct {
 	lens
-	Lenses map[string]*lens `param:"lenses" group:"Lens" help:"of the lens called NAME"`
-	Quiet  bool             `param:"quiet" group:"Other" help:"say less"`
+	Lenses map[string]*lens `param:"lenses" group:"Lens"`
+	Quiet  bool             `param:"quiet" group:"Other"`
 }
+
+func (*lenses) OptionTexts() string {
+	return "[lenses]\nlenses\n\tOptions of the lens called NAME.\nquiet\n\tSay less.\n"
+}
+
+func (*lens) OptionTexts() string { return "[lens]\nwidth\n\tColumns.\n" }
 
 func runLenses(t *testing.T, argv ...string) (*lenses, *Input, error) {
 	t.Helper()

@@ -83,5 +83,5 @@ func (p *Parameter) helpText() string {
 	if notes == nil {
 		return p.Help
 	}
-	return p.Help + " (" + strings.Join(notes, "; ") + ")"
+	return strings.TrimSpace(p.Help + " (" + strings.Join(notes, "; ") + ")")
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"reflect"
@@ -18,14 +19,15 @@ type Parameter struct {
 	Short       string  // "d", or ""
 	Aliases     []Alias // further names of the flag
 	Group       string  // heading in the help text
-	Help        string
-	Type        string // as ROS 2 calls it: boolean, integer, double, string, string array
-	Placeholder string // of the value in the help text: "DURATION"; "" for a boolean
-	Default     string // as written after the flag; a list with commas
-	Several     string // which words that follow a value of the flag are values, too, see Parameters; "": none
-	Unit        string // of a plain number behind the flag, "ms" for instance; "": as in a parameter file
-	Letter      string // what tells Short from the same letter of other programs; "" if none uses it otherwise
-	Bare        string // value of the flag without a value; "" if it must have one
+	Help        string  // sentences; see Described
+	Summary     string  // the first one
+	Type        string  // as ROS 2 calls it: boolean, integer, double, string, string array
+	Placeholder string  // of the value in the help text: "DURATION"; "" for a boolean
+	Default     string  // as written after the flag; a list with commas
+	Several     string  // which words that follow a value of the flag are values, too, see Parameters; "": none
+	Unit        string  // of a plain number behind the flag, "ms" for instance; "": as in a parameter file
+	Letter      string  // what tells Short from the same letter of other programs; "" if none uses it otherwise
+	Bare        string  // value of the flag without a value; "" if it must have one
 	Options     []string
 	Min, Max    string
 	Zero        bool           // 0 is allowed, though it is less than Min
@@ -41,7 +43,7 @@ type Alias struct {
 }
 
 // Parameters returns the options in opts, a pointer to a struct, in the order of its fields. The fields' contents are
-// the defaults. Tags of a field:
+// the defaults. Help texts are in files: see Described. Tags of a field:
 //
 //	param:"max_duration"   name of the parameter; fields without are no options
 //	flag:"duration"        name of the flag, if it is not the parameter's with dashes; "-" for no flag
@@ -49,7 +51,6 @@ type Alias struct {
 //	alias:"a,b:MiB"        further names of the flag, which the help text does not show; a plain number after --b is
 //	                       in that unit
 //	group:"Output"         heading in the help text; the first field of a group decides where it stands
-//	help:"stop after"      one sentence without a capital letter or full stop
 //	value:"FILE"           what the help text calls the value
 //	options:"record|mcap"  the values allowed
 //	min:"0" max:"1GiB"     bounds, both included
@@ -93,7 +94,7 @@ func fields(opts any) []field {
 	if opts == nil {
 		return nil
 	}
-	list := structFields(structOf(opts), "")
+	list := structFields(structOf(opts), "", texts{})
 	names := make(map[string]bool, len(list))
 	for i := range list {
 		name := list[i].Name
@@ -114,67 +115,71 @@ func structOf(opts any) reflect.Value {
 	return v.Elem()
 }
 
-func structFields(v reflect.Value, prefix string) []field {
+// structFields returns the options of a struct that is in another one, whose texts are given.
+func structFields(v reflect.Value, prefix string, around texts) []field {
 	var list []field
+	own := around.inside(v.Type())
 	for i := range v.NumField() {
 		t := v.Type().Field(i)
 		name, tagged := t.Tag.Lookup("param")
 		switch {
 		case !tagged && t.Anonymous && t.Type.Kind() == reflect.Struct:
-			list = append(list, structFields(v.Field(i), prefix)...)
+			list = append(list, structFields(v.Field(i), prefix, own)...)
 		case !tagged:
 			continue
 		case t.Type.Kind() == reflect.Struct:
-			list = append(list, structFields(v.Field(i), prefix+name+".")...)
+			list = append(list, structFields(v.Field(i), prefix+name+".", own)...)
 		default:
 			if m, ok := newEntryMap(v, i); ok {
 				list = append(list, m.fields()...)
 				continue
 			}
-			list = append(list, newField(v.Field(i), prefix+name, t.Tag))
+			list = append(list, newField(v.Field(i), prefix+name, t.Tag, own.section[name]))
 		}
 	}
 	return list
 }
 
-func newField(v reflect.Value, name string, tag reflect.StructTag) field {
+func newField(v reflect.Value, name string, tag reflect.StructTag, lines []string) field {
+	sentences, more := textOf(lines)
+	get := func(key string) string { return cmp.Or(tag.Get(key), more[key]) }
 	f := field{value: v, Parameter: Parameter{
 		Name:  name,
 		Flag:  strings.ReplaceAll(strings.ReplaceAll(name, "_", "-"), ".", "-"),
-		Short: tag.Get("short"),
-		Group: tag.Get("group"),
-		Help:  tag.Get("help"),
-		Bare:  tag.Get("bare"),
-		Min:   tag.Get("min"),
-		Max:   tag.Get("max"),
-		Zero:  tag.Get("zero") == "true",
+		Short: get("short"),
+		Group: get("group"),
+		Bare:  get("bare"),
+		Min:   get("min"),
+		Max:   get("max"),
+		Zero:  get("zero") == "true",
 
-		Several: tag.Get("several"),
-		Unit:    tag.Get("unit"),
-		Letter:  tag.Get("letter"),
+		Several: get("several"),
+		Unit:    get("unit"),
+		Letter:  get("letter"),
 	}}
+	f.setTexts(sentences)
 	if name == "" || name != strings.ToLower(name) || strings.ContainsAny(name, "/: ") {
 		panic(fmt.Sprintf("config: invalid parameter name %q", name))
 	}
-	if flag := tag.Get("flag"); flag == "-" {
+	if flag := get("flag"); flag == "-" {
 		f.Flag = ""
 	} else if flag != "" {
 		f.Flag = flag
 	}
-	if alias := tag.Get("alias"); alias != "" {
+	if alias := get("alias"); alias != "" {
 		for text := range strings.SplitSeq(alias, ",") {
 			name, unit, _ := strings.Cut(text, ":")
 			f.Aliases = append(f.Aliases, Alias{Name: name, Unit: unit})
 		}
 	}
-	if options := tag.Get("options"); options != "" {
+	if options := get("options"); options != "" {
 		f.Options = strings.Split(options, "|")
 	}
-	if pattern := tag.Get("pattern"); pattern != "" {
+	if pattern := get("pattern"); pattern != "" {
 		f.Pattern = regexp.MustCompile("^(?:" + pattern + ")$")
 	}
 	f.setType()
-	if value := tag.Get("value"); value != "" {
+	if value := get("value"); value != "" {
 		f.Placeholder = value
 	} else if f.Options != nil {
 		f.Placeholder = strings.Join(f.Options, "|")
@@ -196,6 +201,13 @@ func newField(v reflect.Value, name string, tag reflect.StructTag) field {
 	tagged(f.Bare, 0)
 	f.Default = f.text()
 	return f
+}
+
+func (p *Parameter) setTexts(sentences []string) {
+	p.Help = strings.Join(sentences, " ")
+	if len(sentences) > 0 {
+		p.Summary = sentences[0]
+	}
 }
 
 // setType derives from the variable's type the type in ROS 2, the placeholder in the help text and how to parse it.

@@ -10,28 +10,66 @@ import (
 
 // options has a field of every type and every tag.
 type options struct {
-	Topics      []string      `param:"topics" group:"Topics" help:"record this topic"`
-	All         bool          `param:"all" short:"a" group:"Topics" help:"record every topic"`
-	Output      string        `param:"output" short:"o" group:"Output" value:"NAME" help:"write to a file or folder of this NAME"`
-	Storage     string        `param:"storage" short:"s" group:"Output" options:"record|mcap" help:"format of the recording"`
-	MaxDuration time.Duration `param:"max_duration" short:"d" alias:"duration,max-bag-duration" group:"Output" min:"0" help:"begin a new file after this long, counted by the time at which messages are received; 0 is never"`
-	QueueSize   Size          `param:"queue_size" flag:"max-cache-size" group:"Topics" min:"1MiB" max:"64GiB" help:"memory for messages that wait to be written"`
-	Kinds       []string      `param:"kinds" options:"a|b" help:"kinds"`
+	Topics      []string      `param:"topics" group:"Topics"`
+	All         bool          `param:"all" short:"a" group:"Topics"`
+	Output      string        `param:"output" short:"o" group:"Output" value:"NAME"`
+	Storage     string        `param:"storage" short:"s" group:"Output" options:"record|mcap"`
+	MaxDuration time.Duration `param:"max_duration" short:"d" alias:"duration,max-bag-duration" group:"Output" min:"0"`
+	QueueSize   Size          `param:"queue_size" flag:"max-cache-size" group:"Topics" min:"1MiB" max:"64GiB"`
+	Kinds       []string      `param:"kinds" options:"a|b"`
 	Camera      camera        `param:"camera"`
 	shared
 }
 
 type shared struct {
 	NoOption int
-	Rate     float64 `param:"rate" group:"Numbers" min:"0.001" max:"1000" help:"speed"`
-	Seed     uint64  `param:"seed" group:"Numbers" help:"seed"`
-	Count    int64   `param:"count" group:"Numbers" min:"-1" help:"count"`
+	Rate     float64 `param:"rate" group:"Numbers" min:"0.001" max:"1000"`
+	Seed     uint64  `param:"seed" group:"Numbers"`
+	Count    int64   `param:"count" group:"Numbers" min:"-1"`
 }
 
 type camera struct {
-	Width int  `param:"width" group:"Camera" min:"1" max:"4096" help:"columns"`
-	Debug bool `param:"debug" flag:"-" group:"Camera" help:"say more"`
+	Width int  `param:"width" group:"Camera" min:"1" max:"4096"`
+	Debug bool `param:"debug" flag:"-" group:"Camera"`
 }
+
+const optionTexts = `# Texts of options.
+
+[config.options]
+topics
+	Record this topic.
+all
+	Record every topic.
+output
+	Write to a file or folder of this NAME.
+storage
+	Format of the recording.
+max_duration
+	Begin a new file after this long.
+	The time counts at which messages are received.
+	0 means never.
+queue_size
+	Memory for messages that wait to be written.
+kinds
+	Kinds.
+# Of what is embedded.
+
+[shared]
+rate
+	Speed.
+seed
+	Seed.
+count
+	Count.
+
+[camera]
+width
+	Columns.
+debug
+	Say more.
+`
+
+func (*options) OptionTexts() string { return optionTexts }
 
 func defaults() *options {
 	return &options{
@@ -49,16 +87,18 @@ func TestParameters(t *testing.T) {
 	require.Equal(t, []string{"topics", "all", "output", "storage", "max_duration", "queue_size", "kinds",
 		"camera.width",
 		"camera.debug", "rate", "seed", "count"}, names)
-	require.Equal(t, Parameter{Name: "topics", Flag: "topics", Group: "Topics", Help: "record this topic",
-		Type:        "string array",
-		Placeholder: "TEXT", Default: "/tf,/clock"}, list[0])
+	require.Equal(t, Parameter{Name: "topics", Flag: "topics", Group: "Topics", Help: "Record this topic.",
+		Summary: "Record this topic.", Type: "string array", Placeholder: "TEXT", Default: "/tf,/clock"}, list[0])
 	require.Equal(t, Parameter{Name: "storage", Flag: "storage", Short: "s", Group: "Output",
-		Help: "format of the recording",
+		Help: "Format of the recording.", Summary: "Format of the recording.",
 		Type: "string", Placeholder: "record|mcap", Default: "record", Options: []string{"record", "mcap"}}, list[3])
 	require.Equal(t, "1h", list[4].Default)
+	require.Equal(t, "Begin a new file after this long. The time counts at which messages are received. 0 means never.",
+		list[4].Help)
+	require.Equal(t, "Begin a new file after this long.", list[4].Summary)
 	require.Equal(t, []Alias{{Name: "duration"}, {Name: "max-bag-duration"}}, list[4].Aliases)
 	require.Equal(t, Parameter{Name: "queue_size", Flag: "max-cache-size", Group: "Topics",
-		Help: "memory for messages that wait to be written",
+		Help: "Memory for messages that wait to be written.", Summary: "Memory for messages that wait to be written.",
 		Type: "integer", Placeholder: "SIZE", Default: "256MiB", Min: "1MiB", Max: "64GiB"}, list[5])
 	require.Equal(t, "camera-width", list[7].Flag)
 	require.Equal(t, "", list[8].Flag)

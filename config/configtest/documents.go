@@ -11,7 +11,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -196,9 +195,8 @@ func updateFile(path string, opts any) error {
 
 // comment returns what stands above an option in a parameter file.
 func comment(help string) string {
-	first, size := utf8.DecodeRuneInString(help)
 	text, line := "", "    #"
-	for word := range strings.FieldsSeq(string(unicode.ToUpper(first)) + help[size:] + ".") {
+	for word := range strings.FieldsSeq(help) {
 		if utf8.RuneCountInString(line+" "+word) > 120 {
 			text, line = text+line+"\n", "    #"
 		}

@@ -13,20 +13,25 @@ import (
 )
 
 type Lens struct {
-	Width int  `param:"width" group:"Lens" min:"1" max:"4096" help:"columns"`
-	Debug bool `param:"debug" flag:"-" group:"Lens" help:"say more"`
+	Width int  `param:"width" group:"Lens" min:"1" max:"4096"`
+	Debug bool `param:"debug" flag:"-" group:"Lens"`
 }
 
 type options struct {
-	Topics  []string      `param:"topics" group:"Topics" help:"record this topic"`
-	All     bool          `param:"all" short:"a" group:"Topics" help:"record every topic"`
-	Storage string        `param:"storage" short:"s" group:"Output" options:"record|mcap" help:"format of the recording"`
-	Length  time.Duration `param:"length" help:"stop after"`
-	Size    config.Size   `param:"size" help:"of memory"`
+	Topics  []string      `param:"topics" group:"Topics"`
+	All     bool          `param:"all" short:"a" group:"Topics"`
+	Storage string        `param:"storage" short:"s" group:"Output" options:"record|mcap"`
+	Length  time.Duration `param:"length"`
+	Size    config.Size   `param:"size"`
 	Kinds   []string      `param:"kinds"`
 	Lens
 	Camera Lens             `param:"camera"`
-	Lenses map[string]*Lens `param:"lenses" group:"Lens" help:"of the lens called NAME"`
+	Lenses map[string]*Lens `param:"lenses" group:"Lens"`
+}
+
+func (*options) OptionTexts() string {
+	return "[options]\ntopics\n\tRecord this topic.\nall\n\tRecord every topic.\nstorage\n\tFormat of the recording.\n" +
+		"lenses\n\tOptions of the lens called NAME.\n[Lens]\nwidth\n\tColumns.\ndebug\n\tSay more.\n"
 }
 
 func defaults() *options {
@@ -42,14 +47,14 @@ func write(t *testing.T, text string) string {
 
 func TestCheckTable(t *testing.T) {
 	table := Table(defaults())
-	row := "| `all` | `-a, --all` | boolean | `false` | record every topic |\n"
+	row := "| `all` | `-a, --all` | boolean | `false` | Record every topic. |\n"
 	require.Contains(t, table, "### Topics\n\n| parameter | flag | type | default | what it does |\n| --- | --- | --- "+
-		"| --- | --- |\n| `topics` | `--topics TEXT` | string array | `/tf,/clock` | record this topic |\n"+row)
+		"| --- | --- |\n| `topics` | `--topics TEXT` | string array | `/tf,/clock` | Record this topic. |\n"+row)
 	for _, want := range []string{
-		"| `storage` | `-s, --storage record\\|mcap` | string | `record` | format of the recording |\n",
-		"| `debug` |  | boolean | `false` | say more |\n",
-		"columns (1 to 4096)",
-		"| `lenses.NAME.OPTION` |  | any |  | of the lens called NAME |\n",
+		"| `storage` | `-s, --storage record\\|mcap` | string | `record` | Format of the recording. |\n",
+		"| `debug` |  | boolean | `false` | Say more. |\n",
+		"Columns. (1 to 4096)",
+		"| `lenses.NAME.OPTION` |  | any |  | Options of the lens called NAME. |\n",
 	} {
 		require.Contains(t, table, want)
 	}
@@ -123,15 +128,21 @@ func TestCheckFile(t *testing.T) {
 	require.ErrorContains(t, CheckFile(filepath.Join(t.TempDir(), "missing.yaml"), opts), "no such file")
 }
 
+type one struct {
+	Topics []string      `param:"topics"`
+	Name   string        `param:"name"`
+	Length time.Duration `param:"length"`
+	Added  []string      `param:"added"`
+	Some   bool          `param:"some"`
+}
+
+func (*one) OptionTexts() string {
+	return "[one]\nadded\n\tAn option that was not there before.\n" +
+		"\tIts description is longer than one line of the file may be and is broken here.\n"
+}
+
 // Defaults are set and options added with their help; everything else stays.
 func TestUpdateFile(t *testing.T) {
-	type one struct {
-		Topics []string      `param:"topics" help:"record these"`
-		Name   string        `param:"name" help:"name of the recording"`
-		Length time.Duration `param:"length" help:"stop after"`
-		Added  []string      `param:"added" help:"an option that was not there before, whose description is longer than one line of the file may be: it is broken here"`
-		Some   bool          `param:"some" help:"an option with - a dash"`
-	}
 	path := write(t, "# Head.\n/**:\n  ros__parameters:\n\n    # ── Options ──\n\n    # Record [these].\n"+
 		"    topics: []\n\n    name: \"\"\n\n    # Stop after, in s.\n    length: 60.0\n\n    some: true\n")
 	opts := &one{Topics: []string{"/a b", "*"}, Length: time.Minute, Added: []string{"x"}}
@@ -144,6 +155,6 @@ func TestUpdateFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "# Head.\n/**:\n  ros__parameters:\n\n    # ── Options ──\n\n    # Record [these].\n"+
 		"    topics: [/a b, '*']\n\n    name: \"\"\n\n    # Stop after, in s.\n    length: 60.0\n\n"+
-		"    # An option that was not there before, whose description is longer than one line of the file may be: it "+
-		"is broken\n    # here.\n    added: [x]\n\n    some: false\n", string(text))
+		"    # An option that was not there before. Its description is longer than one line of the file may be and is "+
+		"broken\n    # here.\n    added: [x]\n\n    some: false\n", string(text))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,12 +15,19 @@ import (
 	"tapedeck/nodes/internal/human"
 )
 
+// optionTexts are the help texts of options: see config.Described.
+//
+//go:embed options.txt
+var optionTexts string
+
 // options are the node's parameters, each at once a flag, a ROS parameter and a line of config/arm_publisher.yaml.
 type options struct {
 	hardware.Arm
-	Arms map[string]*hardware.Arm `param:"arms" group:"Arm" help:"any option of the groups Arm, Requests and Push for the arm NAME, in a parameter file"`
+	Arms map[string]*hardware.Arm `param:"arms" group:"Arm"`
 	graph.Options
 }
+
+func (*options) OptionTexts() string { return optionTexts }
 
 func defaultOptions() options { return options{Arm: hardware.DefaultArm()} }
 

@@ -86,3 +86,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	_, err = o.arms(nil)
 	require.NoError(t, err)
 }
+
+func TestEveryOptionHasText(t *testing.T) {
+	require.Empty(t, config.TextErrors(&options{}))
+}

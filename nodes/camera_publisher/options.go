@@ -1,6 +1,7 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,21 +14,28 @@ import (
 	"tapedeck/nodes/internal/hardware"
 )
 
+// optionTexts are the help texts of options: see config.Described.
+//
+//go:embed options.txt
+var optionTexts string
+
 // options are the node's parameters, each at once a flag, a ROS parameter and a line of config/camera_publisher.yaml.
 type options struct {
 	hardware.Camera
-	Cameras map[string]*hardware.Camera `param:"cameras" group:"Camera" help:"any option of this group for the camera NAME, in a parameter file"`
+	Cameras map[string]*hardware.Camera `param:"cameras" group:"Camera"`
 
-	Reliable bool `param:"reliable" group:"Publishing" help:"publish reliably: send again what is lost in transport, as subscribers such as rviz2 and image_transport ask for; no image from a file is then skipped"`
+	Reliable bool `param:"reliable" group:"Publishing"`
 
-	Loop          bool          `param:"loop" short:"l" group:"Files" help:"start again at the end of a folder or file"`
-	MatchPatience time.Duration `param:"match_patience" group:"Files" min:"0" help:"wait at most this long for existing subscribers to match their publishers; 0 does not wait"`
-	AckTimeout    time.Duration `param:"wait_for_all_acked" unit:"ms" group:"Files" help:"wait at most this long at the end for reliable subscribers to acknowledge all messages; 0 waits for ever, less than 0 not at all; as in rosbag2, a number behind the flag is in milliseconds"`
+	Loop          bool          `param:"loop" short:"l" group:"Files"`
+	MatchPatience time.Duration `param:"match_patience" group:"Files" min:"0"`
+	AckTimeout    time.Duration `param:"wait_for_all_acked" unit:"ms" group:"Files"`
 
-	List bool `param:"list" group:"Status" help:"list the connected cameras and their formats, then exit"`
+	List bool `param:"list" group:"Status"`
 
 	graph.Options
 }
+
+func (*options) OptionTexts() string { return optionTexts }
 
 func defaultOptions() options {
 	return options{Camera: hardware.DefaultCamera(), MatchPatience: 5 * time.Second, AckTimeout: 5 * time.Second}

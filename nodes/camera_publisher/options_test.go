@@ -93,3 +93,7 @@ func TestQoS(t *testing.T) {
 	require.Equal(t, codec.DefaultQoS(), o.qos(false))
 	require.Equal(t, codec.KeepAll, o.qos(true).History)
 }
+
+func TestEveryOptionHasText(t *testing.T) {
+	require.Empty(t, config.TextErrors(&options{}))
+}

@@ -18,12 +18,14 @@ import (
 
 // checkOptions are the options of check.
 type checkOptions struct {
-	Expect string `param:"expect" group:"Check" value:"FILE" help:"check against this contract, which expect writes; without it only what is suspicious by itself is found"`
-	JSON   bool   `param:"json" group:"Output" help:"print one JSON object for each recording; times are ns since 1970"`
-	JUnit  string `param:"junit" group:"Output" value:"FILE" help:"also write the findings to FILE as JUnit XML, with a test case for each topic"`
+	Expect string `param:"expect" group:"Check" value:"FILE"`
+	JSON   bool   `param:"json" group:"Output"`
+	JUnit  string `param:"junit" group:"Output" value:"FILE"`
 
 	source
 }
+
+func (*checkOptions) OptionTexts() string { return optionTexts }
 
 // notMet is the exit code if recordings do not meet what is expected of them.
 const notMet = 3
@@ -238,13 +240,15 @@ func (o *checkOptions) writeJUnit(suites junitSuites) error {
 
 // expectOptions are the options of expect.
 type expectOptions struct {
-	Output    string   `param:"output" short:"o" group:"Output" value:"FILE" help:"write the contract to FILE, which may also be the last name without a flag if it ends with .yaml; by default to standard output"`
-	Overwrite bool     `param:"overwrite" group:"Output" help:"replace FILE if it exists"`
-	Field     []string `param:"field" group:"Contract" value:"TOPIC.FIELD" help:"also learn the range of this field, such as /imu.linear_acceleration.z; repeat it, or separate several by commas"`
-	Tolerance float64  `param:"tolerance" group:"Contract" min:"0" max:"0.9" help:"how much rates, gaps and ranges may differ from those of the recordings: 0.2 is 20 %"`
+	Output    string   `param:"output" short:"o" group:"Output" value:"FILE"`
+	Overwrite bool     `param:"overwrite" group:"Output"`
+	Field     []string `param:"field" group:"Contract" value:"TOPIC.FIELD"`
+	Tolerance float64  `param:"tolerance" group:"Contract" min:"0" max:"0.9"`
 
 	source
 }
+
+func (*expectOptions) OptionTexts() string { return optionTexts }
 
 // expect writes a contract that the recordings at paths meet.
 func (o *expectOptions) expect(ctx context.Context, paths []string, stdout, stderr io.Writer) (err error) {

@@ -27,16 +27,18 @@ type convertOptions struct {
 	places
 	convert.Options
 
-	Inputs []string `param:"input_paths" flag:"input" short:"i" several:"storage" alias:"file" group:"Paths" value:"FILE" help:"convert this FILE, like one named without a flag"`
-	Output string   `param:"output_path" flag:"output" short:"o" alias:"output-file" group:"Paths" value:"OUT" help:"write to OUT, like the last of the names without a flag"`
+	Inputs []string `param:"input_paths" flag:"input" short:"i" several:"storage" group:"Paths" value:"FILE"`
+	Output string   `param:"output_path" flag:"output" short:"o" alias:"output-file" group:"Paths" value:"OUT"`
 
-	Verbose bool `param:"verbose" short:"v" group:"Messages" help:"list each loss with its topics"`
+	Verbose bool `param:"verbose" short:"v" group:"Messages"`
 
-	OutputFolder string `param:"output_folder" group:"Several recordings" value:"FOLDER" help:"convert each recording separately, into FOLDER and the format given by --to"`
-	Shard        string `param:"shard" group:"Several recordings" value:"I/N|auto|auto/N" bare:"auto" pattern:"|auto(/[0-9]+)?|[0-9]+/[0-9]+" help:"with output_folder: convert only part I of N, from 0/N on, of the recordings; auto takes I and N from the environment of a Slurm or AWS Batch array, auto/N takes I from that of a Kubernetes Indexed Job, too"`
-	JSON         bool   `param:"json" group:"Several recordings" help:"with output_folder: print one line of JSON for each recording"`
-	Jobs         int    `param:"jobs" short:"j" letter:"how many at once; rosbag's -j is --compression bz2" group:"Several recordings" min:"0" help:"number of recordings to convert at once with output_folder, or of episodes to write at once; 0 is one per processor"`
+	OutputFolder string `param:"output_folder" group:"Several recordings" value:"FOLDER"`
+	Shard        string `param:"shard" group:"Several recordings" value:"I/N|auto|auto/N" bare:"auto"`
+	JSON         bool   `param:"json" group:"Several recordings"`
+	Jobs         int    `param:"jobs" short:"j" group:"Several recordings" min:"0"`
 }
+
+func (*convertOptions) OptionTexts() string { return optionTexts }
 
 func defaultConvertOptions() *convertOptions {
 	return &convertOptions{Options: convert.DefaultOptions()}

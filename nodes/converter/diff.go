@@ -17,11 +17,13 @@ import (
 // diffOptions are the options of diff.
 type diffOptions struct {
 	diff.Options
-	JSON  bool `param:"json" group:"Output" help:"print one JSON object"`
-	Brief bool `param:"brief" short:"q" group:"Output" help:"print only the verdict"`
+	JSON  bool `param:"json" group:"Output"`
+	Brief bool `param:"brief" short:"q" group:"Output"`
 
 	source
 }
+
+func (*diffOptions) OptionTexts() string { return optionTexts }
 
 // notCompared is the exit code if recordings cannot be compared. As of cmp and diff, 1 says that they differ.
 const notCompared = 2

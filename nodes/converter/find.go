@@ -26,20 +26,22 @@ import (
 
 // findOptions are the options of find.
 type findOptions struct {
-	JSON bool `param:"json" group:"Output" help:"print one line of JSON for each run of messages; times are ns since 1970"`
-	Jobs int  `param:"jobs" short:"j" group:"Output" min:"0" help:"number of recordings to read at once; 0 is one per processor"`
+	JSON bool `param:"json" group:"Output"`
+	Jobs int  `param:"jobs" short:"j" group:"Output" min:"0"`
 
 	clipOptions
 	source
 }
 
+func (*findOptions) OptionTexts() string { return optionTexts }
+
 // clipOptions are the options of clips.
 type clipOptions struct {
-	Clip      string        `param:"clip" group:"Clips" value:"FOLDER" help:"cut out what is found, with the latched messages before it, into FOLDER; clips that are there already are kept"`
-	Before    time.Duration `param:"before" group:"Clips" min:"0" help:"begin a clip this long before the first message that is found"`
-	After     time.Duration `param:"after" group:"Clips" min:"0" help:"end a clip this long after the last message that is found"`
-	To        string        `param:"to" group:"Clips" value:"FORMAT" help:"format of the clips; by default that of the recording"`
-	Overwrite bool          `param:"overwrite" group:"Clips" help:"replace clips that are there already"`
+	Clip      string        `param:"clip" group:"Clips" value:"FOLDER"`
+	Before    time.Duration `param:"before" group:"Clips" min:"0"`
+	After     time.Duration `param:"after" group:"Clips" min:"0"`
+	To        string        `param:"to" group:"Clips" value:"FORMAT"`
+	Overwrite bool          `param:"overwrite" group:"Clips"`
 }
 
 func defaultFindOptions() *findOptions {

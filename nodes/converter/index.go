@@ -21,14 +21,16 @@ import (
 
 // indexOptions are the options of index.
 type indexOptions struct {
-	Output string   `param:"output" short:"o" value:"FOLDER" help:"folder of the catalogue, or its URL in a store; recordings are added to what is there"`
-	Fields []string `param:"fields" value:"'/TOPIC FIELD'" help:"make signals of this number, or of all in this field, such as '/imu linear_acceleration' or '/joints position[]', instead of those that are usual for each type; repeat it for more"`
-	Shard  string   `param:"shard" value:"I/N|auto|auto/N" bare:"auto" pattern:"|auto(/[0-9]+)?|[0-9]+/[0-9]+" help:"index only part I of N, from 0/N on, of the recordings; as --shard of a conversion"`
-	JSON   bool     `param:"json" help:"print one line of JSON for each recording"`
-	Jobs   int      `param:"jobs" short:"j" min:"0" help:"number of recordings to read at once; 0 is one per processor"`
+	Output string   `param:"output" short:"o" value:"FOLDER"`
+	Fields []string `param:"fields" value:"'/TOPIC FIELD'"`
+	Shard  string   `param:"shard" value:"I/N|auto|auto/N" bare:"auto" pattern:"|auto(/[0-9]+)?|[0-9]+/[0-9]+"`
+	JSON   bool     `param:"json"`
+	Jobs   int      `param:"jobs" short:"j" min:"0"`
 
 	source
 }
+
+func (*indexOptions) OptionTexts() string { return optionTexts }
 
 // indexLine is the line of JSON about a recording that was to be indexed.
 type indexLine struct {

@@ -17,14 +17,16 @@ import (
 
 // infoOptions are the options of info.
 type infoOptions struct {
-	JSON    bool   `param:"json" group:"Output" help:"print one JSON object for each recording; times are ns since 1970"`
-	Verbose bool   `param:"verbose" short:"v" group:"Output" help:"read all messages, and show the bytes of each topic, its share of the recording, its longest gap, and of ROS 2 messages the latency from stamp to receipt"`
-	ROS2    bool   `param:"ros2" group:"Output" help:"list the topics as ROS 2 messages, as the player publishes them"`
-	Names   bool   `param:"topic_name" short:"t" group:"Output" help:"print only the names of the topics"`
-	Sort    string `param:"sort" group:"Output" options:"name|type|count" help:"order of the topics: by name, by type, or by number of messages, the most last"`
+	JSON    bool   `param:"json" group:"Output"`
+	Verbose bool   `param:"verbose" short:"v" group:"Output"`
+	ROS2    bool   `param:"ros2" group:"Output"`
+	Names   bool   `param:"topic_name" short:"t" group:"Output"`
+	Sort    string `param:"sort" group:"Output" options:"name|type|count"`
 	formats.InfoOptions
 	source
 }
+
+func (*infoOptions) OptionTexts() string { return optionTexts }
 
 func defaultInfoOptions() *infoOptions {
 	return &infoOptions{Sort: sortName, InfoOptions: formats.DefaultInfoOptions()}

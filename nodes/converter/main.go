@@ -4,6 +4,7 @@ package main
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"fmt"
 	"io"
 
@@ -17,6 +18,11 @@ import (
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/othertools"
 )
+
+// optionTexts are the help texts of options: see config.Described.
+//
+//go:embed options.txt
+var optionTexts string
 
 // known are the formats that the commands read and write.
 var known = formats.All()

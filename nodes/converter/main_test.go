@@ -20,9 +20,13 @@ import (
 	"tapedeck/config"
 	"tapedeck/config/configtest"
 	"tapedeck/msgs/printable"
+	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/describe"
 	"tapedeck/nodes/internal/diff"
+	"tapedeck/nodes/internal/echo"
+	"tapedeck/nodes/internal/filter/timerange"
 	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/formats/live"
 	"tapedeck/nodes/internal/human"
 )
 
@@ -260,4 +264,16 @@ func TestEveryOptionIsDocumented(t *testing.T) {
 	} {
 		require.NoError(t, configtest.CheckTable("../../docs/reference/options.md", command, o))
 	}
+}
+
+func TestEveryOptionHasText(t *testing.T) {
+	require.Empty(t, config.TextErrors(&convertOptions{}, &findOptions{}, &recoverOptions{}, &diffOptions{},
+		&reportOptions{}, &indexOptions{}, &infoOptions{}, &requestOptions{}, &serveOptions{}, &checkOptions{},
+		&expectOptions{}))
+	require.Empty(t, config.TextErrors(&convert.Options{}))
+	require.Empty(t, config.TextErrors(&formats.Options{}, &formats.ReadOptions{}, &formats.InfoOptions{}))
+	require.Empty(t, config.TextErrors(&live.CARLAOptions{}))
+	require.Empty(t, config.TextErrors(&diff.Options{}))
+	require.Empty(t, config.TextErrors(&echo.Options{}))
+	require.Empty(t, config.TextErrors(&timerange.Range{}))
 }

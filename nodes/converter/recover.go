@@ -26,15 +26,17 @@ const shownDamage = 20
 
 // recoverOptions are the options of recover.
 type recoverOptions struct {
-	Output      string      `param:"output_path" flag:"output" short:"o" group:"Output" value:"OUT" help:"write to OUT, like the second name without a flag"`
-	To          string      `param:"to" group:"Output" help:"format to write: record, mcap, rosbag2, bag, carla, session, hdf5 or lerobot; by default chosen by the name of the output"`
-	ChunkSize   config.Size `param:"chunk_size" group:"Output" min:"0" max:"1073741824" help:"close a chunk after this many payload bytes; 0 uses the format's default"`
-	Compression string      `param:"compression" group:"Output" help:"compression of chunks, if the format has it: none, lz4, zstd or bz2; by default the format's own choice"`
-	Overwrite   bool        `param:"overwrite" group:"Output" help:"replace an existing output"`
-	Sound       bool        `param:"leave_out_damaged" group:"Output" help:"leave out messages that may be damaged, because the checksum of their place in the file is wrong; by default they are kept and listed"`
+	Output      string      `param:"output_path" flag:"output" short:"o" group:"Output" value:"OUT"`
+	To          string      `param:"to" group:"Output"`
+	ChunkSize   config.Size `param:"chunk_size" group:"Output" min:"0" max:"1073741824"`
+	Compression string      `param:"compression" group:"Output"`
+	Overwrite   bool        `param:"overwrite" group:"Output"`
+	Sound       bool        `param:"leave_out_damaged" group:"Output"`
 
 	source
 }
+
+func (*recoverOptions) OptionTexts() string { return optionTexts }
 
 // salvage writes a complete copy of everything readable in the recording at paths[0], to paths[1] if given.
 func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, stderr io.Writer) error {

@@ -25,14 +25,16 @@ import (
 
 // reportOptions are the options of report.
 type reportOptions struct {
-	Output  string      `param:"output" short:"o" value:"FILE.html" help:"write the page to this file, which may also be the last name without a flag; a page that is there is replaced once the new one is complete; by default it is called like the first recording and must not exist"`
-	Plot    []string    `param:"plot" value:"/TOPIC.FIELD" help:"draw this number too, such as /odom.pose.pose.position.z or /joints.effort[2]; repeat it for more"`
-	MaxSize config.Size `param:"max_size" min:"64kB" help:"most bytes of a recording's data in the page; pictures, clouds and resolution are reduced to fit"`
-	Expect  string      `param:"expect" value:"FILE" help:"show where recordings do not meet this contract, which expect writes"`
-	Mapping string      `param:"mapping" value:"FILE" help:"show recordings as episodes: YAML FILE that says which topics are cameras and arms (see config/robot_mapping.yaml)"`
+	Output  string      `param:"output" short:"o" value:"FILE.html"`
+	Plot    []string    `param:"plot" value:"/TOPIC.FIELD"`
+	MaxSize config.Size `param:"max_size" min:"64kB"`
+	Expect  string      `param:"expect" value:"FILE"`
+	Mapping string      `param:"mapping" value:"FILE"`
 
 	source
 }
+
+func (*reportOptions) OptionTexts() string { return optionTexts }
 
 func defaultReportOptions() *reportOptions { return &reportOptions{MaxSize: 5e6} }
 

@@ -16,12 +16,14 @@ import (
 
 // requestOptions are the options of request.
 type requestOptions struct {
-	Option []string `param:"option" short:"O" group:"Conversion" value:"NAME=VALUE" help:"an option of the conversion, such as strict=true or max-bag-size=1GB"`
+	Option []string `param:"option" short:"O" group:"Conversion" value:"NAME=VALUE"`
 
-	Output string `param:"output_path" flag:"output" short:"o" group:"Conversion" value:"OUT" help:"write to OUT, like the last of the names without a flag"`
+	Output string `param:"output_path" flag:"output" short:"o" group:"Conversion" value:"OUT"`
 
 	remote.Options
 }
+
+func (*requestOptions) OptionTexts() string { return optionTexts }
 
 // newRequest returns the command that lets a running node convert.
 func newRequest() *cobra.Command {

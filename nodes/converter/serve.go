@@ -34,11 +34,13 @@ type serveOptions struct {
 	convert.Options
 }
 
+func (*serveOptions) OptionTexts() string { return optionTexts }
+
 // nodeOptions are the options of serve that are not options of conversions.
 type nodeOptions struct {
-	Service     string `param:"service" group:"Service" value:"SERVICE" help:"offer conversions as this SERVICE (tapedeck/srv/Convert)"`
-	ServiceRoot string `param:"service_root" group:"Service" value:"FOLDER" help:"FOLDER that calls read from and write to; paths are relative to it and cannot leave it by .. or links; / allows any path; by default the current folder"`
-	MaxWaiting  int    `param:"max_waiting" group:"Service" min:"0" help:"refuse calls while this many wait for their turn"`
+	Service     string `param:"service" group:"Service" value:"SERVICE"`
+	ServiceRoot string `param:"service_root" group:"Service" value:"FOLDER"`
+	MaxWaiting  int    `param:"max_waiting" group:"Service" min:"0"`
 
 	graph.Options
 }

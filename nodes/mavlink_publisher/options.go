@@ -1,6 +1,7 @@
 package main
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,21 +17,28 @@ import (
 	"tapedeck/nodes/internal/graph"
 )
 
+// optionTexts are the help texts of options: see config.Described.
+//
+//go:embed options.txt
+var optionTexts string
+
 // options are the publisher's parameters, each at once a flag, a ROS parameter and a line of
 // config/mavlink_publisher.yaml.
 type options struct {
-	Vehicles map[string]*vehicleOptions `param:"vehicles" group:"Vehicles" help:"vehicles by name, each with its own options; NAME is the namespace of its topics"`
+	Vehicles map[string]*vehicleOptions `param:"vehicles" group:"Vehicles"`
 	vehicleOptions
 
-	AwaitSubs     bool          `param:"wait_for_subscribers" group:"Subscribers" help:"wait until every topic has a subscriber before reading a .tlog file"`
-	MatchPatience time.Duration `param:"match_patience" group:"Subscribers" min:"0" help:"wait at most this long for existing subscribers to match their publishers before reading a .tlog file; 0 does not wait"`
-	AckTimeout    time.Duration `param:"wait_for_all_acked" unit:"ms" group:"Subscribers" help:"wait at most this long at the end of a .tlog file for reliable subscribers to acknowledge all messages; 0 waits for ever, less than 0 not at all; as in rosbag2, a number behind the flag is in milliseconds"`
+	AwaitSubs     bool          `param:"wait_for_subscribers" group:"Subscribers"`
+	MatchPatience time.Duration `param:"match_patience" group:"Subscribers" min:"0"`
+	AckTimeout    time.Duration `param:"wait_for_all_acked" unit:"ms" group:"Subscribers"`
 
-	Clock       float64 `param:"clock" alias:"hz" group:"Status" min:"0" max:"10000" bare:"40" help:"publish the time of a .tlog file on /clock this many times per recorded second; 0 is never"`
-	Diagnostics bool    `param:"diagnostics" group:"Status" help:"publish the state of links and vehicles on /diagnostics"`
+	Clock       float64 `param:"clock" alias:"hz" group:"Status" min:"0" max:"10000" bare:"40"`
+	Diagnostics bool    `param:"diagnostics" group:"Status"`
 
 	graph.Options
 }
+
+func (*options) OptionTexts() string { return optionTexts }
 
 func defaultOptions() options {
 	return options{vehicleOptions: defaultVehicle(), MatchPatience: 5 * time.Second, AckTimeout: 5 * time.Second,

@@ -113,3 +113,7 @@ func TestLinkOptions(t *testing.T) {
 		require.ErrorContains(t, err, text)
 	}
 }
+
+func TestEveryOptionHasText(t *testing.T) {
+	require.Empty(t, config.TextErrors(&options{}))
+}

@@ -21,8 +21,8 @@ import (
 
 // Options are the choices that tables have.
 type Options struct {
-	Bytes bool   `param:"table_bytes" group:"Tables" help:"parquet, csv, jsonl: keep byte arrays without a bound, such as pixels and points, too"`
-	Times string `param:"table_times" group:"Tables" options:"ns|iso" help:"csv, jsonl: write times as ns since 1970, or as ISO 8601 in UTC with ns"`
+	Bytes bool   `param:"table_bytes" group:"Tables"`
+	Times string `param:"table_times" group:"Tables" options:"ns|iso"`
 }
 
 // DefaultOptions are the defaults of Options.

@@ -27,10 +27,10 @@ type Options struct {
 	// Origin is where coordinates in metres are from: "LATITUDE,LONGITUDE", "LATITUDE,LONGITUDE,ALTITUDE" of the origin
 	// of a plane whose axes point east and north, or a zone of UTM with its hemisphere, "10N". With "" (default) only
 	// TUM has what has no latitude; there fixes are relative to the first one.
-	Origin string `param:"track_origin" group:"Tracks" value:"LAT,LON[,ALT]|ZONE" help:"gpx, geojson, kml: where positions in metres (x east, y north) are from, or the zone of UTM that they are in, such as 10N; tum: where fixes are from, by default the first one"`
+	Origin string `param:"track_origin" group:"Tracks" value:"LAT,LON[,ALT]|ZONE"`
 	// Frames are those of transforms of which there are tracks: "base_link" relative to its parent, or "base_link=map"
 	// to another frame. Commas separate several.
-	Frames []string `param:"track_frames" group:"Tracks" value:"FRAME[=PARENT]" help:"also write tracks of these frames of /tf, each in its parent frame or in PARENT: base_link=map"`
+	Frames []string `param:"track_frames" group:"Tracks" value:"FRAME[=PARENT]"`
 }
 
 // The formats can only be written.

@@ -46,27 +46,27 @@ const Unlimited = time.Duration(-1)
 type Options struct {
 	// Timeline sets the times of rows; "" is camera. With "fixed:RATE" they begin once all streams have begun. Programs
 	// replace "auto".
-	Timeline    string        `param:"timeline" group:"Alignment" value:"TIMELINE" help:"what gets a row: each frame of the first camera (camera), of another one (camera:NAME) or of all (union), each sample of a stream (topic:NAME), or a fixed number per second (fixed:30); auto is camera, or for lerobot fixed at the rate of the first camera"`
-	UnionWindow time.Duration `param:"union_window" group:"Alignment" min:"0" help:"with timeline union, frames at most this far apart share a row; 0 means the same millisecond"`
+	Timeline    string        `param:"timeline" group:"Alignment" value:"TIMELINE"`
+	UnionWindow time.Duration `param:"union_window" group:"Alignment" min:"0"`
 	// The last command holds for ever, whatever Ends is.
-	Ends             string        `param:"ends" group:"Alignment" options:"drop|clamp" help:"rows before the first or after the last sample of a stream: drop them, or repeat that sample (clamp)"`
-	MaxExtrapolation time.Duration `param:"max_extrapolation" group:"Alignment" help:"how far clamp may reach; 0 is the median period of the stream, negative is unlimited"`
+	Ends             string        `param:"ends" group:"Alignment" options:"drop|clamp"`
+	MaxExtrapolation time.Duration `param:"max_extrapolation" group:"Alignment"`
 	// MaxGap is also the greatest age of a sample if Causal. Columns that Hold have no gaps.
-	MaxGap time.Duration `param:"max_gap" group:"Alignment" help:"do not interpolate between samples farther apart than this; 0 is five median periods, but at least 100 ms; negative is unlimited"`
+	MaxGap time.Duration `param:"max_gap" group:"Alignment"`
 	// Gaps is also about rows before a column has its first value.
-	Gaps string `param:"gaps" group:"Alignment" options:"drop|nan" help:"rows inside such gaps: drop them, or fill them with NaN"`
+	Gaps string `param:"gaps" group:"Alignment" options:"drop|nan"`
 	// Of two equally near frames "nearest" is the earlier one.
-	Image            string        `param:"image" group:"Alignment" options:"nearest|asof" help:"image of a row: the nearest one, or the latest one by then (asof)"`
-	MaxImageSkew     time.Duration `param:"max_image_skew" group:"Alignment" help:"largest time between a row and its image; 0 is half the median period of the camera, or all of it with asof; negative is unlimited"`
-	MissingImage     string        `param:"missing_image" group:"Alignment" options:"drop|hold|black" help:"rows without an image: drop them, repeat the latest image by then (hold), or use a black one"`
-	Causal           bool          `param:"causal" group:"Alignment" help:"use only what was known at the time of each row: no interpolation, and images asof"`
-	Action           string        `param:"action" group:"Alignment" options:"auto|command|next-state|copy" help:"action of a row: the last command (command), the state of the next row (next-state) or of the same row (copy); auto is command if there are commands, else next-state"`
-	ContinuousJoints bool          `param:"continuous_joints" group:"Alignment" help:"joints can turn without end: assume that they turn at most half a turn between two samples"`
+	Image            string        `param:"image" group:"Alignment" options:"nearest|asof"`
+	MaxImageSkew     time.Duration `param:"max_image_skew" group:"Alignment"`
+	MissingImage     string        `param:"missing_image" group:"Alignment" options:"drop|hold|black"`
+	Causal           bool          `param:"causal" group:"Alignment"`
+	Action           string        `param:"action" group:"Alignment" options:"auto|command|next-state|copy"`
+	ContinuousJoints bool          `param:"continuous_joints" group:"Alignment"`
 	// A column of a rotation stands for all of it.
-	HoldColumns   []string `param:"hold_columns" group:"Alignment" value:"COLUMN" help:"do not interpolate COLUMN, such as status or arm_0/gripper/status, but repeat the previous sample"`
-	LinearColumns []string `param:"linear_columns" group:"Alignment" value:"COLUMN" help:"interpolate COLUMN, although it holds only a few whole numbers"`
-	Optional      []string `param:"optional" group:"Alignment" value:"STREAM" help:"do not drop rows that lack STREAM (a name or a topic): write NaN, or a black image"`
-	Partial       bool     `param:"partial" group:"Alignment" help:"accept episodes without cameras or without arms, and recordings that lack topics of the mapping or files, such as videos"`
+	HoldColumns   []string `param:"hold_columns" group:"Alignment" value:"COLUMN"`
+	LinearColumns []string `param:"linear_columns" group:"Alignment" value:"COLUMN"`
+	Optional      []string `param:"optional" group:"Alignment" value:"STREAM"`
+	Partial       bool     `param:"partial" group:"Alignment"`
 
 	// Stamps is the source of the streams' times, for the reader of a recording: "header" (default), the stamps in
 	// messages, or "receive", when they were recorded.

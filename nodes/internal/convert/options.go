@@ -2,6 +2,7 @@ package convert
 
 import (
 	"crypto/sha256"
+	_ "embed"
 	"fmt"
 	"os"
 	"strings"
@@ -17,50 +18,58 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
+// optionTexts are the help texts of options: see config.Described.
+//
+//go:embed options.txt
+var optionTexts string
+
 // Options select what is converted, and to what. Each is a flag of the converter and a ROS parameter.
 type Options struct {
-	Topics  []string `param:"topics" short:"t" several:"names" group:"Selection" help:"convert only these topics: names, names in which * matches anything, or regular expressions that must match the whole name; separate several by commas or spaces"`
-	Exclude []string `param:"exclude" short:"x" several:"names" group:"Selection" help:"leave out these topics; same syntax as topics"`
+	Topics  []string `param:"topics" short:"t" several:"names" group:"Selection"`
+	Exclude []string `param:"exclude" short:"x" several:"names" group:"Selection"`
 
-	Types        []string `param:"topic_types" several:"names" group:"Selection" value:"TYPE" help:"convert topics of these types, such as sensor_msgs/msg/Imu, and those of topics; same syntax as topics"`
-	ExcludeTypes []string `param:"exclude_topic_types" several:"names" group:"Selection" value:"TYPE" help:"leave out topics of these types; same syntax as topics"`
+	Types        []string `param:"topic_types" several:"names" group:"Selection" value:"TYPE"`
+	ExcludeTypes []string `param:"exclude_topic_types" several:"names" group:"Selection" value:"TYPE"`
 
-	AllowUnmatched bool `param:"allow_unmatched" group:"Selection" help:"accept options that name topics which no recording has"`
+	AllowUnmatched bool `param:"allow_unmatched" group:"Selection"`
 
-	Throttle []string `param:"throttle" group:"Selection" value:"TOPIC=5Hz|1/10" help:"keep at most 5 messages of TOPIC per second, or one in 10; TOPIC has the syntax of topics; the first rule that matches applies"`
+	Throttle []string `param:"throttle" group:"Selection" value:"TOPIC=5Hz|1/10"`
 
 	timerange.Range
 
-	AlignStarts bool `param:"align_starts" group:"Changes" help:"shift recordings in time so that all begin with the earliest one"`
+	AlignStarts bool `param:"align_starts" group:"Changes"`
 
-	Remap   []string      `param:"remap" short:"m" several:"rules" group:"Changes" value:"/from:=/to" help:"rename a topic: /from:=/to"`
-	Prefix  string        `param:"prefix" group:"Changes" value:"/PREFIX" help:"put this in front of all topic names"`
-	Offset  time.Duration `param:"offset" group:"Changes" help:"shift all messages in time by this much, for example -1h30m"`
-	Restamp bool          `param:"restamp" group:"Changes" help:"apply offset and align_starts to the stamps inside messages, too"`
-	Order   string        `param:"message_order" group:"Changes" options:"received|sent|header" help:"time to store as the log time of a message: when it was received, when it was sent, or the stamp in its header"`
+	Remap   []string      `param:"remap" short:"m" several:"rules" group:"Changes" value:"/from:=/to"`
+	Prefix  string        `param:"prefix" group:"Changes" value:"/PREFIX"`
+	Offset  time.Duration `param:"offset" group:"Changes"`
+	Restamp bool          `param:"restamp" group:"Changes"`
+	Order   string        `param:"message_order" group:"Changes" options:"received|sent|header"`
 
-	Encoding  string `param:"encoding" group:"Messages" options:"auto|keep|cdr|ros1|protobuf" help:"encoding of messages in the output: the one that suits the format (auto), unchanged (keep), ROS 2 (cdr), ROS 1 (ros1) or Apollo (protobuf)"`
-	Unmatched string `param:"unmatched" group:"Messages" options:"skip|raw|fail" help:"topics whose messages cannot be translated: leave them out (skip), keep their bytes unchanged if the format can (raw), or convert nothing (fail)"`
+	Encoding  string `param:"encoding" group:"Messages" options:"auto|keep|cdr|ros1|protobuf"`
+	Unmatched string `param:"unmatched" group:"Messages" options:"skip|raw|fail"`
 
 	formats.DefinitionOptions
 
-	Strict bool `param:"strict" group:"Messages" help:"write nothing if anything would be lost or cannot be read"`
+	Strict bool `param:"strict" group:"Messages"`
 
-	To          string      `param:"to" group:"Output" value:"FORMAT" help:"format to write: record, mcap, rosbag2, bag, carla, session, hdf5, lerobot, parquet, csv, jsonl, images, mp4, pcd, ply, gpx, geojson, kml or tum; by default chosen by the name of the output"`
-	ChunkSize   config.Size `param:"chunk_size" group:"Output" min:"0" max:"1073741824" help:"close a chunk after this many payload bytes; 0 uses the format's default"`
-	Compression string      `param:"compression" alias:"compression-format,output-compression" group:"Output" help:"compression of chunks, if the format has it: none, lz4, zstd or bz2; by default the format's own choice"`
-	Overwrite   bool        `param:"overwrite" group:"Output" help:"replace an existing output"`
+	To          string      `param:"to" group:"Output" value:"FORMAT"`
+	ChunkSize   config.Size `param:"chunk_size" group:"Output" min:"0" max:"1073741824"`
+	Compression string      `param:"compression" alias:"compression-format,output-compression" group:"Output"`
+	Overwrite   bool        `param:"overwrite" group:"Output"`
 
 	RobotOptions
 	AlignOptions
 	formats.Options
 
-	MaxBagSize     config.Size   `param:"max_bag_size" short:"b" letter:"as in ros2 bag; cyber_recorder's -b is --begin" group:"Splits" min:"64kB" zero:"true" help:"start another file before one exceeds this size; 0 is never"`
-	MaxBagDuration time.Duration `param:"max_bag_duration" short:"d" group:"Splits" min:"0" help:"start another file each time this much has passed since the first message; 0 is never"`
-	MaxBagMessages uint64        `param:"max_bag_messages" group:"Splits" help:"start another file after this many messages; 0 is never"`
-	Latched        bool          `param:"latched" alias:"repeat-latched" group:"Splits" help:"begin a part of a recording, and each further file, with the last messages of latched (transient local) topics"`
-	Repeat         []string      `param:"repeat" several:"names" alias:"repeat-transient-local" group:"Splits" value:"TOPIC[=N]" help:"begin them with the last N messages of TOPIC, too, latched or not; TOPIC has the syntax of topics; by default N is the depth of its history, or 1"`
+	MaxBagSize     config.Size   `param:"max_bag_size" short:"b" group:"Splits" min:"64kB" zero:"true"`
+	MaxBagDuration time.Duration `param:"max_bag_duration" short:"d" group:"Splits" min:"0"`
+	MaxBagMessages uint64        `param:"max_bag_messages" group:"Splits"`
+	Latched        bool          `param:"latched" alias:"repeat-latched" group:"Splits"`
+	Repeat         []string      `param:"repeat" several:"names" group:"Splits" value:"TOPIC[=N]"`
 }
+
+// OptionTexts returns the help texts of the options.
+func (*Options) OptionTexts() string { return optionTexts }
 
 // DefaultOptions returns the defaults, which convert everything.
 func DefaultOptions() Options {

@@ -14,11 +14,11 @@ import (
 
 // RobotOptions say which topics belong to which part of a robot, for formats that keep episodes.
 type RobotOptions struct {
-	Mapping string `param:"mapping" alias:"robot-mapping" group:"Robot" value:"FILE" help:"YAML FILE that says which topics are cameras and arms, and what an episode is (see config/robot_mapping.yaml); by default derived from topic names and types"`
-	Task    string `param:"task" group:"Robot" help:"task that the episodes show, in words; by default taken from the recording or the mapping"`
-	Stamps  string `param:"stamps" group:"Robot" options:"auto|header|receive" help:"time of each sample: the stamp in its header, or when it was received; auto follows the mapping, else header"`
+	Mapping string `param:"mapping" alias:"robot-mapping" group:"Robot" value:"FILE"`
+	Task    string `param:"task" group:"Robot"`
+	Stamps  string `param:"stamps" group:"Robot" options:"auto|header|receive"`
 
-	GripperRange []string `param:"gripper_range" group:"Robot" value:"[ARM=]CLOSED:OPEN" help:"gripper positions when closed and when open, for example 0:1000 or arm_0=0:0.085; by default taken from the recording or the mapping"`
+	GripperRange []string `param:"gripper_range" group:"Robot" value:"[ARM=]CLOSED:OPEN"`
 }
 
 // gripperRange holds the positions in which the gripper of an arm is closed and open.

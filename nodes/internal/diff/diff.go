@@ -4,6 +4,7 @@ package diff
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -21,18 +22,26 @@ import (
 	"tapedeck/nodes/internal/readahead"
 )
 
+// optionTexts are the help texts of options: see config.Described.
+//
+//go:embed options.txt
+var optionTexts string
+
 // Options say what is compared, and how.
 type Options struct {
-	Topics         []string `param:"topics" short:"t" several:"names" group:"Selection" help:"compare only these topics: names, or regular expressions that must match the whole name; separate several by commas"`
-	Exclude        []string `param:"exclude" alias:"ignore-topics" short:"x" several:"names" group:"Selection" help:"leave out these topics; same syntax as topics"`
-	AllowUnmatched bool     `param:"allow_unmatched" group:"Selection" help:"accept options that name topics which neither recording has"`
-	As             string   `param:"as" group:"Comparison" options:"auto|ros2|raw" help:"compare all messages as ROS 2 field by field (ros2), or all payloads byte by byte (raw); auto compares topics that the recordings encode differently as ROS 2, and of other payloads the bytes, then the fields of those that differ"`
-	Tolerance      []string `param:"tolerance" group:"Comparison" value:"[[TOPIC:]FIELD=]NUMBER" help:"treat floats, and times in seconds, as equal if they differ by at most this: 1e-5, or 0.1% of the larger one; with FIELD, such as header.stamp or pose, all numbers inside it; the last rule that matches applies; separate several by commas; implies --as ros2"`
-	IgnoreFields   []string `param:"ignore_fields" group:"Comparison" value:"[TOPIC:]FIELD" help:"do not compare these fields or anything inside them; separate several by commas; implies --as ros2"`
-	Times          string   `param:"times" group:"Comparison" value:"DURATION" help:"also report log times that differ by more than DURATION once the offset that all have in common is subtracted; by default a note sums up how times differ"`
-	Bytes          bool     `param:"bytes" group:"Comparison" help:"also report padding inside payloads and at their end, which DDS may add, and fields that only one side defines, even at their default value"`
-	Limit          int      `param:"limit" group:"Output" min:"0" help:"number of differences to show"`
+	Topics         []string `param:"topics" short:"t" several:"names" group:"Selection"`
+	Exclude        []string `param:"exclude" alias:"ignore-topics" short:"x" several:"names" group:"Selection"`
+	AllowUnmatched bool     `param:"allow_unmatched" group:"Selection"`
+	As             string   `param:"as" group:"Comparison" options:"auto|ros2|raw"`
+	Tolerance      []string `param:"tolerance" group:"Comparison" value:"[[TOPIC:]FIELD=]NUMBER"`
+	IgnoreFields   []string `param:"ignore_fields" group:"Comparison" value:"[TOPIC:]FIELD"`
+	Times          string   `param:"times" group:"Comparison" value:"DURATION"`
+	Bytes          bool     `param:"bytes" group:"Comparison"`
+	Limit          int      `param:"limit" group:"Output" min:"0"`
 }
+
+// OptionTexts returns the help texts of the options.
+func (*Options) OptionTexts() string { return optionTexts }
 
 // DefaultOptions returns the default options.
 func DefaultOptions() Options { return Options{Limit: 10, As: viewAuto} }

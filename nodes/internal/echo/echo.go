@@ -4,6 +4,7 @@ package echo
 import (
 	"bytes"
 	"cmp"
+	_ "embed"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -21,20 +22,28 @@ import (
 	"tapedeck/nodes/internal/human"
 )
 
+// optionTexts are the help texts of options: see config.Described.
+//
+//go:embed options.txt
+var optionTexts string
+
 // Options say how messages are printed. They are parameters of each command that prints some.
 type Options struct {
-	Once  bool   `param:"once" group:"Messages" help:"print one message, as --count 1"`
-	Count uint64 `param:"count" short:"n" group:"Messages" help:"print this many messages; 0 is all"`
+	Once  bool   `param:"once" group:"Messages"`
+	Count uint64 `param:"count" short:"n" group:"Messages"`
 
-	Field       []string `param:"field" group:"Output" value:"FIELD" help:"print only this field, such as pose.position.x or ranges[3]; repeat it, or separate several by commas"`
-	CSV         bool     `param:"csv" group:"Output" help:"print a table: the times in ns since 1970 and one column for each field; arrays are one column, as JSON"`
-	JSON        bool     `param:"json" group:"Output" help:"print one JSON object a line"`
-	MessageInfo bool     `param:"include_message_info" short:"i" group:"Output" help:"in YAML, put a comment with the times of each message in front of it"`
-	FullLength  bool     `param:"full_length" short:"f" group:"Output" help:"in YAML, print all elements of arrays and all characters of strings"`
-	Truncate    int      `param:"truncate_length" short:"l" group:"Output" min:"1" help:"in YAML, print this many elements of arrays and characters of strings, and ... for the rest"`
-	NoArr       bool     `param:"no_arr" group:"Output" help:"in YAML, print only type and length of arrays"`
-	NoStr       bool     `param:"no_str" group:"Output" help:"in YAML, print only the length of strings"`
+	Field       []string `param:"field" group:"Output" value:"FIELD"`
+	CSV         bool     `param:"csv" group:"Output"`
+	JSON        bool     `param:"json" group:"Output"`
+	MessageInfo bool     `param:"include_message_info" short:"i" group:"Output"`
+	FullLength  bool     `param:"full_length" short:"f" group:"Output"`
+	Truncate    int      `param:"truncate_length" short:"l" group:"Output" min:"1"`
+	NoArr       bool     `param:"no_arr" group:"Output"`
+	NoStr       bool     `param:"no_str" group:"Output"`
 }
+
+// OptionTexts returns the help texts of the options.
+func (*Options) OptionTexts() string { return optionTexts }
 
 // DefaultOptions are the defaults of Options; the length is that of "ros2 topic echo".
 func DefaultOptions() Options { return Options{Truncate: 128} }

@@ -17,14 +17,17 @@ import (
 
 // InfoOptions ask for what a format's own tools print of a recording. They are parameters of info.
 type InfoOptions struct {
-	Apollo bool `param:"apollo" group:"Output" help:"print what Apollo's cyber_recorder info prints"`
+	Apollo bool `param:"apollo" group:"Output"`
 
-	CARLA      bool   `param:"carla" group:"CARLA logs" help:"print the events, as show_recorder_file_info does"`
-	All        bool   `param:"all" group:"CARLA logs" help:"with --carla: print everything, as show_all=True does"`
-	Style      string `param:"style" group:"CARLA logs" options:"newest|0.9.13" help:"with --carla: text of this version of CARLA; the metrics of scenario_runner read that of 0.9.13"`
-	Collisions string `param:"collisions" group:"CARLA logs" value:"TYPES" pattern:"[ovwtha],?[ovwtha]" help:"print collisions between two TYPES of actors (vw or v,w), as show_recorder_collisions does: o other, v vehicle, w walker, t traffic light, h hero, a any"`
-	Blocked    string `param:"blocked" group:"CARLA logs" value:"MIN_TIME,MIN_DISTANCE" bare:"30,10" pattern:"[0-9]+([.][0-9]+)?(,[0-9]+([.][0-9]+)?)?" help:"print actors that moved less than MIN_DISTANCE cm for MIN_TIME s, as show_recorder_actors_blocked does"`
+	CARLA      bool   `param:"carla" group:"CARLA logs"`
+	All        bool   `param:"all" group:"CARLA logs"`
+	Style      string `param:"style" group:"CARLA logs" options:"newest|0.9.13"`
+	Collisions string `param:"collisions" group:"CARLA logs" value:"TYPES" pattern:"[ovwtha],?[ovwtha]"`
+	Blocked    string `param:"blocked" group:"CARLA logs" value:"MIN_TIME,MIN_DISTANCE" bare:"30,10"`
 }
+
+// OptionTexts returns the help texts of the options.
+func (*InfoOptions) OptionTexts() string { return optionTexts }
 
 // DefaultInfoOptions are the defaults of InfoOptions.
 func DefaultInfoOptions() InfoOptions { return InfoOptions{Style: "newest"} }

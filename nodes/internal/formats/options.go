@@ -1,6 +1,7 @@
 package formats
 
 import (
+	_ "embed"
 	"strings"
 
 	"tapedeck/bridge/recordings"
@@ -18,6 +19,11 @@ import (
 	"tapedeck/nodes/internal/formats/live"
 )
 
+// optionTexts are the help texts of options: see config.Described.
+//
+//go:embed options.txt
+var optionTexts string
+
 // Options are those that belong to one format each. They are parameters of each node that can use them.
 type Options struct {
 	Rosbag2Options
@@ -29,6 +35,9 @@ type Options struct {
 	TableOptions
 	TrackOptions
 }
+
+// OptionTexts returns the help texts of the options.
+func (*Options) OptionTexts() string { return optionTexts }
 
 // TableOptions are those of package table.
 type TableOptions = table.Options
@@ -45,9 +54,9 @@ func DefaultOptions() Options {
 
 // Rosbag2Options are those of ROS 2 bags.
 type Rosbag2Options struct {
-	CompressionMode string `param:"compression_mode" group:"Output" help:"rosbag2: what to compress, file or message; by default chunks of MCAP files"`
-	Storage         string `param:"storage" short:"s" letter:"as in ros2 bag; mcap's -s is --start-secs" group:"Output" help:"rosbag2: storage of the bag, mcap or sqlite3"`
-	Version         int    `param:"metadata_version" group:"Output" min:"0" help:"rosbag2: version of metadata.yaml; 0 is the default version"`
+	CompressionMode string `param:"compression_mode" group:"Output"`
+	Storage         string `param:"storage" short:"s" group:"Output"`
+	Version         int    `param:"metadata_version" group:"Output" min:"0"`
 }
 
 // rosbag2 returns the format of bags with these options.
@@ -60,9 +69,9 @@ func (o *Options) mp4() codec.Format { return mp4.Options{Codec: o.VideoCodec}.F
 
 // EpisodeOptions are about the episodes of the inputs, whatever the format of the output.
 type EpisodeOptions struct {
-	Only      string `param:"episodes" group:"Episodes" value:"LIST" help:"convert only the episodes with these numbers, such as 0,2-5; they count from 0 through all inputs, as info lists them; discarded ones are converted only if they are named here"`
-	LeftOut   string `param:"leave_out_episodes" group:"Episodes" value:"LIST" help:"leave out the episodes with these numbers; same syntax as episodes"`
-	JointUnit string `param:"joint_unit" group:"Episodes" options:"auto|rad|deg" help:"unit of joints where an input does not tell it, as most datasets of LeRobot; for hdf5 also the unit of joints in the state and actions of arms (auto is rad, EasyTeleop uses deg); qpos, qvel and action are never in deg"`
+	Only      string `param:"episodes" group:"Episodes" value:"LIST"`
+	LeftOut   string `param:"leave_out_episodes" group:"Episodes" value:"LIST"`
+	JointUnit string `param:"joint_unit" group:"Episodes" options:"auto|rad|deg"`
 }
 
 // ImagesRaw is the value of HDF5Options.Images for pixels, also in recordings of messages.
@@ -99,23 +108,23 @@ func (o *EpisodeOptions) Selection() (*episode.Selection, error) {
 
 // HDF5Options are those of package hdf5.
 type HDF5Options struct {
-	Images      string   `param:"images" group:"HDF5" options:"vlen|padded|raw" help:"store JPEGs unchanged (vlen), JPEGs padded to the longest (padded), or pixels, as the original ACT reads them (raw); in recordings of messages, frames of videos become JPEGs, or pixels (raw)"`
-	SwapRB      bool     `param:"swap_rb" group:"HDF5" help:"swap red and blue, for training code that decodes with OpenCV and expects RGB"`
-	Quality     int      `param:"quality" group:"HDF5" min:"1" max:"100" help:"quality of images that must be encoded as JPEG; existing JPEGs are kept as they are"`
-	CameraLinks []string `param:"camera_links" group:"HDF5" value:"LINK=CAMERA" help:"further names of cameras, for example cam_high=camera_1; by default cam_high, cam_low, cam_left_wrist and cam_right_wrist link to camera_1, 2, 0 and 0"`
-	LinkFile    string   `param:"link_file" group:"HDF5" value:"FILE" help:"where each episode has a file of its own, also write FILE, which links to all of them"`
+	Images      string   `param:"images" group:"HDF5" options:"vlen|padded|raw"`
+	SwapRB      bool     `param:"swap_rb" group:"HDF5"`
+	Quality     int      `param:"quality" group:"HDF5" min:"1" max:"100"`
+	CameraLinks []string `param:"camera_links" group:"HDF5" value:"LINK=CAMERA"`
+	LinkFile    string   `param:"link_file" group:"HDF5" value:"FILE"`
 }
 
 // LeRobotOptions are those of package lerobot.
 type LeRobotOptions struct {
-	Holes         string      `param:"holes" group:"LeRobot" options:"refuse|split" help:"episodes with rows missing in the middle: fail (refuse), or write each stretch as an episode (split)"`
-	State         string      `param:"state" group:"LeRobot" options:"joint|pose" help:"content of observation.state and action: joints and grippers, or poses and grippers"`
-	RobotType     string      `param:"robot_type" group:"LeRobot" help:"name of the robot in the dataset"`
-	CameraNames   []string    `param:"camera_names" group:"LeRobot" value:"CAMERA=NAME" help:"store CAMERA as observation.images.NAME; without a NAME it is left out"`
-	Video         bool        `param:"video" group:"LeRobot" help:"store images as videos; needs ffmpeg"`
-	VideoCodec    string      `param:"video_codec" group:"LeRobot" value:"CODEC" help:"video encoder of ffmpeg, libsvtav1 or libx264, also of the format mp4; by default the first that ffmpeg has, for mp4 libx264"`
-	DataFileSize  config.Size `param:"data_file_size" group:"LeRobot" min:"0" help:"start another data file after this many bytes; 0 is 100 MB"`
-	VideoFileSize config.Size `param:"video_file_size" group:"LeRobot" min:"0" help:"start another video file after this many bytes; 0 is 200 MB"`
+	Holes         string      `param:"holes" group:"LeRobot" options:"refuse|split"`
+	State         string      `param:"state" group:"LeRobot" options:"joint|pose"`
+	RobotType     string      `param:"robot_type" group:"LeRobot"`
+	CameraNames   []string    `param:"camera_names" group:"LeRobot" value:"CAMERA=NAME"`
+	Video         bool        `param:"video" group:"LeRobot"`
+	VideoCodec    string      `param:"video_codec" group:"LeRobot" value:"CODEC"`
+	DataFileSize  config.Size `param:"data_file_size" group:"LeRobot" min:"0"`
+	VideoFileSize config.Size `param:"video_file_size" group:"LeRobot" min:"0"`
 }
 
 // KeepPixels stores images that are no JPEGs as pixels, by the value of package hdf5 that no flag takes.
@@ -137,24 +146,33 @@ func (o *LeRobotOptions) lerobot() (lerobot.Options, error) {
 
 // DefinitionOptions say where commands find definitions that recordings lack.
 type DefinitionOptions struct {
-	DefinitionPaths []string `param:"definition_paths" group:"Messages" value:"FOLDER" help:"FOLDER to search for definitions of types that a recording does not hold, before AMENT_PREFIX_PATH"`
+	DefinitionPaths []string `param:"definition_paths" group:"Messages" value:"FOLDER"`
 }
+
+// OptionTexts returns the help texts of the options.
+func (*DefinitionOptions) OptionTexts() string { return optionTexts }
 
 // FlightOptions say how flight logs become ROS 2 messages.
 type FlightOptions struct {
-	Raw      bool `param:"raw" group:"Flight logs" help:"MAVLink logs: make a topic of each kind of message, too, such as /mavlink/uas1/comp1/ATTITUDE, with the fields as they are"`
-	Standard bool `param:"standard_messages" group:"Flight logs" help:"PX4 logs: make messages of sensor_msgs and nav_msgs, too, such as /px4/vehicle_local_position/odom, in the axes and units of ROS"`
+	Raw      bool `param:"raw" group:"Flight logs"`
+	Standard bool `param:"standard_messages" group:"Flight logs"`
 }
+
+// OptionTexts returns the help texts of the options.
+func (*FlightOptions) OptionTexts() string { return optionTexts }
 
 // ReadOptions say how recordings become ROS 2 messages, where formats have a choice. They are parameters of the player.
 type ReadOptions struct {
-	Interpolate     float64 `param:"interpolate" group:"CARLA" min:"0" max:"1000" value:"HZ" help:"CARLA logs: interpolate poses and twists to this rate; 0 keeps them as recorded"`
-	Follow          string  `param:"follow" group:"CARLA" value:"ACTOR" help:"CARLA logs: place the frame spectator behind and above this ACTOR, a role_name or an id, as CARLA's replayer does"`
-	IgnoreHero      bool    `param:"ignore_hero" group:"CARLA" help:"CARLA logs: leave out vehicles with the role_name hero"`
-	IgnoreSpectator bool    `param:"ignore_spectator" group:"CARLA" help:"CARLA logs: leave out the position of the spectator"`
+	Interpolate     float64 `param:"interpolate" group:"CARLA" min:"0" max:"1000" value:"HZ"`
+	Follow          string  `param:"follow" group:"CARLA" value:"ACTOR"`
+	IgnoreHero      bool    `param:"ignore_hero" group:"CARLA"`
+	IgnoreSpectator bool    `param:"ignore_spectator" group:"CARLA"`
 	FlightOptions
 	DefinitionOptions
 }
+
+// OptionTexts returns the help texts of the options.
+func (*ReadOptions) OptionTexts() string { return optionTexts }
 
 // Options returns the options of opening recordings of the formats l as ROS 2 messages.
 func (o *ReadOptions) Options(l List, files *store.Files) recordings.Options {

@@ -12,8 +12,11 @@ import (
 
 // Options are those that all nodes share. A node embeds them into its own.
 type Options struct {
-	Middleware string `param:"middleware" group:"ROS 2" value:"rcl|dds" help:"how to reach the ROS graph: through ROS 2's own libraries (rcl) or directly over DDS (dds); the default depends on the build, see --version"`
+	Middleware string `param:"middleware" group:"ROS 2" value:"rcl|dds"`
 }
+
+// OptionTexts returns the help texts of the options.
+func (*Options) OptionTexts() string { return optionTexts }
 
 // OnGraph implements config.Node.
 func (Options) OnGraph() {}

@@ -30,3 +30,7 @@ func TestChoose(t *testing.T) {
 	other := map[string]string{"dds": "rcl", "rcl": "dds"}[built]
 	require.ErrorContains(t, choose(other), "build tapedeck", "the test has no other executable beside it")
 }
+
+func TestEveryOptionHasText(t *testing.T) {
+	require.Empty(t, config.TextErrors(&Options{}))
+}

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	_ "embed"
 	"fmt"
 	"os"
 	"regexp"
@@ -8,6 +9,11 @@ import (
 	"tapedeck/codec"
 	"tapedeck/config"
 )
+
+// optionTexts are the help texts of options: see config.Described.
+//
+//go:embed options.txt
+var optionTexts string
 
 // Regexp compiles the value of an option, nil for an empty one. The error is one of usage and names the parameter.
 func Regexp(parameter, text string) (*regexp.Regexp, error) {

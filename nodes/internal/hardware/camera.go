@@ -14,20 +14,23 @@ import (
 
 // Camera describes a camera: an entry of camera_publisher's parameter cameras.
 type Camera struct {
-	Device      string        `param:"device" flag:"-" group:"Camera" help:"path of a V4L2 device, of a folder of images, or of a file of concatenated JPEGs"`
-	Serial      string        `param:"serial" flag:"-" group:"Camera" help:"serial number of a USB camera, instead of a path"`
-	Format      string        `param:"format" group:"Camera" value:"FOURCC" help:"pixel format: MJPG, YUYV, RGB3, GREY, Z16 or another that the camera offers; if empty, the camera chooses"`
-	Width       int           `param:"width" group:"Camera" min:"0" help:"columns; 0 lets the camera choose"`
-	Height      int           `param:"height" group:"Camera" min:"0" help:"rows; 0 lets the camera choose"`
-	Rate        float64       `param:"rate" group:"Camera" min:"0" help:"images per second; 0 lets the camera choose; for a folder, 0 is the rate of the times in the file names, else 30"`
-	Controls    []string      `param:"controls" flag:"control" group:"Camera" value:"NAME=VALUE" help:"set a camera control, such as brightness=128"`
-	Encoding    string        `param:"encoding" group:"Camera" value:"NAME" help:"publish pixels as rgb8, bgr8, mono8 or the like, and decode JPEGs, which are then published in both forms; by default pixels stay as the camera delivers them"`
-	DepthScale  float64       `param:"depth_scale" group:"Camera" min:"0" help:"millimetres per unit of Z16"`
-	Silence     time.Duration `param:"silence" group:"Camera" min:"0" help:"reopen a camera that sends nothing for this long; 0 is never, for cameras that wait for a trigger"`
-	Calibration string        `param:"calibration" group:"Camera" value:"FILE" help:"YAML FILE of a calibration, or a URL as camera_info_manager takes it; by default camera_info/NAME.yaml in ROS_HOME, if it exists"`
-	FrameID     string        `param:"frame_id" group:"Camera" value:"NAME" help:"coordinate frame of the images; by default the name of the camera and _optical_frame"`
-	Model       string        `param:"model" group:"Camera" value:"TEXT" help:"camera model, for the metadata of sessions"`
+	Device      string        `param:"device" flag:"-" group:"Camera"`
+	Serial      string        `param:"serial" flag:"-" group:"Camera"`
+	Format      string        `param:"format" group:"Camera" value:"FOURCC"`
+	Width       int           `param:"width" group:"Camera" min:"0"`
+	Height      int           `param:"height" group:"Camera" min:"0"`
+	Rate        float64       `param:"rate" group:"Camera" min:"0"`
+	Controls    []string      `param:"controls" flag:"control" group:"Camera" value:"NAME=VALUE"`
+	Encoding    string        `param:"encoding" group:"Camera" value:"NAME"`
+	DepthScale  float64       `param:"depth_scale" group:"Camera" min:"0"`
+	Silence     time.Duration `param:"silence" group:"Camera" min:"0"`
+	Calibration string        `param:"calibration" group:"Camera" value:"FILE"`
+	FrameID     string        `param:"frame_id" group:"Camera" value:"NAME"`
+	Model       string        `param:"model" group:"Camera" value:"TEXT"`
 }
+
+// OptionTexts returns the help texts of the options.
+func (*Camera) OptionTexts() string { return optionTexts }
 
 // DefaultCamera returns the defaults of a camera.
 func DefaultCamera() Camera {

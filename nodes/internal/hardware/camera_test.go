@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"tapedeck/config"
 )
 
 func TestTopicOfCamera(t *testing.T) {
@@ -40,4 +41,8 @@ func TestTopicOfCamera(t *testing.T) {
 	require.EqualError(t, err, "whether it publishes JPEGs depends on the format that the camera chooses: give it one")
 	_, err = (&Camera{Device: "/dev/video0", Format: "MJPEG"}).Topic("front")
 	require.ErrorContains(t, err, `pixel format "MJPEG": want up to four characters`)
+}
+
+func TestEveryOptionHasText(t *testing.T) {
+	require.Empty(t, config.TextErrors(&Camera{}, &Arm{}))
 }

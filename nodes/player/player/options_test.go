@@ -144,3 +144,7 @@ func TestOffsets(t *testing.T) {
 		require.ErrorIs(t, err, config.ErrUsage, text)
 	}
 }
+
+func TestEveryOptionHasText(t *testing.T) {
+	require.Empty(t, config.TextErrors(&options{}, &seekOptions{}))
+}

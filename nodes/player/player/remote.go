@@ -103,11 +103,13 @@ func rate(ctx context.Context, args []string, p *remote.Peer) error {
 
 // seekOptions are the options of the command seek.
 type seekOptions struct {
-	By     time.Duration `param:"by" group:"Time" help:"seek by this much from the present position; negative is back"`
-	Offset time.Duration `param:"offset" group:"Time" min:"0" help:"seek to this much after the beginning of what is played"`
+	By     time.Duration `param:"by" group:"Time"`
+	Offset time.Duration `param:"offset" group:"Time" min:"0"`
 
 	remote.Options
 }
+
+func (*seekOptions) OptionTexts() string { return optionTexts }
 
 func newRemoteSeek() *cobra.Command {
 	o := &seekOptions{Options: remote.DefaultOptions()}

@@ -37,11 +37,13 @@ const (
 // echoOptions are the options of the command echo.
 type echoOptions struct {
 	echo.Options
-	Timeout         time.Duration `param:"timeout" group:"Messages" min:"0" help:"fail if no message comes within this time; 0 waits until Ctrl-C"`
-	DefinitionPaths []string      `param:"definition_paths" group:"Messages" value:"FOLDER" help:"FOLDER to search for message definitions before AMENT_PREFIX_PATH"`
+	Timeout         time.Duration `param:"timeout" group:"Messages" min:"0"`
+	DefinitionPaths []string      `param:"definition_paths" group:"Messages" value:"FOLDER"`
 
 	onGraph
 }
+
+func (*echoOptions) OptionTexts() string { return optionTexts }
 
 type onGraph = graph.Options
 

@@ -28,16 +28,18 @@ const unchanged = time.Second
 
 // topicsOptions are the options of the command topics.
 type topicsOptions struct {
-	Verbose  bool          `param:"verbose" short:"v" group:"Output" help:"list the publishers and subscribers of each topic with their nodes and QoS"`
-	Hz       bool          `param:"hz" group:"Output" help:"measure messages and bytes per second"`
-	Duration time.Duration `param:"duration" group:"Output" min:"1ms" help:"how long to measure"`
-	JSON     bool          `param:"json" group:"Output" help:"print JSON, with all that is known"`
+	Verbose  bool          `param:"verbose" short:"v" group:"Output"`
+	Hz       bool          `param:"hz" group:"Output"`
+	Duration time.Duration `param:"duration" group:"Output" min:"1ms"`
+	JSON     bool          `param:"json" group:"Output"`
 
-	IncludeHiddenTopics bool          `param:"include_hidden_topics" group:"Topics" help:"list hidden topics, too"`
-	Timeout             time.Duration `param:"timeout" group:"Topics" min:"1ms" help:"how long to wait for topics and their nodes to become known"`
+	IncludeHiddenTopics bool          `param:"include_hidden_topics" group:"Topics"`
+	Timeout             time.Duration `param:"timeout" group:"Topics" min:"1ms"`
 
 	onGraph
 }
+
+func (*topicsOptions) OptionTexts() string { return optionTexts }
 
 func defaultTopicsOptions() *topicsOptions {
 	return &topicsOptions{Duration: 5 * time.Second, Timeout: 5 * time.Second}

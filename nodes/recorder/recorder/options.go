@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"net"
 	"os"
@@ -22,6 +23,11 @@ import (
 	"tapedeck/nodes/recorder/internal/selection"
 )
 
+// optionTexts are the help texts of options: see config.Described.
+//
+//go:embed options.txt
+var optionTexts string
+
 // options are the recorder's parameters, each at once a flag, a ROS parameter and a line of config/recorder.yaml.
 type options struct {
 	selection.TopicOptions
@@ -41,6 +47,8 @@ type options struct {
 	graph.Options
 }
 
+func (*options) OptionTexts() string { return optionTexts }
+
 // Values of the option sync.
 const (
 	syncNone     = "none"
@@ -56,17 +64,17 @@ const (
 
 // outputOptions are name, format and settings of the files.
 type outputOptions struct {
-	Output        string        `param:"output" short:"o" alias:"output-name" group:"Output" value:"NAME" help:"NAME of the recording, whose end may say the format, such as drive.mcap; by default tapedeck_ and the time"`
-	OutputPrefix  string        `param:"output_prefix" group:"Output" value:"NAME" help:"name the recording NAME_ and the time"`
-	Storage       string        `param:"storage" short:"s" group:"Output" value:"FORMAT" help:"FORMAT of the recording: auto (what the end of NAME says, else record), record (Apollo record files), mcap or rosbag2 (a ROS 2 bag folder with MCAP files), mcap-file (MCAP files without a folder), carla (a log that CARLA replays), or session (folders of a robot with cameras and arms)"`
-	Overwrite     bool          `param:"overwrite" group:"Output" help:"replace an existing recording of that name"`
-	Compression   string        `param:"compression" alias:"compression-format" group:"Output" options:"none|lz4|zstd" help:"compression of chunks; mcap, rosbag2 and mcap-file only"`
-	ChunkSize     config.Size   `param:"chunk_size" alias:"chunksize:KiB" group:"Output" min:"0" max:"1GiB" help:"write a chunk after this many payload bytes; 0 uses the format's default: 16 MiB for record, 4 MiB for mcap"`
-	ChunkDuration time.Duration `param:"chunk_duration" group:"Output" min:"1ms" help:"write a chunk after this long"`
-	Sync          string        `param:"sync" group:"Output" options:"none|interval|always" help:"when to flush written data to the disk (fsync): never (none), every sync_interval, or always, which is every 10 ms"`
-	SyncInterval  time.Duration `param:"sync_interval" group:"Output" min:"10ms" help:"how often to flush written data; about as much can be lost in a power failure"`
-	CustomData    []string      `param:"custom_data" several:"words" group:"Output" value:"KEY=VALUE" help:"store KEY=VALUE in the recording; mcap, rosbag2, mcap-file and session only"`
-	ServiceRoot   string        `param:"service_root" group:"Output" value:"FOLDER" help:"FOLDER that services write recordings and named snapshots to; names are relative to it and cannot leave it by .. or links; / allows any path; by default the folder of the recording"`
+	Output        string        `param:"output" short:"o" alias:"output-name" group:"Output" value:"NAME"`
+	OutputPrefix  string        `param:"output_prefix" group:"Output" value:"NAME"`
+	Storage       string        `param:"storage" short:"s" group:"Output" value:"FORMAT"`
+	Overwrite     bool          `param:"overwrite" group:"Output"`
+	Compression   string        `param:"compression" alias:"compression-format" group:"Output" options:"none|lz4|zstd"`
+	ChunkSize     config.Size   `param:"chunk_size" alias:"chunksize:KiB" group:"Output" min:"0" max:"1GiB"`
+	ChunkDuration time.Duration `param:"chunk_duration" group:"Output" min:"1ms"`
+	Sync          string        `param:"sync" group:"Output" options:"none|interval|always"`
+	SyncInterval  time.Duration `param:"sync_interval" group:"Output" min:"10ms"`
+	CustomData    []string      `param:"custom_data" several:"words" group:"Output" value:"KEY=VALUE"`
+	ServiceRoot   string        `param:"service_root" group:"Output" value:"FOLDER"`
 }
 
 // format returns the format of the recording. Options for which there is none do not pass check.
@@ -85,42 +93,42 @@ func (o *outputOptions) serviceRoot(name string) confine.Folder {
 
 // splitOptions limit the files of a recording.
 type splitOptions struct {
-	MaxBagSize           config.Size   `param:"max_bag_size" short:"b" letter:"as in ros2 bag, and splits the recording; rosbag's -b is --buffsize" alias:"size:MiB" group:"Splits" min:"64kB" zero:"true" help:"start another file before one exceeds this size; 0 is never"`
-	MaxBagDuration       time.Duration `param:"max_bag_duration" short:"d" letter:"as in ros2 bag, and splits the recording; --max-duration stops it" group:"Splits" min:"0" help:"start another file each time this much has passed since the first message; 0 is never"`
-	MaxBagMessages       uint64        `param:"max_bag_messages" group:"Splits" help:"start another file after this many messages; 0 is never"`
-	Split                bool          `param:"split" group:"Splits" help:"let max_duration limit each file instead of the recording, as rosbag does"`
-	MaxBagFiles          int           `param:"max_bag_files" alias:"max-splits" group:"Splits" min:"0" help:"keep at most this many files of the recording, deleting the oldest; 0 keeps all"`
-	SplitNames           string        `param:"split_names" group:"Splits" options:"number|time" help:"names of files: number, as NAME_1, or time, as 1_NAME_2026_01_31-08_15_00, which ROS 2 Lyrical writes; those of record are NAME.record.00001, with time followed by .20260131081500"`
-	RepeatLatched        bool          `param:"repeat_latched" group:"Splits" help:"begin each file with the last messages of latched (transient local) topics"`
-	RepeatTransientLocal []string      `param:"repeat_transient_local" several:"words" group:"Splits" value:"TOPIC[=N]" help:"begin each file with the last N messages of each publisher of TOPIC, latched or not; * in TOPIC matches anything; by default N is the history depth of the publisher, or 1"`
+	MaxBagSize           config.Size   `param:"max_bag_size" short:"b" group:"Splits" min:"64kB" zero:"true"`
+	MaxBagDuration       time.Duration `param:"max_bag_duration" short:"d" group:"Splits" min:"0"`
+	MaxBagMessages       uint64        `param:"max_bag_messages" group:"Splits"`
+	Split                bool          `param:"split" group:"Splits"`
+	MaxBagFiles          int           `param:"max_bag_files" alias:"max-splits" group:"Splits" min:"0"`
+	SplitNames           string        `param:"split_names" group:"Splits" options:"number|time"`
+	RepeatLatched        bool          `param:"repeat_latched" group:"Splits"`
+	RepeatTransientLocal []string      `param:"repeat_transient_local" several:"words" group:"Splits" value:"TOPIC[=N]"`
 }
 
 // limitOptions limit a recording.
 type limitOptions struct {
-	MaxDuration          time.Duration `param:"max_duration" alias:"max-recording-duration,duration" group:"Limits" min:"0" help:"stop after this long; 0 is never"`
-	MaxRecordingSize     config.Size   `param:"max_recording_size" group:"Limits" help:"stop before all files together exceed this size; 0 is never"`
-	MaxRecordingMessages uint64        `param:"max_recording_messages" group:"Limits" help:"stop after this many messages; 0 is never"`
-	Limit                uint64        `param:"limit" short:"l" group:"Limits" help:"record this many messages of each topic, and stop when all named topics have reached it; 0 is no limit"`
-	StartPaused          bool          `param:"start_paused" group:"Limits" help:"start paused: record nothing until resumed"`
+	MaxDuration          time.Duration `param:"max_duration" group:"Limits" min:"0"`
+	MaxRecordingSize     config.Size   `param:"max_recording_size" group:"Limits"`
+	MaxRecordingMessages uint64        `param:"max_recording_messages" group:"Limits"`
+	Limit                uint64        `param:"limit" short:"l" group:"Limits"`
+	StartPaused          bool          `param:"start_paused" group:"Limits"`
 }
 
 // diskOptions are what to do before the disk is full.
 type diskOptions struct {
-	MinSpace       string `param:"min_space" short:"L" alias:"min-free-space" group:"Disk" value:"SIZE" help:"keep this much of the disk free: a size, a percentage such as 5%, or auto, which is 1GiB, or 5% of a disk smaller than 20GiB; 0 is no limit"`
-	LowSpaceAction string `param:"low_space_action" alias:"low-free-space-action" group:"Disk" options:"stop|delete-oldest|pause|delete-uploaded" help:"when less is free: stop, delete the oldest files of this recording, pause until there is space again, or delete the oldest files that are uploaded, and pause while there are none"`
+	MinSpace       string `param:"min_space" short:"L" alias:"min-free-space" group:"Disk" value:"SIZE"`
+	LowSpaceAction string `param:"low_space_action" group:"Disk" options:"stop|delete-oldest|pause|delete-uploaded"`
 }
 
 // memoryOptions limit the queue.
 type memoryOptions struct {
-	QueueSize config.Size `param:"queue_size" alias:"max-cache-size,buffsize:MiB" group:"Memory" min:"1MiB" help:"bytes that may wait for the disk; if there are more, the topics that use the most lose their oldest messages, which are counted"`
-	Priority  []string    `param:"priority" group:"Memory" value:"TOPIC=N" help:"share of queue_size that TOPIC may use before it loses messages, relative to 1 for other topics; * in TOPIC matches anything; the first rule that matches applies"`
+	QueueSize config.Size `param:"queue_size" alias:"max-cache-size,buffsize:MiB" group:"Memory" min:"1MiB"`
+	Priority  []string    `param:"priority" group:"Memory" value:"TOPIC=N"`
 }
 
 // statusOptions are where the status is shown.
 type statusOptions struct {
-	KeyboardOff bool `param:"disable_keyboard_controls" group:"Status" help:"do not listen to the keyboard"`
-	Quiet       bool `param:"quiet" short:"q" group:"Status" help:"no status line, and only warnings and errors in the log"`
-	Diagnostics bool `param:"diagnostics" group:"Status" help:"publish the state of the recorder on /diagnostics"`
+	KeyboardOff bool `param:"disable_keyboard_controls" group:"Status"`
+	Quiet       bool `param:"quiet" short:"q" group:"Status"`
+	Diagnostics bool `param:"diagnostics" group:"Status"`
 }
 
 // splitByDuration carries out split.
@@ -309,6 +317,6 @@ func defaultOptions() options {
 
 // announceOptions are what other nodes are notified of.
 type announceOptions struct {
-	Publish                bool    `param:"publish" group:"Status" help:"publish the name of each new file on begin_write"`
-	StatsMaxPublishingRate float64 `param:"stats_max_publishing_rate" group:"Status" min:"0" max:"1000" help:"publish lost messages on events/rosbag2_messages_lost at most this often per second; 0 is never"`
+	Publish                bool    `param:"publish" group:"Status"`
+	StatsMaxPublishingRate float64 `param:"stats_max_publishing_rate" group:"Status" min:"0" max:"1000"`
 }

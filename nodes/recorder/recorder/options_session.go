@@ -15,8 +15,8 @@ const robotPrefix = "robot."
 
 // sessionOptions map topics to the cameras and arms of a robot.
 type sessionOptions struct {
-	RobotMapping string `param:"robot_mapping" group:"Sessions" value:"FILE" help:"session storage: YAML FILE that says which topics are cameras and arms of the robot, and what starts another session; by default the parameters below robot do, else topic names and types"`
-	Hardware     string `param:"hardware" group:"Sessions" value:"FILE" help:"session storage: instead of a mapping, the parameter FILE with the cameras and arms of camera_publisher and arm_publisher; their topics are recorded if none is named"`
+	RobotMapping string `param:"robot_mapping" group:"Sessions" value:"FILE"`
+	Hardware     string `param:"hardware" group:"Sessions" value:"FILE"`
 
 	parameters map[string]any // those of a mapping
 	namespace  string         // of the node

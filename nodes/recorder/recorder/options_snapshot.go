@@ -15,18 +15,18 @@ import (
 
 // snapshotOptions are what is kept in memory for snapshots, and when one is taken.
 type snapshotOptions struct {
-	Snapshot            bool          `param:"snapshot" group:"Snapshots" help:"keep the latest messages in memory beside the recording, to be written on request"`
-	SnapshotMode        bool          `param:"snapshot_mode" group:"Snapshots" help:"write only snapshots, and no recording"`
-	SnapshotDuration    time.Duration `param:"snapshot_duration" alias:"max-cache-duration" group:"Snapshots" min:"0" help:"how far back a snapshot reaches; 0 is as far as snapshot_size allows; without snapshots, another value than 30s limits how long messages wait for the disk before they are dropped"`
-	SnapshotAfter       time.Duration `param:"snapshot_after" group:"Snapshots" min:"0" max:"24h" help:"how long a snapshot continues after its trigger"`
-	MaxSnapshotAfter    time.Duration `param:"max_snapshot_after" group:"Snapshots" min:"0" max:"24h" help:"how long a service may let a snapshot continue after its trigger, if longer than snapshot_after"`
-	SnapshotSize        config.Size   `param:"snapshot_size" group:"Snapshots" min:"1MiB" help:"bytes of memory for messages kept for snapshots; while one is written, up to twice as many"`
-	SnapshotTopicLimits []string      `param:"snapshot_topic_limits" group:"Snapshots" value:"TOPIC=LIMITS" help:"limit how far back, and how many bytes, snapshots reach for a topic, /camera/image=5s,100MB for instance; * in TOPIC matches anything; the first rule that matches applies"`
-	SnapshotCondition   []string      `param:"snapshot_condition" group:"Snapshots" value:"CONDITION" help:"take a snapshot when a message meets this CONDITION: \"/imu linear_acceleration.x > 20\", \"/collision *\""`
-	SnapshotCooldown    time.Duration `param:"snapshot_cooldown" group:"Snapshots" min:"0" help:"for this long after a snapshot began, a condition extends it instead of starting another one"`
-	SnapshotFolder      string        `param:"snapshot_folder" group:"Snapshots" value:"FOLDER" help:"FOLDER for snapshots; by default they are put beside the recording, those that services name into service_root"`
-	SnapshotService     string        `param:"snapshot_service" group:"Snapshots" value:"SERVICE" help:"SERVICE (std_srvs/srv/Trigger) that takes a snapshot and returns its path"`
-	SnapshotTopic       string        `param:"snapshot_topic" group:"Snapshots" value:"TOPIC" help:"TOPIC (std_msgs/msg/Empty); each message on it takes a snapshot"`
+	Snapshot            bool          `param:"snapshot" group:"Snapshots"`
+	SnapshotMode        bool          `param:"snapshot_mode" group:"Snapshots"`
+	SnapshotDuration    time.Duration `param:"snapshot_duration" alias:"max-cache-duration" group:"Snapshots" min:"0"`
+	SnapshotAfter       time.Duration `param:"snapshot_after" group:"Snapshots" min:"0" max:"24h"`
+	MaxSnapshotAfter    time.Duration `param:"max_snapshot_after" group:"Snapshots" min:"0" max:"24h"`
+	SnapshotSize        config.Size   `param:"snapshot_size" group:"Snapshots" min:"1MiB"`
+	SnapshotTopicLimits []string      `param:"snapshot_topic_limits" group:"Snapshots" value:"TOPIC=LIMITS"`
+	SnapshotCondition   []string      `param:"snapshot_condition" group:"Snapshots" value:"CONDITION"`
+	SnapshotCooldown    time.Duration `param:"snapshot_cooldown" group:"Snapshots" min:"0"`
+	SnapshotFolder      string        `param:"snapshot_folder" group:"Snapshots" value:"FOLDER"`
+	SnapshotService     string        `param:"snapshot_service" group:"Snapshots" value:"SERVICE"`
+	SnapshotTopic       string        `param:"snapshot_topic" group:"Snapshots" value:"TOPIC"`
 }
 
 func defaultSnapshotOptions() snapshotOptions {

@@ -226,3 +226,8 @@ func TestDefaultChunks(t *testing.T) {
 		require.NoError(t, r.Close())
 	}
 }
+
+func TestEveryOptionHasText(t *testing.T) {
+	require.Empty(t, config.TextErrors(&options{}, &splitCommandOptions{}, &triggerOptions{}, &topicsOptions{},
+		&echoOptions{}, &uploadCommandOptions{}))
+}

@@ -32,7 +32,7 @@ const (
 
 // pageOptions are those of the live page.
 type pageOptions struct {
-	Page string `param:"page" group:"Status" value:"ADDRESS" help:"serve a page that shows the recording while it is made, with buttons, at ADDRESS: :8080 for this machine only, 0.0.0.0:8080 for others too; the address with its token is printed"`
+	Page string `param:"page" group:"Status" value:"ADDRESS"`
 }
 
 // page shows the recording while it is made. It reads what the recorder counts anyway, and looks at a message of each

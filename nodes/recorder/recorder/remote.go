@@ -66,10 +66,12 @@ func asks(service string) func(ctx context.Context, args []string, p *remote.Pee
 
 // splitCommandOptions are the parameters of the command split.
 type splitCommandOptions struct {
-	Output string `param:"output" short:"o" group:"Split" value:"NAME" help:"go on in another recording of this NAME, as that of recorder --output, without losing a message"`
+	Output string `param:"output" short:"o" group:"Split" value:"NAME"`
 
 	remote.Options
 }
+
+func (*splitCommandOptions) OptionTexts() string { return optionTexts }
 
 func newSplit() *cobra.Command {
 	o := splitCommandOptions{Options: remote.DefaultOptions()}

@@ -19,8 +19,8 @@ const notMet = 3
 
 // contractOptions are what a recording is checked against while it is made.
 type contractOptions struct {
-	Expect  string `param:"expect" group:"Contract" value:"FILE" help:"check while recording that the topics of this contract are there, with their types, rates, gaps and QoS; 'converter expect' writes FILE"`
-	Require bool   `param:"require" group:"Contract" help:"exit with 3 if the recording does not meet the contract"`
+	Expect  string `param:"expect" group:"Contract" value:"FILE"`
+	Require bool   `param:"require" group:"Contract"`
 }
 
 // contract returns the contract, nil if there is none.

@@ -26,16 +26,18 @@ import (
 
 // triggerOptions are the parameters of the subcommand.
 type triggerOptions struct {
-	Before time.Duration `param:"before" group:"Snapshot" min:"0" help:"how far back the snapshot reaches; 0 is as the recorder is configured"`
-	After  time.Duration `param:"after" group:"Snapshot" max:"24h" help:"how long the snapshot continues; negative is as the recorder is configured"`
-	Cause  string        `param:"cause" group:"Snapshot" help:"reason for the snapshot, stored in it"`
-	Output string        `param:"output" short:"o" group:"Snapshot" value:"NAME" help:"NAME of the snapshot; by default that of the recording with the time"`
+	Before time.Duration `param:"before" group:"Snapshot" min:"0"`
+	After  time.Duration `param:"after" group:"Snapshot" max:"24h"`
+	Cause  string        `param:"cause" group:"Snapshot"`
+	Output string        `param:"output" short:"o" group:"Snapshot" value:"NAME"`
 
-	SnapshotService string `param:"snapshot_service" group:"Node" value:"SERVICE" help:"call this SERVICE (std_srvs/srv/Trigger) instead, whichever node offers it"`
-	Topic           string `param:"topic" group:"Node" value:"TOPIC" help:"publish on this TOPIC (std_msgs/msg/Empty) instead, without waiting for an answer"`
+	SnapshotService string `param:"snapshot_service" group:"Node" value:"SERVICE"`
+	Topic           string `param:"topic" group:"Node" value:"TOPIC"`
 
 	remote.Options
 }
+
+func (*triggerOptions) OptionTexts() string { return optionTexts }
 
 // answerTime is how long the answer may take unless the user says something else.
 const answerTime = time.Minute

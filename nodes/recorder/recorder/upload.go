@@ -32,15 +32,15 @@ const (
 
 // uploadOptions say where finished files are sent.
 type uploadOptions struct {
-	Upload        string        `param:"upload" group:"Upload" value:"URL" help:"send finished files and snapshots to this folder of an S3 store, such as s3://fleet/car7, also those of earlier recordings with this URL; credentials are taken as the tools of AWS take them, the address of another store from AWS_ENDPOINT_URL"`
-	UploadTimeout time.Duration `param:"upload_timeout" group:"Upload" min:"0" help:"how long to go on uploading after the recording; 0 is until everything is sent; a second Ctrl-C ends it, too"`
+	Upload        string        `param:"upload" group:"Upload" value:"URL"`
+	UploadTimeout time.Duration `param:"upload_timeout" group:"Upload" min:"0"`
 	transferOptions
 }
 
 // transferOptions say how files are sent.
 type transferOptions struct {
-	UploadRate        config.Size `param:"upload_rate" group:"Upload" help:"bytes a second to upload at most; 0 is no limit"`
-	DeleteAfterUpload bool        `param:"delete_after_upload" group:"Upload" help:"delete files once they are proven, by a checksum, to be in the store"`
+	UploadRate        config.Size `param:"upload_rate" group:"Upload"`
+	DeleteAfterUpload bool        `param:"delete_after_upload" group:"Upload"`
 }
 
 // checkUpload returns a usage error for options that do not go together.

@@ -22,9 +22,11 @@ import (
 // uploadCommandOptions are the parameters of the command upload.
 type uploadCommandOptions struct {
 	transferOptions
-	Overwrite bool `param:"overwrite" group:"Upload" help:"replace objects of the same name with other content"`
-	Parallel  int  `param:"parallel" group:"Upload" min:"1" max:"64" help:"parts of a file to send at once, each of which takes 8 MiB of memory"`
+	Overwrite bool `param:"overwrite" group:"Upload"`
+	Parallel  int  `param:"parallel" group:"Upload" min:"1" max:"64"`
 }
+
+func (*uploadCommandOptions) OptionTexts() string { return optionTexts }
 
 func newUpload() *cobra.Command {
 	o := uploadCommandOptions{Parallel: 4}

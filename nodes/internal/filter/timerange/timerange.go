@@ -2,6 +2,7 @@
 package timerange
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"math"
@@ -15,13 +16,21 @@ import (
 	"tapedeck/nodes/internal/human"
 )
 
+// optionTexts are the help texts of options: see config.Described.
+//
+//go:embed options.txt
+var optionTexts string
+
 // Range is the options that select a part of a recording.
 type Range struct {
-	Begin       string        `param:"begin" short:"S" alias:"start,start-secs:@%,start-nsecs:@%ns" group:"Time range" value:"TIME" help:"begin at this TIME: seconds from the start (12.5), 10:31:05, 2026-11-21 10:31:05.2, or seconds or nanoseconds since 1970"`
-	End         string        `param:"end" short:"E" letter:"and includes messages of exactly this time, which mcap leaves out" group:"Time range" alias:"until,playback-until,playback-until-sec:@%,playback-until-nsec:@%ns,end-secs:@%,end-nsecs:@%ns" value:"TIME" help:"end at this TIME, including messages of exactly this time"`
-	StartOffset time.Duration `param:"start_offset" group:"Time range" help:"skip this much, except for latched messages; negative: begin this long before the end"`
-	Duration    time.Duration `param:"playback_duration" short:"u" group:"Time range" alias:"duration" help:"take this much of the recording; 0 or less takes all of it"`
+	Begin       string        `param:"begin" short:"S" group:"Time range" value:"TIME"`
+	End         string        `param:"end" short:"E" group:"Time range" value:"TIME"`
+	StartOffset time.Duration `param:"start_offset" group:"Time range"`
+	Duration    time.Duration `param:"playback_duration" short:"u" group:"Time range" alias:"duration"`
 }
+
+// OptionTexts returns the help texts of the options.
+func (*Range) OptionTexts() string { return optionTexts }
 
 // Select returns which part of a recording from first to last is selected: from start up to before end, or to the end
 // of the recording if end is 0. outside tells that the selected time is not all in the recording, else it is "". If

@@ -2,6 +2,7 @@ package live
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"strings"
 
@@ -9,6 +10,11 @@ import (
 	"tapedeck/codec"
 	layout "tapedeck/codec/format/carla"
 )
+
+// optionTexts are the help texts of options: see config.Described.
+//
+//go:embed options.txt
+var optionTexts string
 
 // Composer writes ROS 2 messages in a format whose own messages are each composed of several of them.
 type Composer interface {
@@ -39,9 +45,12 @@ type ComposingWriter interface {
 
 // CARLAOptions are the options of logs that are composed of ROS 2 messages.
 type CARLAOptions struct {
-	CARLAMapping string `param:"carla_mapping" group:"CARLA" value:"FILE" help:"CARLA logs: YAML FILE that says which actors topics and frames belong to, where their names do not tell, and the name of the map"`
-	CARLAProfile string `param:"carla_profile" group:"CARLA" value:"NAME" help:"CARLA logs: write the layout of this CARLA: ue4-0.9.11, ue4-0.9.15, ue4-0.9.16 or ue5; by default that of carla_mapping, else of the converted log, else ue4-0.9.15"`
+	CARLAMapping string `param:"carla_mapping" group:"CARLA" value:"FILE"`
+	CARLAProfile string `param:"carla_profile" group:"CARLA" value:"NAME"`
 }
+
+// OptionTexts returns the help texts of the options.
+func (*CARLAOptions) OptionTexts() string { return optionTexts }
 
 // carlaComposer writes logs of CARLA.
 type carlaComposer struct{ options carla.WriteOptions }

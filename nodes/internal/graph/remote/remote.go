@@ -4,6 +4,7 @@ package remote
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
@@ -23,6 +24,11 @@ import (
 	"tapedeck/nodes/internal/human"
 )
 
+// optionTexts are the help texts of options: see config.Described.
+//
+//go:embed options.txt
+var optionTexts string
+
 const (
 	quiet   = 500 * time.Millisecond // no further node of the kind must appear before the only one is taken
 	absent  = 3 * time.Second        // the graph must not change before a node that is not in it is not running
@@ -34,11 +40,14 @@ var ErrLacks = errors.New("the node does not offer it")
 
 // Options are those of commands that control a node.
 type Options struct {
-	Node    string        `param:"node" group:"Node" value:"NODE" help:"NODE to control, such as /robot/player; needed if several run"`
-	Timeout time.Duration `param:"timeout" group:"Node" min:"1ms" help:"how long to wait for the node and its answer"`
+	Node    string        `param:"node" group:"Node" value:"NODE"`
+	Timeout time.Duration `param:"timeout" group:"Node" min:"1ms"`
 
 	graph.Options
 }
+
+// OptionTexts returns the help texts of the options.
+func (*Options) OptionTexts() string { return optionTexts }
 
 // DefaultOptions suit nodes that answer at once.
 func DefaultOptions() Options { return Options{Timeout: 10 * time.Second} }

@@ -9,6 +9,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec/encoding/cdr"
+	"tapedeck/config"
 	srv "tapedeck/msgs/rosbag2_interfaces"
 )
 
@@ -26,4 +27,8 @@ func TestAnswerOfANodeThatEnds(t *testing.T) {
 	var response srv.Resume_Response
 	require.NoError(t, Call(ctx, answering{}, "/player/resume", &srv.Resume_Request{}, &response, ""))
 	require.EqualValues(t, 7, response.ReturnCode)
+}
+
+func TestEveryOptionHasText(t *testing.T) {
+	require.Empty(t, config.TextErrors(&Options{}, &statusOptions{}))
 }

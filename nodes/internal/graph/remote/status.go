@@ -86,7 +86,7 @@ func ServeStatus(node bridge.Node, status func() Status) {
 
 // statusOptions are the options of the command status.
 type statusOptions struct {
-	JSON bool `param:"json" group:"Output" help:"print JSON, with all topics"`
+	JSON bool `param:"json" group:"Output"`
 
 	Options
 }
