@@ -8,7 +8,7 @@
 # make static puts a converter into bin/static/ that needs no libraries: without HDF5 and `converter serve`
 # make reference  writes the options into docs/reference/options.md, and their defaults into config/*.yaml
 # make pictures  makes docs/pictures from the recording of make demo, with Chromium
-# make lint   runs gofmt and the linters, among them go vet and staticcheck
+# make lint   runs gofmt, the linters, among them go vet and staticcheck, and the tests of test/layers
 # make fuzz   runs each fuzz test for FUZZTIME, 1m: can damaged input upset what reads it? About an hour in all
 # make bench  measures recording, writing and reading beside a baseline
 # make bench-recorder  measures recording beside the recorders of ROS 2 that are installed, in about 25 minutes;
@@ -76,6 +76,7 @@ reference:
 
 lint: deps
 	$(GO) run $(GOLANGCI_LINT) run --build-tags "$(TAGS)"
+	$(GO) test ./test/layers
 
 fuzz:
 	grep -r --include='*_test.go' -o '^func Fuzz[A-Za-z0-9]*' bridge codec config msgs nodes test | \

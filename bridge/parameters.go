@@ -287,7 +287,8 @@ func convertSlice[T any](value any, element func(any) (T, bool)) ([]T, bool) {
 	}
 	out := make([]T, len(in))
 	for i, v := range in {
-		if out[i], ok = element(v); !ok {
+		out[i], ok = element(v)
+		if !ok {
 			return nil, false
 		}
 	}

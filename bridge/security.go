@@ -57,7 +57,8 @@ func checkEnclave(what, name string) error {
 // NewSecurity returns what ROS_SECURITY_ENABLE, ROS_SECURITY_STRATEGY, ROS_SECURITY_KEYSTORE and
 // ROS_SECURITY_ENCLAVE_OVERRIDE mean for a node of an enclave, "" for /. warnings are for the user.
 func NewSecurity(enclave string, getenv func(string) string) (s Security, warnings []string, err error) {
-	if s.Enclave = enclave; enclave == "" {
+	s.Enclave = enclave
+	if enclave == "" {
 		s.Enclave = "/"
 	}
 	if err := checkEnclave("the enclave", s.Enclave); err != nil {

@@ -58,7 +58,8 @@ func TestSecurity(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.Equal(t, test.want, s.String())
-			if s.Unsure = !s.Enforce; s.Unsure && s.Keys != "" {
+			s.Unsure = !s.Enforce
+			if s.Unsure && s.Keys != "" {
 				require.Equal(t, "asked for (Permissive), enclave /, keys in "+keys+
 					"; the RMW implementation may go on without it", s.String())
 			}

@@ -53,7 +53,8 @@ func (b *Batch) Add(m codec.Message, encode func(dst []byte) ([]byte, error)) (e
 	for n >= len(b.data) {
 		b.data = append(b.data, nil)
 	}
-	if m.Data, err = encode(b.data[n][:0]); err != nil {
+	m.Data, err = encode(b.data[n][:0])
+	if err != nil {
 		return err
 	}
 	b.data[n] = m.Data
@@ -82,7 +83,8 @@ func Translate(r codec.Reader, to string, raw func(*codec.Channel) bool,
 		if !stays {
 			translator, ok := made[c.Encoding]
 			if begin := translators[c.Encoding]; !ok && begin != nil {
-				if translator, err = begin(r); err != nil {
+				translator, err = begin(r)
+				if err != nil {
 					return nil, nil, fmt.Errorf("translate %s: %w", source.Path, err)
 				}
 				made[c.Encoding] = translator
@@ -294,7 +296,8 @@ func (it *translating) Next() (*codec.Message, error) {
 			translate = become.by.Begin(func(c *codec.Channel) bool { return it.wanted[c] })
 			it.begun[become.by] = translate
 		}
-		if it.ready, err = translate(m); err != nil {
+		it.ready, err = translate(m)
+		if err != nil {
 			err = &TranslationError{m.Channel, m.LogTime, err}
 			it.err = it.query.Damage(err)
 		}

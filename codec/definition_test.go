@@ -73,7 +73,8 @@ func TestDefine(t *testing.T) {
 			schema, err := cdr.NewSchema(c.Library(msgs.Library()), c.Type)
 			if err == nil {
 				var m *cdr.Struct
-				if m, err = schema.Decode(test.payload); err == nil {
+				m, err = schema.Decode(test.payload)
+				if err == nil {
 					require.Len(t, m.Fields, test.fields)
 				}
 			}

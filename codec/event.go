@@ -121,7 +121,8 @@ func ParseEvent(m *Message) (Event, bool) {
 // parseEvent1 reads an event in the encoding of ROS 1.
 func parseEvent1(b []byte) (e Event, ok bool) {
 	take := func(n uint64) (field []byte) {
-		if ok = ok && n <= uint64(len(b)); !ok {
+		ok = ok && n <= uint64(len(b))
+		if !ok {
 			return make([]byte, 8)
 		}
 		field, b = b[:n], b[n:]

@@ -97,7 +97,8 @@ func (m *merge) advance() error {
 func (m *merge) start() (err error) {
 	in := m.pending[0]
 	if in.it == nil {
-		if in.it, err = in.Open(); err != nil {
+		in.it, err = in.Open()
+		if err != nil {
 			in.it = nil
 			return err
 		}

@@ -150,7 +150,8 @@ func seek(t *testing.T, r codec.Reader, times int) {
 		var want []seen
 		for i := begin - 1; i >= 0; i-- {
 			m := whole[i]
-			if kept[m.channel]++; kept[m.channel] <= depths[m.channel] {
+			kept[m.channel]++
+			if kept[m.channel] <= depths[m.channel] {
 				want = append(want, m)
 			}
 		}

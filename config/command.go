@@ -143,7 +143,8 @@ func interpret(ctx context.Context, root *cobra.Command, argv []string, parsed *
 		cmd = root // executing it returns the error
 	}
 	line := &commandLine{ros: ros, parsed: parsed}
-	if args, err = line.completeFlags(cmd.Flags(), args); err != nil {
+	args, err = line.completeFlags(cmd.Flags(), args)
+	if err != nil {
 		return err
 	}
 	root.SetArgs(args)

@@ -224,7 +224,8 @@ func (l *loader) load(cmd *cobra.Command, args []string) (*Input, error) {
 		case setting:
 			given[f.Name] = value
 		case string:
-			if given[f.Name], err = environmentSetting(f, node, value); err != nil {
+			given[f.Name], err = environmentSetting(f, node, value)
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -334,7 +335,8 @@ func (in *Input) readROS(p ROSParameter, set func(name string, s any)) error {
 	if err != nil {
 		return Usagef("-p %s:=%s: %w", p.Name, p.Value, err)
 	}
-	if s.source = "-p"; ok {
+	s.source = "-p"
+	if ok {
 		in.add(s, set)
 	}
 	return nil

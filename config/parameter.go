@@ -291,7 +291,8 @@ func apply(list []field, given map[string]setting) error {
 	for i, f := range list {
 		if s, ok := given[f.Name]; ok {
 			var err error
-			if values[i], err = f.parse(s); err != nil {
+			values[i], err = f.parse(s)
+			if err != nil {
 				return err
 			}
 		}
@@ -310,7 +311,8 @@ func (f *field) parse(s setting) (v reflect.Value, err error) {
 		return v, Usagef("parameter %s from %s is a list, want one value", f.Name, s.source)
 	}
 	for _, text := range s.texts {
-		if v, err = f.parseText(text); err == nil && f.Options != nil && !slices.Contains(f.Options, text) {
+		v, err = f.parseText(text)
+		if err == nil && f.Options != nil && !slices.Contains(f.Options, text) {
 			err = fmt.Errorf("%q is not allowed, want %s", text, strings.Join(f.Options, " or "))
 		}
 		if err == nil && f.Bounds() != "" && (number(v) < f.min || number(v) > f.max) && !(f.Zero && number(v) == 0) {

@@ -47,7 +47,8 @@ func SplitROSArgs(argv []string) (ros ROSArgs, rest []string, err error) {
 		}
 	}
 	flags := ros.flags()
-	if err = flags.Parse(args); err == nil && flags.NArg() > 0 {
+	err = flags.Parse(args)
+	if err == nil && flags.NArg() > 0 {
 		err = fmt.Errorf("unexpected argument %s", flags.Arg(0))
 	}
 	if err != nil {

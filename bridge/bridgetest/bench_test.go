@@ -49,7 +49,8 @@ func BenchmarkReceive(b *testing.B) {
 				if got == 0 {
 					b.ResetTimer()
 				}
-				if got += len(batch); got == b.N {
+				got += len(batch)
+				if got == b.N {
 					b.StopTimer()
 					close(done)
 				}
@@ -103,7 +104,8 @@ func TestAllocations(t *testing.T) {
 				p.Release()
 			}
 		}
-		if got += len(batch); got == 2*count {
+		got += len(batch)
+		if got == 2*count {
 			close(done)
 		}
 	})

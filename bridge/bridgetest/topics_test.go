@@ -323,7 +323,8 @@ func testSlowHandlers(t *testing.T, open Open) {
 					together.Add(1)
 				}
 				defer running.Add(-1)
-				if calls++; calls%20 == i {
+				calls++
+				if calls%20 == i {
 					time.Sleep(30 * time.Millisecond)
 				}
 				in.handle(batch)

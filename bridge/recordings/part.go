@@ -68,7 +68,8 @@ func (o *Options) prepare(p *Part) (err error) {
 	if err := Define(p.Reader, o.Definitions); err != nil {
 		return err
 	}
-	if p.Original, err = p.Reader.Info(); err != nil {
+	p.Original, err = p.Reader.Info()
+	if err != nil {
 		return err
 	}
 	if !o.AsRecorded {
@@ -76,7 +77,8 @@ func (o *Options) prepare(p *Part) (err error) {
 			return err
 		}
 	}
-	if p.stamped, p.Still, err = o.Stamps.apply(p.Reader); err != nil {
+	p.stamped, p.Still, err = o.Stamps.apply(p.Reader)
+	if err != nil {
 		return err
 	}
 	if p.stamped != nil {

@@ -80,7 +80,8 @@ func Define(r codec.Reader, folders []string) error {
 	library := msgs.Library(folders...)
 	for _, t := range info.Topics {
 		empty := len(t.Channel.Schema.Data) == 0
-		if t.Channel.Define(library); empty != (len(t.Channel.Schema.Data) == 0) {
+		t.Channel.Define(library)
+		if empty != (len(t.Channel.Schema.Data) == 0) {
 			info.Events = slices.DeleteFunc(info.Events, func(e codec.Event) bool {
 				return e.Kind == codec.EventLabel && e.Topic == t.Channel.Topic
 			})

@@ -50,7 +50,8 @@ func Parse(name string) (Name, bool) {
 		n.Base, number = m[1]+m[3], m[2]
 	}
 	var err error
-	if n.Number, err = strconv.Atoi(number); err != nil {
+	n.Number, err = strconv.Atoi(number)
+	if err != nil {
 		return Name{Base: name}, false
 	}
 	return n, true

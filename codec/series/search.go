@@ -28,7 +28,8 @@ func Search(files *store.Files, formats codec.Formats, folder string) (paths []s
 		return []string{folder}, nil
 	}
 	var odd []error
-	if paths, err = search(files, formats, folder, &odd); err != nil {
+	paths, err = search(files, formats, folder, &odd)
+	if err != nil {
 		return nil, fmt.Errorf("search %s: %w", folder, err)
 	}
 	slices.Sort(paths)

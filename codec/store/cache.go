@@ -56,7 +56,8 @@ func (f *Files) open(path string) (*object, error) {
 		return nil, err
 	}
 	o := f.cache.object(path, s)
-	if o.opened.Do(o.begin); o.err != nil {
+	o.opened.Do(o.begin)
+	if o.err != nil {
 		f.cache.release(o)
 		return nil, o.err
 	}
@@ -80,7 +81,8 @@ func (c *cache) object(path string, s Store) *object {
 func (c *cache) release(o *object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if o.files--; o.files > 0 {
+	o.files--
+	if o.files > 0 {
 		return
 	}
 	o.cancel()
@@ -121,7 +123,8 @@ func (b *block) allocate(n int) {
 
 // leave ends a use of b.
 func (b *block) leave() {
-	if b.users--; b.users == 0 && b.memory != nil {
+	b.users--
+	if b.users == 0 && b.memory != nil {
 		memories.Put(b.memory)
 		b.memory, b.data = nil, nil
 	}
@@ -219,7 +222,8 @@ func (c *cache) request(o *object, from, to int64, ahead bool) {
 			c.ahead += end - start
 		}
 		o.blocks[i] = b
-		if run, size = append(run, b), size+end-start; size >= mostFetch {
+		run, size = append(run, b), size+end-start
+		if size >= mostFetch {
 			flush()
 		}
 	}

@@ -51,7 +51,8 @@ func (o *object) info() *fileInfo {
 func (o *object) begin() {
 	r := &resuming{object: o, off: -tailSize}
 	defer r.close()
-	if o.err = r.request(); o.err != nil {
+	o.err = r.request()
+	if o.err != nil {
 		return
 	}
 	b := r.body
@@ -183,7 +184,8 @@ func (r *resuming) check() error {
 
 // pause waits before another attempt. It reports whether there may be one.
 func (r *resuming) pause() bool {
-	if r.breaks++; r.breaks >= mostBreaks {
+	r.breaks++
+	if r.breaks >= mostBreaks {
 		return false
 	}
 	pause := min(r.cache.pause<<r.breaks, mostPause)
@@ -203,14 +205,16 @@ func (r *resuming) Read(b []byte) (int, error) {
 			}
 		}
 		n, err := r.body.Read(b[:min(int64(len(b)), r.end-r.off)])
-		if r.off += int64(n); n > 0 {
+		r.off += int64(n)
+		if n > 0 {
 			r.breaks = 0
 			return n, nil
 		}
 		if err == nil {
 			continue
 		}
-		if r.close(); !r.pause() {
+		r.close()
+		if !r.pause() {
 			if errors.Is(err, io.EOF) {
 				err = io.ErrUnexpectedEOF
 			}

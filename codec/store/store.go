@@ -118,7 +118,8 @@ func (f *Files) Open(path string) (File, error) {
 	var missing error
 	if !isFolder(path) {
 		var o *object
-		if o, missing = f.open(path); missing == nil {
+		o, missing = f.open(path)
+		if missing == nil {
 			return newHandle(o), nil
 		}
 	}
@@ -136,7 +137,8 @@ func (f *Files) Stat(path string) (fs.FileInfo, error) {
 	var missing error
 	if !isFolder(path) {
 		var info *fileInfo
-		if info, missing = f.stat(path); missing == nil {
+		info, missing = f.stat(path)
+		if missing == nil {
 			return info, nil
 		}
 	}
@@ -269,7 +271,8 @@ func (f *Files) Fetch(path string) (local string, remove func(), err error) {
 		return "", nil, err
 	}
 	remove = func() { os.Remove(to.Name()) }
-	if _, err = io.Copy(to, from); err == nil {
+	_, err = io.Copy(to, from)
+	if err == nil {
 		err = to.Close()
 	}
 	if err != nil {

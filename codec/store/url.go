@@ -83,7 +83,8 @@ func Join(base string, elements ...string) string {
 	if scheme, _, _ := strings.Cut(base, "://"); web(scheme) {
 		below = (&url.URL{Path: below}).EscapedPath()
 	}
-	if p.key = strings.TrimRight(p.key, "/"); p.key != "" && below != "" {
+	p.key = strings.TrimRight(p.key, "/")
+	if p.key != "" && below != "" {
 		p.key += "/"
 	}
 	p.key += below

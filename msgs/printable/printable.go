@@ -115,8 +115,10 @@ func (w *writer) Write(p []byte) (int, error) {
 	}
 	if n > 0 && text[n-1] >= utf8.RuneSelf && !utf8.FullRune(text[n-1:]) {
 		n--
-	} else if n = len(text); n > 0 && text[n-1] == '\r' {
-		n--
+	} else if len(text) > 0 && text[len(text)-1] == '\r' {
+		n = len(text) - 1
+	} else {
+		n = len(text)
 	}
 	_, err := io.WriteString(w.w, Escape(strings.ReplaceAll(string(text[:n]), "\r\n", "\n"), "\n\t"))
 	w.rest = append([]byte(nil), text[n:]...)

@@ -36,11 +36,13 @@ func (p parser) service(text string) (*Service, error) {
 	}
 	s := &Service{Name: p.name, Text: text}
 	p.name = s.Name + "_Request"
-	if s.Request, err = p.message(parts[0]); err != nil {
+	s.Request, err = p.message(parts[0])
+	if err != nil {
 		return nil, err
 	}
 	p.name, p.line = s.Name+"_Response", lines[1]
-	if s.Response, err = p.message(parts[1]); err != nil {
+	s.Response, err = p.message(parts[1])
+	if err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -125,7 +127,8 @@ func (p parser) element(m *Message, pkg, line string, fields, constants map[stri
 	fields[name] = true
 	f := Field{Name: name, Type: t}
 	if value != "" {
-		if f.Default, err = parseDefault(t, value); err != nil {
+		f.Default, err = parseDefault(t, value)
+		if err != nil {
 			return fmt.Errorf("default of field %s: %w", name, err)
 		}
 	}

@@ -91,7 +91,8 @@ func setHost(a *hardware.Arm, text string) error {
 		a.Host = text
 		return nil
 	}
-	if a.Port, err = strconv.Atoi(port); err != nil || a.Port < 1 || a.Port > 65535 {
+	a.Port, err = strconv.Atoi(port)
+	if err != nil || a.Port < 1 || a.Port > 65535 {
 		return config.Usagef("%s: invalid port %q", text, port)
 	}
 	a.Host = host

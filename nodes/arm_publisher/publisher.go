@@ -62,7 +62,8 @@ func (p *publisher) listen(a *arm, ports map[int]*realman.Listener) error {
 	l, open := ports[port]
 	if !open {
 		var err error
-		if l, err = realman.Listen(fmt.Sprintf(":%d", port)); err != nil {
+		l, err = realman.Listen(fmt.Sprintf(":%d", port))
+		if err != nil {
 			if a.options.Push == pushSet || a.options.Rate == 0 {
 				return fmt.Errorf("arm %s: listen for pushed packets: %w; choose another push_port or --push none",
 					a.name, err)

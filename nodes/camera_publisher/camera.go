@@ -62,12 +62,14 @@ func newCamera(name string, c *hardware.Camera, o *options, node bridge.Node, sy
 	a := &camera{name: name, frame: cmp.Or(c.FrameID, name+"_optical_frame"), options: c, node: node,
 		topics: rospub.NewTopics(node, name)}
 	var err error
-	if a.calibration, err = a.calibrate(); err != nil {
+	a.calibration, err = a.calibrate()
+	if err != nil {
 		return nil, err
 	}
-	if a.source, err = newSource(c, o.Loop, system, a.changed, func(err error) {
+	a.source, err = newSource(c, o.Loop, system, a.changed, func(err error) {
 		node.Log(bridge.Warn, "%s: skipping unusable images: %v", name, err)
-	}); err != nil {
+	})
+	if err != nil {
 		return nil, err
 	}
 	a.qos = o.qos(a.fromFile())
@@ -216,7 +218,8 @@ func (a *camera) prepare(f v4l2.Format) error {
 		}
 	}
 	var err error
-	if a.conversion, err = findConversion(f.FourCC, a.options.Encoding, a.options.DepthScale); err != nil {
+	a.conversion, err = findConversion(f.FourCC, a.options.Encoding, a.options.DepthScale)
+	if err != nil {
 		return err
 	}
 	a.raw = sensor_msgs.Image{Header: header, Width: uint32(f.Width), Height: uint32(f.Height),

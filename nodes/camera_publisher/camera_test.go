@@ -261,7 +261,8 @@ func TestCameraCalibration(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := cameraOf("/dev/video0", "MJPG")
-			if c.Calibration = test.url; test.text != "" {
+			c.Calibration = test.url
+			if test.text != "" {
 				c.Calibration = put(t, "calibration.yaml", test.text)
 			}
 			open := inMemory()

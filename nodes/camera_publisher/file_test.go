@@ -72,7 +72,8 @@ func collect(t *testing.T, s *file, most int) ([]playedFrame, error) {
 		require.Equal(t, time.Now().UnixNano(), p.Stamp)
 		require.Equal(t, p.Stamp, p.Received)
 		require.Equal(t, len(list), int(p.Sequence))
-		if list = append(list, p); len(list) == most {
+		list = append(list, p)
+		if len(list) == most {
 			cancel()
 		}
 	})

@@ -64,7 +64,8 @@ func newDevice(o *hardware.Camera, system v4l2.System, event func(v4l2.Status)) 
 	}
 	if o.Format != "" {
 		var err error
-		if d.FourCC, err = v4l2.ParseFourCC(o.Format); err != nil {
+		d.FourCC, err = v4l2.ParseFourCC(o.Format)
+		if err != nil {
 			return nil, config.Usagef("%w", err)
 		}
 	}

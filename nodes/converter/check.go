@@ -40,7 +40,8 @@ func (o *checkOptions) check(ctx context.Context, paths []string, stdout, stderr
 	var expected *contract.Contract
 	if o.Expect != "" {
 		var err error
-		if expected, err = contract.Load(o.Expect); err != nil {
+		expected, err = contract.Load(o.Expect)
+		if err != nil {
 			return err
 		}
 	}
@@ -300,10 +301,11 @@ func (o *expectOptions) expect(ctx context.Context, paths []string, stdout, stde
 		_, err = learnt.WriteTo(stdout)
 		return err
 	}
-	if err = writeFile(output, func(w io.Writer) error {
+	err = writeFile(output, func(w io.Writer) error {
 		_, err := learnt.WriteTo(w)
 		return err
-	}); err == nil {
+	})
+	if err == nil {
 		fmt.Fprintf(stdout, "%s: %s, learnt from %s\n", output, human.Count(len(learnt.Topics), "topic"),
 			human.Count(len(paths), "recording"))
 	}

@@ -73,10 +73,12 @@ type foundRecordings struct {
 
 // search returns the recordings that paths name, or that lists and folders hold. What is below except is left out.
 func (here places) search(paths []string, stdin io.Reader, except string) (r foundRecordings, err error) {
-	if paths, err = listed(paths, stdin); err != nil {
+	paths, err = listed(paths, stdin)
+	if err != nil {
 		return r, err
 	}
-	if except, err = absolute(except); err != nil {
+	except, err = absolute(except)
+	if err != nil {
 		return r, err
 	}
 	below := func(path string) bool {

@@ -52,7 +52,8 @@ func (o *echoOptions) echo(ctx context.Context, args []string, stdout, stderr io
 	}
 	var q codec.Query
 	var outside string
-	if q.Start, q.End, outside, err = o.Select(in.info.StartTime, in.info.EndTime); err != nil {
+	q.Start, q.End, outside, err = o.Select(in.info.StartTime, in.info.EndTime)
+	if err != nil {
 		return err
 	} else if outside != "" {
 		fmt.Fprintln(stderr, "warning:", outside)
@@ -60,7 +61,8 @@ func (o *echoOptions) echo(ctx context.Context, args []string, stdout, stderr io
 	q.Topics = func(c *codec.Channel) bool { return c.Topic == channels[0].Topic }
 	damaged := 0
 	q.Damaged = func(err error) {
-		if damaged++; damaged <= shownDamage {
+		damaged++
+		if damaged <= shownDamage {
 			fmt.Fprintln(stderr, "damaged:", err)
 		}
 	}

@@ -66,7 +66,8 @@ func (o *indexOptions) index(ctx context.Context, paths []string, stdout, stderr
 		return err
 	}
 	for i := range all.paths {
-		if all.paths[i], err = absolute(all.paths[i]); err != nil {
+		all.paths[i], err = absolute(all.paths[i])
+		if err != nil {
 			return err
 		}
 	}

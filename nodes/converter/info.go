@@ -120,7 +120,8 @@ func (o *infoOptions) describe(ctx context.Context, path string, stdout, stderr 
 	defer in.Close()
 	measured, info := (*measures)(nil), in.info
 	if o.Verbose {
-		if measured, info, err = in.measure(ctx); err != nil {
+		measured, info, err = in.measure(ctx)
+		if err != nil {
 			return err
 		}
 	}

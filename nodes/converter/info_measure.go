@@ -87,7 +87,8 @@ func (i *input) measure(ctx context.Context) (*measures, *codec.Info, error) {
 			m.row.stamps = m.stamps
 		}
 		if call, _ := bridge.CallTopicOf(c.Topic, c.Type); call.Ending == bridge.ServiceEvents {
-			if m.calls = all.calls[call.Service]; m.calls == nil {
+			m.calls = all.calls[call.Service]
+			if m.calls == nil {
 				m.calls = &callEvents{map[callID]bool{}, map[callID]bool{}}
 				all.calls[call.Service] = m.calls
 			}

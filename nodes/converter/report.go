@@ -157,7 +157,8 @@ func (o *reportOptions) read(ctx context.Context, path string, elsewhere []strin
 	}
 	var expected *contract.Contract
 	if o.Expect != "" {
-		if expected, err = contract.Load(o.Expect); err != nil {
+		expected, err = contract.Load(o.Expect)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -219,10 +220,12 @@ func writeFile(name string, write func(io.Writer) error) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	if err = write(f); err == nil {
+	err = write(f)
+	if err == nil {
 		err = f.Chmod(0o644)
 	}
-	if err = errors.Join(err, f.Close()); err == nil {
+	err = errors.Join(err, f.Close())
+	if err == nil {
 		err = os.Rename(f.Name(), name)
 	}
 	if err != nil {

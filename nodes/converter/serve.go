@@ -185,7 +185,8 @@ func (s *server) job(ctx context.Context, request *tapedeck.Convert_Request) (*c
 	}
 	for _, path := range paths {
 		var err error
-		if *path, err = s.root.Path(ctx, *path); err != nil {
+		*path, err = s.root.Path(ctx, *path)
+		if err != nil {
 			return nil, err
 		}
 	}

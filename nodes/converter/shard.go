@@ -22,16 +22,21 @@ func parseShard(text string, env func(string) string) (s shard, err error) {
 	}
 	index, count, counted := strings.Cut(text, "/")
 	if counted {
-		if s.count, err = strconv.Atoi(count); err != nil || s.count < 1 {
+		s.count, err = strconv.Atoi(count)
+		if err != nil || s.count < 1 {
 			return s, config.Usagef("--shard %s: want I/N, auto or auto/N, as in 0/8", text)
 		}
 	}
 	if index == "auto" {
-		if s, err = shardOf(s.count, env); err != nil {
+		s, err = shardOf(s.count, env)
+		if err != nil {
 			return s, config.Usagef("--shard %s: %w", text, err)
 		}
-	} else if s.index, err = strconv.Atoi(index); err != nil || !counted {
-		return s, config.Usagef("--shard %s: want I/N, auto or auto/N, as in 0/8", text)
+	} else {
+		s.index, err = strconv.Atoi(index)
+		if err != nil || !counted {
+			return s, config.Usagef("--shard %s: want I/N, auto or auto/N, as in 0/8", text)
+		}
 	}
 	if s.index < 0 || s.index >= s.count {
 		return s, config.Usagef("--shard %s: of %d shards there are 0 to %d, not %d", text, s.count, s.count-1, s.index)

@@ -54,11 +54,13 @@ func newLink(node bridge.Node, opened time.Time, o *options, entries []entry) (*
 		return nil, err
 	}
 	how.Report = func(text string) { node.Log(bridge.Info, "%s", text) }
-	if l.link, err = mavlink.Open(l.source, how); err != nil {
+	l.link, err = mavlink.Open(l.source, how)
+	if err != nil {
 		return nil, config.Usagef("%w", err)
 	}
 	if o.Clock > 0 && l.link.IsLog() {
-		if l.clock, err = rospub.Advertise(node, "/clock", &rosgraph_msgs.Clock{}, codec.DefaultQoS()); err != nil {
+		l.clock, err = rospub.Advertise(node, "/clock", &rosgraph_msgs.Clock{}, codec.DefaultQoS())
+		if err != nil {
 			return nil, err
 		}
 	}

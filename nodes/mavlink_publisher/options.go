@@ -116,7 +116,8 @@ func linkOptions(v *vehicleOptions) (mavlink.Options, error) {
 			id = uint64(known)
 		}
 		rate, err2 := strconv.ParseFloat(hz, 64)
-		if err = errors.Join(err, err2); err != nil {
+		err = errors.Join(err, err2)
+		if err != nil {
 			return o, config.Usagef("intervals: %q is invalid, want MESSAGE=HZ such as ATTITUDE_QUATERNION=100: %w",
 				text, err)
 		}

@@ -27,7 +27,8 @@ func newPublisher(node bridge.Node, opened time.Time, o *options, groups [][]ent
 	}
 	if o.Diagnostics {
 		var err error
-		if p.diagnostics, err = rospub.NewDiagnostics(node); err != nil {
+		p.diagnostics, err = rospub.NewDiagnostics(node)
+		if err != nil {
 			return nil, errors.Join(err, p.close())
 		}
 	}

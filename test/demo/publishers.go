@@ -68,7 +68,8 @@ func startPublishers() (*publishers, error) {
 				case now := <-tick.C:
 					stamp := builtin_interfaces.Time{Sec: int32(now.Unix()), Nanosec: uint32(now.Nanosecond())}
 					var err error
-					if buf, err = cdr.Append(buf[:0], source.message(now.Sub(began).Seconds(), stamp)); err == nil {
+					buf, err = cdr.Append(buf[:0], source.message(now.Sub(began).Seconds(), stamp))
+					if err == nil {
 						err = publisher.Publish(buf)
 					}
 					if err != nil {

@@ -103,7 +103,8 @@ func openPTY(t *testing.T) *pty {
 	raw, err := f.SyscallConn()
 	require.NoError(t, err)
 	require.NoError(t, raw.Control(func(fd uintptr) {
-		if err = unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0); err == nil {
+		err = unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0)
+		if err == nil {
 			number, err = unix.IoctlGetInt(int(fd), unix.TIOCGPTN)
 		}
 	}))

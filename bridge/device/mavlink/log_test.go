@@ -61,7 +61,8 @@ func decodeReference(t testing.TB, data []byte) reference {
 			crc ^= uint16(b)
 			for range 8 {
 				odd := crc & 1
-				if crc >>= 1; odd != 0 {
+				crc >>= 1
+				if odd != 0 {
 					crc ^= 0x8408
 				}
 			}

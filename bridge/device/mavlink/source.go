@@ -118,7 +118,8 @@ func (s *source) parseUDP(where string) (err error) {
 		s.remote, err = hostPort(where, "", 0)
 		return err
 	}
-	if s.local, err = hostPort(own, "", defaultUDPOwn); err != nil {
+	s.local, err = hostPort(own, "", defaultUDPOwn)
+	if err != nil {
 		return err
 	}
 	if other == "" {
@@ -133,7 +134,8 @@ func (s *source) parseUDP(where string) (err error) {
 // parseBroadcast parses ADDRESS:PORT. Broadcasts to that port are received, too.
 func (s *source) parseBroadcast(where string) (err error) {
 	s.kind, s.shared = udpBound, true
-	if s.remote, err = hostPort(where, "255.255.255.255", defaultUDPPort); err != nil {
+	s.remote, err = hostPort(where, "255.255.255.255", defaultUDPPort)
+	if err != nil {
 		return err
 	}
 	host, port, err := net.SplitHostPort(s.remote)

@@ -104,15 +104,18 @@ func (c *Camera) capture(ctx context.Context) error {
 	}
 	defer capture.Close()
 	status := Status{Streaming: true, Path: node.Path, Card: capture.Card(), Serial: node.Serial}
-	if status.Format, err = capture.SetFormat(c.FourCC, c.Width, c.Height); err != nil {
+	status.Format, err = capture.SetFormat(c.FourCC, c.Width, c.Height)
+	if err != nil {
 		return err
 	}
-	if status.Rate, err = capture.SetRate(c.Rate); err != nil {
+	status.Rate, err = capture.SetRate(c.Rate)
+	if err != nil {
 		return err
 	}
 	if c.Rate != 0 && math.Abs(status.Rate-c.Rate) > 0.01*c.Rate {
-		if status.Rates, err = capture.Rates(status.Format.FourCC, status.Format.Width,
-			status.Format.Height); err != nil {
+		status.Rates, err = capture.Rates(status.Format.FourCC, status.Format.Width,
+			status.Format.Height)
+		if err != nil {
 			return err
 		}
 	}

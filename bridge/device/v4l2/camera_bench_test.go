@@ -35,7 +35,8 @@ func BenchmarkCamera(b *testing.B) {
 			b.ReportAllocs()
 			n := 0
 			require.ErrorIs(b, s.Run(ctx, 0, func(*v4l2.Frame) {
-				if n++; n > b.N {
+				n++
+				if n > b.N {
 					cancel()
 				}
 				device.Shoot()

@@ -91,7 +91,8 @@ func TestDevice(t *testing.T) {
 					require.Greater(t, frame.Stamp, last.Stamp)
 				}
 				last = *frame
-				if frames++; frames == 5 {
+				frames++
+				if frames == 5 {
 					cancel()
 				}
 			}), context.Canceled)

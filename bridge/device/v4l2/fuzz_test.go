@@ -100,7 +100,8 @@ func FuzzDriver(f *testing.F) {
 				require.NotEmpty(t, rate.String())
 			}
 		}
-		if _, err = c.SetFormat(0, 0, 0); err != nil {
+		_, err = c.SetFormat(0, 0, 0)
+		if err != nil {
 			require.NotEmpty(t, err.Error())
 		}
 		_, _ = c.SetRate(0)

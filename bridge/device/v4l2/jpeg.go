@@ -60,7 +60,8 @@ func JPEGEnd(data []byte) (end int, whole, ok bool) {
 		case marker == markerSOI:
 			return 0, true, false
 		case marker == markerSOS:
-			if end, whole = scanEnd(data, end); !whole {
+			end, whole = scanEnd(data, end)
+			if !whole {
 				return 0, false, true
 			}
 		}

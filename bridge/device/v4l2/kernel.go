@@ -26,7 +26,8 @@ func (Kernel) Open(path string) (Device, error) {
 	var fd int
 	var err error
 	for {
-		if fd, err = unix.Open(path, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); !errors.Is(err, unix.EINTR) {
+		fd, err = unix.Open(path, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		if !errors.Is(err, unix.EINTR) {
 			break
 		}
 	}

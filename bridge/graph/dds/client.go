@@ -115,8 +115,11 @@ func (c *client) send(request []byte, fastDDS bool, response chan<- []byte) (cal
 	var err error
 	if fastDDS {
 		err = c.writer.relate(request, identity{guid: c.reader.guid, sequence: noSequence})
-	} else if request, err = addCallHeader(callHeader{client: c.handle, call: key.number}, request); err == nil {
-		err = c.writer.write(request, -1)
+	} else {
+		request, err = addCallHeader(callHeader{client: c.handle, call: key.number}, request)
+		if err == nil {
+			err = c.writer.write(request, -1)
+		}
 	}
 	if err != nil {
 		c.forget(key) // before another call gets the number

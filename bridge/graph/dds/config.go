@@ -49,7 +49,8 @@ type discovery struct {
 // user.
 func newDiscovery(addresses []string, getenv func(string) string) (d discovery, warnings []string) {
 	for peer := range strings.SplitSeq(getenv("ROS_STATIC_PEERS"), ";") {
-		switch peer = strings.TrimSpace(peer); {
+		peer = strings.TrimSpace(peer)
+		switch {
 		case len(peer) > maxPeerLength:
 			warnings = append(warnings, fmt.Sprintf("an address in ROS_STATIC_PEERS is ignored, as it has more than "+
 				"%d characters: %.40s…", maxPeerLength, peer))

@@ -249,7 +249,8 @@ func (p *fastPeer) handle(message []byte) {
 		case acknack:
 			writer, base, bits := id(body[4:]), u32(body[12:]), u32(body[16:])
 			if bits == 0 && base == 0 {
-				if p.ignored[writer]--; p.ignored[writer] < 0 {
+				p.ignored[writer]--
+				if p.ignored[writer] < 0 {
 					p.heartbeat(writer)
 				}
 				p.asked.Store(p.asked.Load() || writer == peerWriter)

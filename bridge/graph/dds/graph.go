@@ -96,13 +96,15 @@ func newGraph(n *node, gidSize int) (*graph, error) {
 		hash = n.typeHash("rmw_dds_common/msg/ParticipantEntitiesInfo")
 	}
 	var err error
-	if g.announce, err = n.newWriter(discoveryTopic, discoveryType, toC(bridge.LatchedQoS()), hash); err != nil {
+	g.announce, err = n.newWriter(discoveryTopic, discoveryType, toC(bridge.LatchedQoS()), hash)
+	if err != nil {
 		return nil, fmt.Errorf("create writer of %s: %w", discoveryTopic, err)
 	}
 	g.greeter = newGreeter(g.announce.kind)
 	q := discoveryQoS()
 	q.ignore_local = true
-	if g.announcements, err = n.newReader(discoveryTopic, discoveryType, q, hash); err != nil {
+	g.announcements, err = n.newReader(discoveryTopic, discoveryType, q, hash)
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("create reader of %s: %w", discoveryTopic, err), g.announce.close())
 	}
 	return g, nil

@@ -96,7 +96,8 @@ func TestPeerAtItsOwnAddress(t *testing.T) {
 	var err error
 	for index := range 33 {
 		address := &net.UDPAddr{IP: net.ParseIP(addresses[0]), Port: 7400 + 250*domain + 10 + 2*index}
-		if socket, err = net.ListenUDP("udp4", address); err == nil {
+		socket, err = net.ListenUDP("udp4", address)
+		if err == nil {
 			break
 		}
 	}

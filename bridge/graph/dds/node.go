@@ -124,7 +124,8 @@ func (n *node) start(o bridge.Options) error {
 		return fmt.Errorf("create DDS waitset: %w", err)
 	}
 	var err error
-	if n.graph, err = newGraph(n, gids); err != nil {
+	n.graph, err = newGraph(n, gids)
+	if err != nil {
 		return err
 	}
 	for _, reader := range n.graph.readers() {

@@ -36,11 +36,13 @@ func ends(service, typeName string) (request, reply end) {
 func (p *pair) open(n *node, key string, write, read end, receive func() error) (err error) {
 	p.node = n
 	id := key + "=" + callID(n.guid, n.callIDs.Add(1)) + ";"
-	if p.writer, err = n.newWriter(write.topic, write.typeName, write.qos, id+n.typeHash(write.ros)); err != nil {
+	p.writer, err = n.newWriter(write.topic, write.typeName, write.qos, id+n.typeHash(write.ros))
+	if err != nil {
 		return err
 	}
 	C.never_block(p.writer.kind, (*C.uint8_t)(&p.writer.guid[0]))
-	if p.reader, err = n.newReader(read.topic, read.typeName, callQoS(), id+n.typeHash(read.ros)); err != nil {
+	p.reader, err = n.newReader(read.topic, read.typeName, callQoS(), id+n.typeHash(read.ros))
+	if err != nil {
 		return errors.Join(err, p.writer.close())
 	}
 	C.dds_set_status_mask(p.reader.entity, C.DDS_DATA_AVAILABLE_STATUS|C.DDS_SUBSCRIPTION_MATCHED_STATUS)
@@ -54,7 +56,8 @@ func (p *pair) open(n *node, key string, write, read end, receive func() error) 
 		})
 	}
 	if err == nil {
-		if err = n.graph.add(p.reader.guid, p.writer.guid); err != nil {
+		err = n.graph.add(p.reader.guid, p.writer.guid)
+		if err != nil {
 			p.detach()
 		}
 	}

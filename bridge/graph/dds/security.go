@@ -146,7 +146,8 @@ func (n *node) announceExpiry() {
 		select {
 		case <-time.After(min(left-ahead[0], time.Minute)):
 		case <-n.dispatched: // the node was closed, or Cyclone DDS was quicker
-			if left = time.Until(n.expires.Round(0)); left > time.Second {
+			left = time.Until(n.expires.Round(0))
+			if left > time.Second {
 				return
 			}
 			time.Sleep(left)

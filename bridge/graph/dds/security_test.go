@@ -242,7 +242,8 @@ func TestKeysExpire(t *testing.T) {
 		name, end := fmt.Sprint("/talker", wait), time.Now().Add(wait).Truncate(time.Second)
 		dir = k.Add(name, bridgetest.Enclave{NotAfter: end})
 		var err error
-		if _, log, err = openSecured(t, k, domain, "talker", name); err == nil {
+		_, log, err = openSecured(t, k, domain, "talker", name)
+		if err == nil {
 			break
 		}
 		require.True(t, time.Now().After(end), "%v", err)

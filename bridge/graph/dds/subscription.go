@@ -139,7 +139,8 @@ func (s *subscription) Close() error {
 		if s.replier != nil {
 			err = s.replier.close()
 		}
-		if err = errors.Join(err, s.node.graph.remove(s.guid), check(C.dds_delete(s.reader))); err != nil {
+		err = errors.Join(err, s.node.graph.remove(s.guid), check(C.dds_delete(s.reader)))
+		if err != nil {
 			return fmt.Errorf("close subscription of %s: %w", s.topic, err)
 		}
 		return nil

@@ -42,7 +42,8 @@ func (n *node) newClient(name, typeName string) (*client, error) {
 	c := &client{node: n, kind: kind, sent: sent}
 	err = n.make(func() (err error) {
 		options := &rclgo.ClientOptions{Qos: callQoS()}
-		if c.rclgo, err = n.node.NewClient(name, orderly{kind, sent}, options); err != nil {
+		c.rclgo, err = n.node.NewClient(name, orderly{kind, sent}, options)
+		if err != nil {
 			return err
 		}
 		c.handle, err = clientHandle(c.rclgo)

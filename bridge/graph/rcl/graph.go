@@ -126,10 +126,12 @@ func (n *node) topics() ([]bridge.Topic, error) {
 	topics := make([]bridge.Topic, 0, len(names))
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		t := bridge.Topic{Name: name}
-		if t.Publishers, err = n.endpoints(name, true); err != nil {
+		t.Publishers, err = n.endpoints(name, true)
+		if err != nil {
 			return nil, err
 		}
-		if t.Subscribers, err = n.endpoints(name, false); err != nil {
+		t.Subscribers, err = n.endpoints(name, false)
+		if err != nil {
 			return nil, err
 		}
 		for _, e := range slices.Concat(t.Publishers, t.Subscribers) {

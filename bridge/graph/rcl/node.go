@@ -82,7 +82,8 @@ func open(o bridge.Options) (*node, error) {
 		return nil, err
 	}
 	n.parameters = bridge.NewParameters(n.Name(), o.Parameters)
-	if n.graph, err = newGraph(n); err != nil {
+	n.graph, err = newGraph(n)
+	if err != nil {
 		return nil, errors.Join(err, endNodeLogging(n.finish))
 	}
 	if err := n.parameters.Serve(n, o.Declare); err != nil {
@@ -117,7 +118,8 @@ func (n *node) start(args *rclgo.Args, domain uint, o bridge.Options) error {
 		if err != nil {
 			return err
 		}
-		if n.node, err = n.context.NewNode(o.Name, o.Namespace); err == nil {
+		n.node, err = n.context.NewNode(o.Name, o.Namespace)
+		if err == nil {
 			n.handle, err = nodeHandle(n.node)
 		}
 		if err == nil {
@@ -211,7 +213,8 @@ func (n *node) Topics() []bridge.Topic {
 	var topics []bridge.Topic
 	n.owned.Use(func() {
 		var err error
-		if topics, err = n.topics(); err != nil {
+		topics, err = n.topics()
+		if err != nil {
 			n.Log(bridge.Error, "read the graph: %v", err)
 		}
 	})

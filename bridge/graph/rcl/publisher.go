@@ -40,7 +40,8 @@ func (n *node) newPublisher(topic, typeName string, qos codec.QoS) (*publisher, 
 	}
 	p := &publisher{node: n, qos: qos}
 	err = n.make(func() (err error) {
-		if p.rclgo, err = n.node.NewPublisher(topic, t, &rclgo.PublisherOptions{Qos: toRCL(qos)}); err != nil {
+		p.rclgo, err = n.node.NewPublisher(topic, t, &rclgo.PublisherOptions{Qos: toRCL(qos)})
+		if err != nil {
 			return err
 		}
 		p.handle, err = publisherHandle(p.rclgo)
@@ -78,7 +79,8 @@ func (p *publisher) Publish(data []byte) error {
 		// Some middleware, as Fast DDS, fails after a while where a subscriber's acknowledgements are behind.
 		if p.qos.History == codec.KeepAll && p.qos.Reliability != codec.BestEffort && !acknowledged {
 			var waitErr error
-			if acknowledged, waitErr = p.acknowledged(ackPause); waitErr == nil {
+			acknowledged, waitErr = p.acknowledged(ackPause)
+			if waitErr == nil {
 				continue
 			}
 		}

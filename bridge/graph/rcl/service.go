@@ -40,7 +40,8 @@ func (n *node) newService(name, typeName string,
 	}
 	s := &service{node: n, kind: kind, answer: answer}
 	err = n.make(func() (err error) {
-		if s.rclgo, err = n.node.NewService(name, kind, &rclgo.ServiceOptions{Qos: callQoS()}, s.receive); err != nil {
+		s.rclgo, err = n.node.NewService(name, kind, &rclgo.ServiceOptions{Qos: callQoS()}, s.receive)
+		if err != nil {
 			return err
 		}
 		h, err := serviceHandle(s.rclgo)

@@ -28,7 +28,8 @@ type spin struct {
 func (n *node) spin(name string, add func(*rclgo.WaitSet)) (*spin, error) {
 	s := &spin{node: n, done: make(chan struct{})}
 	err := n.make(func() (err error) {
-		if s.set, err = n.context.NewWaitSet(); err == nil {
+		s.set, err = n.context.NewWaitSet()
+		if err == nil {
 			s.wake, err = cancelHandle(s.set)
 		}
 		return err

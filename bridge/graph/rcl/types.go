@@ -65,7 +65,8 @@ func loadMessageType(typeName string) (*messageType, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.members = C.introspect(t.handle); t.members == nil {
+	t.members = C.introspect(t.handle)
+	if t.members == nil {
 		return nil, fmt.Errorf("type %s: its package is installed without rosidl_typesupport_introspection_c", typeName)
 	}
 	t.wide = bool(C.has_wide_characters(t.members))
@@ -151,7 +152,8 @@ func loadServiceType(typeName string) (*serviceType, error) {
 		return nil, err
 	}
 	t := &serviceType{handle: h}
-	if t.request, err = loadMessageType(typeName + "_Request"); err == nil {
+	t.request, err = loadMessageType(typeName + "_Request")
+	if err == nil {
 		t.response, err = loadMessageType(typeName + "_Response")
 	}
 	return t, err

@@ -77,7 +77,8 @@ func (t *fromROS2) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 	made := t.channels[topic.Channel]
 	if made == nil {
 		var err error
-		if made, err = t.outgoingChannel(topic.Channel); err != nil {
+		made, err = t.outgoingChannel(topic.Channel)
+		if err != nil {
 			return nil, err
 		}
 		t.channels[topic.Channel] = made
@@ -95,7 +96,8 @@ func (t *fromROS2) outgoingChannel(c *codec.Channel) (*outgoingChannel, error) {
 	library := t.library
 	if c.Schema.Encoding == codec.SchemaROS2Msg && len(c.Schema.Data) > 0 {
 		var err error
-		if library, err = c.Definitions(); err != nil {
+		library, err = c.Definitions()
+		if err != nil {
 			return nil, err
 		}
 		if m, err := library.Message(c.Type); err == nil && m.Unproven {
@@ -205,7 +207,8 @@ func (t *fromROS2) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]code
 		}
 		data, r.lost = data[:0], r.lost[:0]
 		var err error
-		if data, err = r.translate(data, m.Data); err != nil {
+		data, err = r.translate(data, m.Data)
+		if err != nil {
 			return nil, err
 		}
 		r.lost.count()

@@ -105,7 +105,8 @@ func realMessages(t testing.TB, atMost int) []codec.Message {
 		require.NoError(t, err)
 		count := 0
 		bridgetest.Each(t, r, codec.Query{}, func(m *codec.Message) {
-			if count++; count <= atMost {
+			count++
+			if count <= atMost {
 				kept := *m
 				kept.Data = slices.Clone(m.Data)
 				all = append(all, kept)

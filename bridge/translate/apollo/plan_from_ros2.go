@@ -121,7 +121,8 @@ func (f *planField) encodeAll(out []byte, d *wire.Decoder) ([]byte, error) {
 	}
 	for i := range n {
 		var err error
-		if out, err = f.encodeOne(out, d); err == nil {
+		out, err = f.encodeOne(out, d)
+		if err == nil {
 			err = d.Err()
 		}
 		if err != nil {

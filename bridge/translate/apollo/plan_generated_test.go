@@ -488,7 +488,8 @@ func (r randomTypes) file() *descriptorpb.FileDescriptorProto {
 					f.DefaultValue = proto.String("17")
 				}
 			}
-			if inOneof = inOneof && *f.Label == descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL; inOneof {
+			inOneof = inOneof && *f.Label == descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL
+			if inOneof {
 				f.OneofIndex = proto.Int32(0)
 				m.OneofDecl = []*descriptorpb.OneofDescriptorProto{{Name: proto.String("oneof")}}
 			}

@@ -43,7 +43,8 @@ func remember(target *codec.Channel, library *rosidl.Library, c *codec.Channel) 
 	text := string(c.Schema.Data)
 	if c.Schema.Encoding != codec.SchemaROS2Msg || text == "" {
 		var err error
-		if text, err = library.Concatenated(c.Type); err != nil {
+		text, err = library.Concatenated(c.Type)
+		if err != nil {
 			return err
 		}
 	}
@@ -100,7 +101,8 @@ func (p planner) plan(typeName string, d protoreflect.MessageDescriptor) (*plan,
 			return nil, fmt.Errorf("field %s of %s differs from that of %s", f.descriptor.Name(), d.FullName(), m.Name)
 		}
 		if f.Kind == rosidl.Nested {
-			if f.message, err = p.plan(f.Message, f.descriptor.Message()); err != nil {
+			f.message, err = p.plan(f.Message, f.descriptor.Message())
+			if err != nil {
 				return nil, err
 			}
 		}

@@ -115,7 +115,8 @@ func pointCloud(r *parser, p *plan, source *codec.Message, losses *fieldLoss, em
 		if number == points.number && kind == protowire.BytesType {
 			point, _ := protowire.ConsumeBytes(b[n:])
 			var err error
-			if cloud, err = l.append(cloud, point, lose); err != nil {
+			cloud, err = l.append(cloud, point, lose)
+			if err != nil {
 				return fmt.Errorf("a point at byte %d: %w", len(source.Data)-len(b), err)
 			}
 		} else {

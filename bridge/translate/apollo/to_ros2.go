@@ -73,7 +73,8 @@ func (t *toROS2) Topics(topic codec.TopicInfo) (become []codec.TopicInfo, err er
 		c, _ = restored(topic.Channel)
 	}
 	if c == nil {
-		if c, err = newChannel(topic.Channel); err != nil {
+		c, err = newChannel(topic.Channel)
+		if err != nil {
 			return nil, err
 		}
 		if c.only == nil { // otherwise FromROS2 added the fields that are lost

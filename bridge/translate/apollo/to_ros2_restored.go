@@ -23,7 +23,8 @@ func restored(c *codec.Channel) (*channel, error) {
 		Metadata: without(c.Metadata, MetadataROSType, MetadataROSDefinition),
 		Schema:   codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)},
 	}
-	if target.TypeHash, err = library.Hash(name); err != nil {
+	target.TypeHash, err = library.Hash(name)
+	if err != nil {
 		return nil, fmt.Errorf("hash %s: %w", name, err)
 	}
 	return &channel{plan: p, generates: true, restores: true, targets: []*codec.Channel{target}}, nil

@@ -41,7 +41,8 @@ func first(t *testing.T, name string) (
 	messages, counts = map[string]*codec.Message{}, map[string]int{}
 	bridgetest.Each(t, r, codec.Query{}, func(m *codec.Message) {
 		name := m.Channel.Topic + " " + m.Channel.Type
-		if counts[name]++; counts[name] == 1 {
+		counts[name]++
+		if counts[name] == 1 {
 			kept := *m
 			kept.Data = slices.Clone(m.Data)
 			messages[name] = &kept

@@ -135,7 +135,8 @@ func (w *Writer) batchOf(t time.Duration) *batch {
 			return nil
 		}
 		for _, b := range w.waiting {
-			if newest = b.at; at <= newest {
+			newest = b.at
+			if at <= newest {
 				return b
 			}
 		}
@@ -235,7 +236,8 @@ func (w *Writer) end() error {
 	w.spare = nil
 	for _, b := range frame {
 		var err error
-		if data, err = carla.AppendPacket(data, w.profile, b); err != nil {
+		data, err = carla.AppendPacket(data, w.profile, b)
+		if err != nil {
 			return fmt.Errorf("frame %d: %w", w.number, err)
 		}
 	}

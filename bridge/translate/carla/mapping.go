@@ -46,7 +46,8 @@ func parseMapping(text []byte) (o WriteOptions, err error) {
 		return o, fmt.Errorf("step: %v is negative", m.Step)
 	}
 	if m.Profile != "" {
-		if o.Profile, err = carla.ProfileNamed(m.Profile); err != nil {
+		o.Profile, err = carla.ProfileNamed(m.Profile)
+		if err != nil {
 			return o, fmt.Errorf("profile: %w", err)
 		}
 	}

@@ -48,7 +48,8 @@ func (o ReadOptions) ToROS2(r codec.Reader) (bridge.Translator, error) {
 			t.logs[topic.Channel] = &log{err: err}
 			continue
 		}
-		if t.logs[topic.Channel], err = t.newLog(s); err != nil {
+		t.logs[topic.Channel], err = t.newLog(s)
+		if err != nil {
 			return nil, err
 		}
 	}

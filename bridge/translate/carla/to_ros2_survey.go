@@ -46,7 +46,8 @@ type actorSurvey struct {
 func newSurvey(r codec.Reader, c *codec.Channel, steps steps) (*survey, error) {
 	s := &survey{byID: map[uint32]*actorSurvey{}, steps: steps}
 	var err error
-	if s.header, s.profile, err = carla.ParseChannel(c); err != nil {
+	s.header, s.profile, err = carla.ParseChannel(c)
+	if err != nil {
 		return nil, err
 	}
 	d := carla.Decoder{Profile: s.profile}

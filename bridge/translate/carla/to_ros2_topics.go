@@ -36,7 +36,8 @@ var token = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 func (t *translator) newLog(s *survey) (*log, error) {
 	l := &log{survey: s, names: map[uint32]*actorTopics{}, options: t.options}
 	var err error
-	if l.followed, err = t.options.followed(s.actors); err != nil {
+	l.followed, err = t.options.followed(s.actors)
+	if err != nil {
 		return nil, err
 	}
 	b := channelBuilder{translator: t, log: l, models: map[string]*codec.Channel{}}
@@ -122,7 +123,8 @@ func (b *channelBuilder) add(topic, typeName string, qos codec.QoS, count uint64
 		return nil
 	}
 	if b.models[typeName] == nil {
-		if b.models[typeName], b.err = codec.NewChannel(b.library, topic, typeName, qos); b.err != nil {
+		b.models[typeName], b.err = codec.NewChannel(b.library, topic, typeName, qos)
+		if b.err != nil {
 			return nil
 		}
 	}

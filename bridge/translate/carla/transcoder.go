@@ -67,7 +67,8 @@ func (t *Transcoder) Write(m *codec.Message) error {
 		return t.Writer.Write(m)
 	}
 	var left []string
-	if t.data, left, err = carla.Transcode(t.data[:0], t.profile, &l.decoder, m.Data); err != nil {
+	t.data, left, err = carla.Transcode(t.data[:0], t.profile, &l.decoder, m.Data)
+	if err != nil {
 		return err
 	}
 	for _, what := range left {

@@ -72,7 +72,8 @@ func (g *Geoid) readHeader() error {
 		return errors.New("the header has no lines '# Offset' and '# Scale', as GeographicLib writes them")
 	}
 	var err error
-	if g.width, err = strconv.Atoi(words[1]); err == nil {
+	g.width, err = strconv.Atoi(words[1])
+	if err == nil {
 		g.height, err = strconv.Atoi(words[2])
 	}
 	const most = 1 << 20

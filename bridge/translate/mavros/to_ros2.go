@@ -51,7 +51,8 @@ func (o ReadOptions) ToROS2(r codec.Reader) (bridge.Translator, error) {
 	}
 	for _, topic := range info.Topics {
 		if topic.Channel.Encoding == tlog.Encoding {
-			if t.logs[topic.Channel], err = t.survey(r, topic.Channel); err != nil {
+			t.logs[topic.Channel], err = t.survey(r, topic.Channel)
+			if err != nil {
 				return nil, fmt.Errorf("look for its topics: %w", err)
 			}
 		}
@@ -145,7 +146,8 @@ func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]co
 		r := readings[m.Channel]
 		if r == nil {
 			var err error
-			if r, err = t.newReading(t.logs[m.Channel]); err != nil {
+			r, err = t.newReading(t.logs[m.Channel])
+			if err != nil {
 				return nil, err
 			}
 			readings[m.Channel] = r

@@ -85,7 +85,8 @@ func (v values) list(name string, n int) []float64 {
 	out := make([]float64, n)
 	given, _ := v.Get(name).([]float32)
 	for i := range out {
-		if out[i] = math.NaN(); i < len(given) {
+		out[i] = math.NaN()
+		if i < len(given) {
 			out[i] = float64(given[i])
 		}
 	}

@@ -95,7 +95,8 @@ func newSource(topic codec.TopicInfo, library, own *rosidl.Library) (*source, er
 	base := path.Base(c.Topic)
 	s := &source{rule: known, own: base == "vehicle_attitude" || base == "vehicle_angular_velocity",
 		vehicle: path.Dir(c.Topic)}
-	if s.schema, err = cdr.NewSchema(definitions, c.Type); err != nil {
+	s.schema, err = cdr.NewSchema(definitions, c.Type)
+	if err != nil {
 		return nil, nil
 	}
 	for _, out := range known.topics {

@@ -75,7 +75,8 @@ func (f *frames) frame(i int) (frame episode.Frame, err error) {
 			p = t.picture
 			f.pictures[m.Channel] = p
 		}
-		if frame, err = p.Whole(m.Data); err != nil {
+		frame, err = p.Whole(m.Data)
+		if err != nil {
 			continue // it is not in the list
 		}
 		f.next++

@@ -75,7 +75,8 @@ func (n *numbers) get(payload []byte, values []float64, names []string) ([]float
 	before := len(values)
 	for _, p := range n.paths {
 		var err error
-		if values, err = p.AppendNumbers(values, payload); err != nil {
+		values, err = p.AppendNumbers(values, payload)
+		if err != nil {
 			return values, names, err
 		}
 	}

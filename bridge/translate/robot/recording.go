@@ -216,7 +216,8 @@ func (s *survey) add(m *codec.Message) error {
 	stamp, own := t.stamp(m)
 	var bad error
 	if t.cameras != nil {
-		if _, bad = t.picture.Whole(m.Data); bad == nil {
+		_, bad = t.picture.Whole(m.Data)
+		if bad == nil {
 			s.frame(t, m.LogTime, stamp, own)
 		}
 	}

@@ -103,7 +103,8 @@ func (v *sampler) sample(fields []*numbers, payload []byte) ([]float64, error) {
 	for _, f := range fields {
 		before := len(v.labels)
 		var err error
-		if v.numbers, v.labels, err = f.get(payload, v.numbers, v.labels); errors.Is(err, errNone) {
+		v.numbers, v.labels, err = f.get(payload, v.numbers, v.labels)
+		if errors.Is(err, errNone) {
 			continue
 		} else if err != nil {
 			return nil, err

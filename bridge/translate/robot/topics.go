@@ -88,7 +88,8 @@ func (t *topics) bind(c *codec.Channel) (*topic, error) {
 	for i, camera := range t.m.Cameras {
 		if camera.Topic == c.Topic {
 			b.cameras = append(b.cameras, i)
-			if b.picture, err = pixel.NewLocator(s); err != nil {
+			b.picture, err = pixel.NewLocator(s)
+			if err != nil {
 				return nil, fmt.Errorf("%s: %w", camera.Name, err)
 			}
 		}

@@ -36,11 +36,13 @@ func newTrigger(s *cdr.Schema, b Boundaries) (*trigger, error) {
 	}
 	discard := cmp.Or(b.Discard, defaultDiscard)
 	if discard != cmp.Or(b.Field, defaultField) {
-		if t.discards, err = scalar(s, discard); err == nil {
+		t.discards, err = scalar(s, discard)
+		if err == nil {
 			return t, nil
 		}
 	}
-	if t.word, err = discarding(value, discard); err != nil && discard != defaultDiscard {
+	t.word, err = discarding(value, discard)
+	if err != nil && discard != defaultDiscard {
 		return nil, fmt.Errorf("trigger of episodes: discard: %q is no field of %s, and %w", discard, s.Name(), err)
 	}
 	return t, nil

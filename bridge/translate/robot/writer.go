@@ -152,7 +152,8 @@ func (w *Writer) Discard() (what string, paths []string, err error) {
 	case err != nil:
 		return "", nil, err
 	}
-	if paths, err = w.Recording.Discard(); err != nil {
+	paths, err = w.Recording.Discard()
+	if err != nil {
 		return "", nil, err
 	}
 	if w.boundary.active {

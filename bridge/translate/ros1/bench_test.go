@@ -41,7 +41,8 @@ func BenchmarkToCDR(b *testing.B) {
 			b.ReportAllocs()
 			var out []byte
 			for b.Loop() {
-				if out, _, err = toCDR(out, payload, one.steps); err != nil {
+				out, _, err = toCDR(out, payload, one.steps)
+				if err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -99,7 +99,8 @@ func definition1(message *rosidl.Message, name func(string) (string, error)) (*r
 			l.Type = "duration"
 		default:
 			var err error
-			if l.Type, err = name(f.Type.Message); err != nil {
+			l.Type, err = name(f.Type.Message)
+			if err != nil {
 				return nil, err
 			}
 		}

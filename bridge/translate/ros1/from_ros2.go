@@ -119,7 +119,8 @@ func (r *definer) define(name string) (string, error) {
 	d, err := r.differing(target)
 	if d == nil && err == nil {
 		var message *rosidl.Message
-		if message, err = r.library.Message(name); err == nil {
+		message, err = r.library.Message(name)
+		if err == nil {
 			d, err = definition1(message, r.define)
 		}
 	}

@@ -56,7 +56,8 @@ func (m *matcher) of(name string) (*match, error) {
 	if err != nil {
 		return nil, err
 	}
-	if message, err = rosidl.ParseMessage(target, text); err != nil {
+	message, err = rosidl.ParseMessage(target, text)
+	if err != nil {
 		return nil, fmt.Errorf("%s in ROS 2: %w", name, err)
 	}
 	steps, err := m.plan(d, message, false)
@@ -140,26 +141,30 @@ func (m *matcher) plan(d *rosbag.Definition, message *rosidl.Message, known bool
 		}
 		for _, f := range theirs[:i] {
 			var err error
-			if steps, err = m.only2(steps, f, m.bit(f.Name+" of "+message.Name)); err != nil {
+			steps, err = m.only2(steps, f, m.bit(f.Name+" of "+message.Name))
+			if err != nil {
 				return nil, err
 			}
 		}
 		var err error
-		if steps, err = m.field(steps, d, l, theirs[i], known); err != nil {
+		steps, err = m.field(steps, d, l, theirs[i], known)
+		if err != nil {
 			return nil, fmt.Errorf("%s of %s: %w", l.Name, d.Name, err)
 		}
 		theirs = theirs[i+1:]
 	}
 	for _, f := range theirs {
 		var err error
-		if steps, err = m.only2(steps, f, m.bit(f.Name+" of "+message.Name)); err != nil {
+		steps, err = m.only2(steps, f, m.bit(f.Name+" of "+message.Name))
+		if err != nil {
 			return nil, err
 		}
 	}
 	if len(message.Fields) == 0 {
 		steps = append(steps, step{kind: stepCopy, side: only2, size: 1, align: 1}) // a dummy
 	}
-	if m.steps += len(steps); m.steps > maxSteps {
+	m.steps += len(steps)
+	if m.steps > maxSteps {
 		return nil, fmt.Errorf("%s has too many fields", d.Name)
 	}
 	return steps, nil
@@ -302,7 +307,8 @@ func (m *matcher) only2(steps []step, f rosidl.Field, lost uint64) ([]step, erro
 			return nil, err
 		}
 		for _, inner := range contained.Fields {
-			if one, err = m.only2(one, inner, lost); err != nil {
+			one, err = m.only2(one, inner, lost)
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -313,7 +319,8 @@ func (m *matcher) only2(steps []step, f rosidl.Field, lost uint64) ([]step, erro
 		one = []step{default2(f)}
 		one[0].lost = lost
 	}
-	if m.steps += len(one); m.steps > maxSteps {
+	m.steps += len(one)
+	if m.steps > maxSteps {
 		return nil, fmt.Errorf("%s has too many fields", f.Name)
 	}
 	if f.Type.Shape == rosidl.Single || f.Type.Kind != rosidl.Nested && one[0].kind != stepText &&
@@ -371,7 +378,8 @@ func appendValue(b []byte, v any, kind rosidl.Kind, size int) []byte {
 	case uint64:
 		bits = v
 	case float64:
-		if bits = math.Float64bits(v); kind == rosidl.Float32 {
+		bits = math.Float64bits(v)
+		if kind == rosidl.Float32 {
 			bits = uint64(math.Float32bits(float32(v)))
 		}
 	}

@@ -74,7 +74,8 @@ func (p *payload) run(steps []step) error {
 			err = p.step(s)
 		case (s.side == only1) == p.toROS2:
 			var had bool
-			if had, err = p.skip(s); had {
+			had, err = p.skip(s)
+			if had {
 				p.lost |= s.lost
 			}
 		default:
@@ -144,7 +145,8 @@ func (p *payload) repeat(s *step, n int) error {
 		if p.pos > before {
 			continue
 		}
-		if p.empty++; p.empty > maxEmpty {
+		p.empty++
+		if p.empty > maxEmpty {
 			return fmt.Errorf("more than %d messages without fields", maxEmpty)
 		}
 	}
@@ -191,7 +193,8 @@ func (p *payload) length(least, bound int) (int, error) {
 
 // elements reads a sequence of elements without padding.
 func (p *payload) elements(s *step, bound int) (n int, data []byte, err error) {
-	if n, err = p.length(s.size, bound); err != nil || n == 0 {
+	n, err = p.length(s.size, bound)
+	if err != nil || n == 0 {
 		return 0, nil, err
 	}
 	data, err = p.take(s.align, n*s.size)
@@ -317,7 +320,8 @@ func (p *payload) skip(s *step) (had bool, err error) {
 		for ; n > 0 && err == nil; n-- {
 			for i := range s.steps {
 				var inner bool
-				if inner, err = p.skip(&s.steps[i]); err != nil {
+				inner, err = p.skip(&s.steps[i])
+				if err != nil {
 					break
 				}
 				had = had || inner

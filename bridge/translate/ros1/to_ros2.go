@@ -120,7 +120,8 @@ func newTo2(library *rosidl.Library, name, definition string) (*plan, error) {
 		return nil, err
 	}
 	t := &plan{name: found.name, steps: found.steps, losses: m.losses}
-	if t.text, err = own.Concatenated(t.name); err == nil {
+	t.text, err = own.Concatenated(t.name)
+	if err == nil {
 		t.sum, err = own.Hash(t.name)
 	}
 	return t, err
@@ -135,7 +136,8 @@ func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 		p := t.types[key]
 		if p == nil {
 			var err error
-			if p, err = t.convert(c); err != nil {
+			p, err = t.convert(c)
+			if err != nil {
 				return nil, err
 			}
 			t.types[key] = p
@@ -165,7 +167,8 @@ func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]co
 		}
 		if known.schema != nil && bytes.HasPrefix(payload, bigEndian) {
 			var err error
-			if payload, err = known.little(payload); err != nil {
+			payload, err = known.little(payload)
+			if err != nil {
 				return nil, err
 			}
 		}

@@ -94,7 +94,8 @@ func (c compiler) layout(name string) (*layout, error) {
 	l := &layout{name: m.Name, unproven: m.Unproven, fixed: true, fields: make([]field, len(m.Fields))}
 	for i, def := range m.Fields {
 		f := &l.fields[i]
-		if *f, err = c.field(def); err != nil {
+		*f, err = c.field(def)
+		if err != nil {
 			return nil, wire.InField(def.Name, err)
 		}
 		n := 1
@@ -117,8 +118,10 @@ func (c compiler) layout(name string) (*layout, error) {
 	}
 	if len(l.fields) == 0 {
 		l.least, l.spans, l.align = 1, spansOf(1), 1 // the dummy byte
-	} else if l.align = l.fields[0].align; l.fields[0].Shape == rosidl.Sequence {
+	} else if l.fields[0].Shape == rosidl.Sequence {
 		l.align = 4
+	} else {
+		l.align = l.fields[0].align
 	}
 	c.done[name] = l
 	return l, nil
@@ -127,13 +130,15 @@ func (c compiler) layout(name string) (*layout, error) {
 func (c compiler) field(def rosidl.Field) (f field, err error) {
 	f = field{Type: def.Type, name: def.Name}
 	if f.Kind == rosidl.Nested {
-		if f.message, err = c.layout(f.Message); err != nil {
+		f.message, err = c.layout(f.Message)
+		if err != nil {
 			return f, err
 		}
 		f.least, f.fixed, f.spans, f.align = f.message.least, f.message.fixed, f.message.spans, f.message.align
 		return f, nil
 	}
-	if f.values = kinds[f.Kind]; f.values == nil {
+	f.values = kinds[f.Kind]
+	if f.values == nil {
 		return f, fmt.Errorf("unknown kind %d", f.Kind)
 	}
 	if f.Kind == rosidl.String || f.Kind == rosidl.WString {

@@ -152,7 +152,8 @@ func (p *Path) number(d *wire.Decoder) (v float64, ok bool, err error) {
 	if p.target.Shape != rosidl.Single {
 		return 0, false, nil
 	}
-	if v, ok = number(d, p.target.Kind); !ok {
+	v, ok = number(d, p.target.Kind)
+	if !ok {
 		return 0, false, nil
 	}
 	if err := d.Err(); err != nil {

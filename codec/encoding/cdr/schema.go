@@ -94,7 +94,8 @@ func (f *field) decode(d *wire.Decoder) (any, error) {
 	all := make([]*Struct, n)
 	for i := range all {
 		var err error
-		if all[i], err = f.message.decode(d); err != nil {
+		all[i], err = f.message.decode(d)
+		if err != nil {
 			return nil, wire.InField(fmt.Sprintf("[%d]", i), err)
 		}
 	}

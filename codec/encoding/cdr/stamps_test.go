@@ -216,7 +216,8 @@ func TestStampsAllocations(t *testing.T) {
 		require.NoError(t, err)
 		s := stampsOf(t, msgs.Library(), m.TypeName())
 		require.Zero(t, testing.AllocsPerRun(100, func() {
-			if err = s.Add(payload, 1); err == nil {
+			err = s.Add(payload, 1)
+			if err == nil {
 				_, _, err = s.First(payload)
 			}
 		}), m.TypeName())

@@ -71,7 +71,8 @@ func (j *JSON) elements(b []byte, n *Node, count int, d *wire.Decoder) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		if b = j.one(b, n, d); d.Err() != nil {
+		b = j.one(b, n, d)
+		if d.Err() != nil {
 			break
 		}
 	}
@@ -92,7 +93,8 @@ func (j *JSON) one(b []byte, n *Node, d *wire.Decoder) []byte {
 		}
 		start := len(b)
 		lacking := false
-		if b = appendNumber(b, n.Kind, d, &lacking, ""); lacking {
+		b = appendNumber(b, n.Kind, d, &lacking, "")
+		if lacking {
 			j.Lacking = true
 			return append(b[:start], "null"...)
 		}

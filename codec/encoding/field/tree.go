@@ -62,7 +62,8 @@ func tree(name string, fields []cdr.FieldType, leave func(cdr.FieldType) bool) (
 	var nodes func(fields []cdr.FieldType, prefix string) ([]*Node, error)
 	nodes = func(fields []cdr.FieldType, prefix string) (all []*Node, err error) {
 		for _, f := range fields {
-			if count++; count > maxNodes {
+			count++
+			if count > maxNodes {
 				return nil, fmt.Errorf("%s has more than %d fields", name, maxNodes)
 			}
 			n := &Node{FieldType: f, Path: prefix + f.Name, key: append(AppendQuoted(nil, f.Name), ':')}
@@ -70,7 +71,8 @@ func tree(name string, fields []cdr.FieldType, leave func(cdr.FieldType) bool) (
 			if f.Shape != rosidl.Single {
 				inside = n.Path + "[]."
 			}
-			if n.Inner, err = nodes(f.Fields(), inside); err != nil {
+			n.Inner, err = nodes(f.Fields(), inside)
+			if err != nil {
 				return nil, err
 			}
 			n.Left = f.Kind != rosidl.Nested && leave(f)

@@ -129,7 +129,8 @@ func appendFloat(b []byte, v float64, bits int) []byte {
 	text := strconv.FormatFloat(v, 'g', -1, bits)
 	if !strings.Contains(text, ".") {
 		digits, exponent, scientific := strings.Cut(text, "e")
-		if text = digits + ".0"; scientific {
+		text = digits + ".0"
+		if scientific {
 			text += "e" + exponent
 		}
 	}

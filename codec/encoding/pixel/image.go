@@ -80,7 +80,8 @@ func (m *Image) Config() (c Config, err error) {
 		c = Config{header.Width, header.Height, model == color.GrayModel, model == color.Gray16Model}
 	default:
 		var e *Encoding
-		if e, err = decodable(m.Encoding); err == nil {
+		e, err = decodable(m.Encoding)
+		if err == nil {
 			return Config{m.Width, m.Height, e.Gray(), e.Deep()}, m.check(e)
 		}
 	}

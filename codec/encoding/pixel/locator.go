@@ -116,7 +116,8 @@ const depthHeader = 12
 
 // compressed sets the encoding by how the data begins.
 func (p *Locator) compressed(f *Image, payload []byte) error {
-	if f.Encoding = Detect(f.Data); f.Encoding != "" {
+	f.Encoding = Detect(f.Data)
+	if f.Encoding != "" {
 		return nil
 	}
 	format, err := p.format.Get(payload)

@@ -130,7 +130,8 @@ func (p *PNGEncoder) end(start int) {
 func (p *PNGEncoder) compress(m *Image, c *Conversion) error {
 	if p.zlib == nil {
 		var err error
-		if p.zlib, err = zlib.NewWriterLevel(&p.out, zlib.BestSpeed); err != nil {
+		p.zlib, err = zlib.NewWriterLevel(&p.out, zlib.BestSpeed)
+		if err != nil {
 			return err
 		}
 	} else {

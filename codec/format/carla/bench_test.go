@@ -92,15 +92,18 @@ func BenchmarkRead(b *testing.B) {
 			it, err := r.Read(codec.Query{})
 			for err == nil {
 				var m *codec.Message
-				if m, err = it.Next(); err != nil {
+				m, err = it.Next()
+				if err != nil {
 					break
 				}
 				for rest := m.Data; len(rest) > 0; {
 					var k Packet
-					if k, rest, err = NextPacket(rest); err != nil {
+					k, rest, err = NextPacket(rest)
+					if err != nil {
 						break
 					}
-					if _, err = d.Decode(k); err != nil {
+					_, err = d.Decode(k)
+					if err != nil {
 						break
 					}
 				}

@@ -81,7 +81,8 @@ func ParseChannel(c *codec.Channel) (Header, Profile, error) {
 	}
 	h := Header{Version: p.Version, Map: c.Metadata[KeyMap]}
 	if text, ok := c.Metadata[KeyDate]; ok {
-		if h.Date, err = strconv.ParseInt(text, 10, 64); err != nil {
+		h.Date, err = strconv.ParseInt(text, 10, 64)
+		if err != nil {
 			return Header{}, Profile{}, fmt.Errorf("metadata %s: %w", KeyDate, err)
 		}
 	}

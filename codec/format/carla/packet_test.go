@@ -180,7 +180,8 @@ func TestOtherLayouts(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, want, got)
 				k.Data = append(k.Data, 1, 2, 3)
-				if got, err = Decode(written, k); id != IDEventAdd {
+				got, err = Decode(written, k)
+				if id != IDEventAdd {
 					require.NoError(t, err)
 					require.Equal(t, want, got)
 				}

@@ -68,7 +68,8 @@ func (p Profile) otherLayouts(id uint8) []Profile {
 	case IDPhysicsControl:
 		var list []Profile
 		for _, size := range []int{wheel, oldWheel, chaosWheel} {
-			if other.Wheel = size; size != p.Wheel {
+			other.Wheel = size
+			if size != p.Wheel {
 				list = append(list, other)
 			}
 		}

@@ -65,7 +65,8 @@ func newReader(file codec.File, size int64, path string) (*Reader, error) {
 		return nil, fmt.Errorf("open %s: cannot read the header of a CARLA log: %w", path, err)
 	}
 	r.header, r.begin = header, int64(begin)
-	if r.profile, err = r.detect(); err != nil {
+	r.profile, err = r.detect()
+	if err != nil {
 		return nil, err
 	}
 	r.channel = newChannel(header, r.profile)

@@ -33,7 +33,8 @@ func Transcode(dst []byte, p Profile, d *Decoder, frame []byte) (_ []byte, left 
 			}
 			continue
 		}
-		if dst, err = AppendPacket(dst, p, b); err != nil {
+		dst, err = AppendPacket(dst, p, b)
+		if err != nil {
 			return dst, left, err
 		}
 	}

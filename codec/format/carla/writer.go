@@ -123,7 +123,8 @@ func (w *encoder) Prepare(m *codec.Message) (full bool, err error) {
 	if err := w.Declare(m.Channel); err != nil {
 		return false, err
 	}
-	if err = checkFrame(m.Data); err == nil {
+	err = checkFrame(m.Data)
+	if err == nil {
 		w.frame, w.frameStart = m.Data, startOf(m.Data)
 		if len(w.begin) > 0 {
 			w.frame = slices.Insert(slices.Clone(m.Data), afterStart(m.Data), w.begin...)
@@ -149,7 +150,8 @@ func checkFrame(data []byte) error {
 		if err != nil {
 			return err
 		}
-		if data = rest; k.ID == IDFrameStart {
+		data = rest
+		if k.ID == IDFrameStart {
 			if started || len(k.Data) != frameStartSize {
 				return fmt.Errorf("%w: not one frame", ErrDamaged)
 			}
@@ -225,7 +227,8 @@ func (w *encoder) Take(beside bool) output.Chunk {
 		return nil
 	}
 	if beside {
-		if w.chunk, w.spare = w.spare, nil; w.chunk == nil {
+		w.chunk, w.spare = w.spare, nil
+		if w.chunk == nil {
 			w.chunk = &chunk{encoder: w}
 		}
 	}

@@ -90,7 +90,8 @@ func (w *writer) Write(message *codec.Message) error {
 	}
 	p := &w.reader.points
 	var left int
-	if w.file, left = w.encode(w.file[:0], p, m.Frame); left > 0 {
+	w.file, left = w.encode(w.file[:0], p, m.Frame)
+	if left > 0 {
 		w.lost.Add(c.Topic, "points without finite coordinates", 1)
 	}
 	if p.rounded {

@@ -56,7 +56,8 @@ func (w *episodeWriter) images() error {
 			continue
 		}
 		var err error
-		if black, err = w.camera(i, name, black); err != nil {
+		black, err = w.camera(i, name, black)
+		if err != nil {
 			return fmt.Errorf("%s: %w", c.Name, err)
 		}
 	}

@@ -135,7 +135,8 @@ func (p *pictures) camera(stamps []int64, devices map[string]json.RawMessage) (c
 	}
 	var index []int64
 	if path := p.root + "/observations/image_index/" + p.name; s.file.Type(path) == h5.Set {
-		if index, err = integers(s.file, path); err != nil {
+		index, err = integers(s.file, path)
+		if err != nil {
 			return nil, nil, err
 		}
 	}

@@ -145,7 +145,8 @@ func (s *source) stored() (all []*stored, err error) {
 	}
 	for _, root := range roots {
 		var e *stored
-		if e, err = s.episode(root); err != nil {
+		e, err = s.episode(root)
+		if err != nil {
 			break
 		}
 		all = append(all, e)

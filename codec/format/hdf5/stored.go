@@ -234,7 +234,8 @@ func (s *source) arms(e *stored, root string, devices map[string]json.RawMessage
 	var names []string
 	var err error
 	if s.file.Type(state) == h5.Group {
-		if names, err = s.file.List(state); err != nil {
+		names, err = s.file.List(state)
+		if err != nil {
 			return err
 		}
 	}
@@ -261,7 +262,8 @@ func (s *source) arms(e *stored, root string, devices map[string]json.RawMessage
 			path := "/" + name + "/" + set.name
 			to := &a.Streams[set.role]
 			if *to == nil {
-				if *to, err = s.vector(a.Name, state+path, set.role, lengths); err != nil {
+				*to, err = s.vector(a.Name, state+path, set.role, lengths)
+				if err != nil {
 					return err
 				}
 			}
@@ -335,7 +337,8 @@ func (s *source) vector(arm, path string, role episode.Role, lengths map[string]
 		var each []string
 		different := json.Unmarshal([]byte(units), &each) == nil && len(each) == columns
 		for i := range v.Columns {
-			if v.Columns[i].Unit = units; different {
+			v.Columns[i].Unit = units
+			if different {
 				v.Columns[i].Unit = each[i]
 			}
 		}

@@ -184,7 +184,8 @@ func (w *Writer) Close() error {
 	w.file = nil
 	part := w.path + ".part"
 	if err == nil {
-		if err = w.verify(part); err != nil {
+		err = w.verify(part)
+		if err != nil {
 			err = fmt.Errorf("verify %s: %w", part, err)
 		}
 	}

@@ -126,7 +126,8 @@ func (w *writer) encode(m *pixel.Image) (extension string, content []byte, err e
 	case strings.HasPrefix(m.Encoding, "bayer_") && pixel.Lookup(m.Encoding) != nil:
 		m.Encoding = "mono8"
 	case m.Encoding == "nv12":
-		if *m, err = m.To("rgb8", nil); err != nil {
+		*m, err = m.To("rgb8", nil)
+		if err != nil {
 			return "", nil, err
 		}
 	}

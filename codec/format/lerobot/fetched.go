@@ -48,11 +48,13 @@ func (v *videoFiles) use(camera, path string) (local string, release func(), err
 	release = sync.OnceFunc(func() {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		if f.users--; f.users == 0 && !f.kept {
+		f.users--
+		if f.users == 0 && !f.kept {
 			f.remove()
 		}
 	})
-	if local, err = f.fetch(); err != nil {
+	local, err = f.fetch()
+	if err != nil {
 		v.mu.Lock()
 		if v.last[camera] == f { // the next one tries again
 			v.drop(camera)
@@ -68,7 +70,8 @@ func (v *videoFiles) use(camera, path string) (local string, release func(), err
 func (v *videoFiles) drop(camera string) {
 	if f := v.last[camera]; f != nil {
 		delete(v.last, camera)
-		if f.kept = false; f.users == 0 {
+		f.kept = false
+		if f.users == 0 {
 			f.remove()
 		}
 	}

@@ -77,7 +77,8 @@ func (f *imageFrames) Frame(i int) (frame episode.Frame, err error) {
 		frame, err = decodeTIFF(f.mm[:0], f.data)
 	default:
 		var m image.Image
-		if m, err = frame.Decode(); err == nil {
+		m, err = frame.Decode()
+		if err == nil {
 			frame, err = millimeters(f.mm[:0], m)
 		}
 	}

@@ -108,7 +108,8 @@ func (v *videoFrames) start(i int) error {
 	// A relative path could look like an option or a protocol.
 	if v.local == "" {
 		var err error
-		if v.local, v.release, err = v.files.use(v.camera, v.path); err != nil {
+		v.local, v.release, err = v.files.use(v.camera, v.path)
+		if err != nil {
 			return err
 		}
 	}
@@ -146,7 +147,8 @@ func (v *videoFrames) stop() {
 
 // Close implements episode.Frames.
 func (v *videoFrames) Close() error {
-	if v.stop(); v.local != "" {
+	v.stop()
+	if v.local != "" {
 		v.release()
 	}
 	return nil

@@ -26,7 +26,8 @@ func look(f *episode.Frame) (picture, error) {
 		return p, fmt.Errorf("images of encoding %q are neither colours nor depths; leave the camera out", f.Encoding)
 	}
 	var err error
-	if p.Config, err = f.Config(); err == nil {
+	p.Config, err = f.Config()
+	if err == nil {
 		err = f.CheckWhole()
 	}
 	if p.Deep {

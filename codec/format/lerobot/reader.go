@@ -113,14 +113,16 @@ func (s *Source) Episodes() (all []*episode.Episode, err error) {
 	var open *rows
 	for _, e := range entries {
 		if open == nil || open.path != e.data {
-			if open, err = s.rows(e.data); err != nil {
+			open, err = s.rows(e.data)
+			if err != nil {
 				return all, err
 			}
 		}
 		r, ok := open.episodes[e.index]
 		if !ok {
 			listed := e.data
-			if e.data, err = s.tableOf(e.index); err != nil {
+			e.data, err = s.tableOf(e.index)
+			if err != nil {
 				return all, err
 			}
 			if e.data == "" {
@@ -130,7 +132,8 @@ func (s *Source) Episodes() (all []*episode.Episode, err error) {
 			}
 			s.Events = append(s.Events, codec.Event{Kind: codec.EventLabel, Text: fmt.Sprintf("meta/episodes lists "+
 				"%s for episode %d, whose rows are in %s, which was read", listed, e.index, e.data)})
-			if open, err = s.rows(e.data); err != nil {
+			open, err = s.rows(e.data)
+			if err != nil {
 				return all, err
 			}
 			r = open.episodes[e.index]
@@ -210,7 +213,8 @@ func (s *Source) entries() ([]*entry, error) {
 			return nil, err
 		}
 		part, err := s.entriesOf(t)
-		if err = errors.Join(err, t.close()); err != nil {
+		err = errors.Join(err, t.close())
+		if err != nil {
 			return nil, err
 		}
 		all = append(all, part...)
@@ -230,7 +234,8 @@ func (s *Source) entriesOf(t *tableReader) ([]*entry, error) {
 	}
 	for _, name := range wanted {
 		var err error
-		if columns[name], err = t.numbers(name, 1); err != nil {
+		columns[name], err = t.numbers(name, 1)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -250,7 +255,8 @@ func (s *Source) entriesOf(t *tableReader) ([]*entry, error) {
 			return map[string]any{"chunk_index": at(prefix + "chunk_index"), "file_index": at(prefix + "file_index"),
 				"video_key": key}
 		}
-		if e.data, err = fill(s.info.DataPath, values("data/", "")); err != nil {
+		e.data, err = fill(s.info.DataPath, values("data/", ""))
+		if err != nil {
 			return nil, err
 		}
 		for _, f := range s.info.Features {
@@ -259,7 +265,8 @@ func (s *Source) entriesOf(t *tableReader) ([]*entry, error) {
 			}
 			prefix := "videos/" + f.key + "/"
 			e.starts[f.key] = columns[prefix+"from_timestamp"][i]
-			if e.videos[f.key], err = s.videoPath(values(prefix, f.key)); err != nil {
+			e.videos[f.key], err = s.videoPath(values(prefix, f.key))
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -306,13 +313,15 @@ func (s *Source) entriesV2() ([]*entry, error) {
 			starts: map[string]float64{}}
 		from += float64(max(row.Length, 0))
 		values := map[string]any{"episode_chunk": row.Index / chunk, "episode_index": row.Index}
-		if e.data, err = fill(s.info.DataPath, values); err != nil {
+		e.data, err = fill(s.info.DataPath, values)
+		if err != nil {
 			return nil, err
 		}
 		for _, f := range s.info.Features {
 			if f.DType == "video" {
 				values["video_key"] = f.key
-				if e.videos[f.key], err = s.videoPath(values); err != nil {
+				e.videos[f.key], err = s.videoPath(values)
+				if err != nil {
 					return nil, err
 				}
 			}
@@ -345,7 +354,8 @@ func (s *Source) rows(path string) (r *rows, err error) {
 			s.absent[f.key] = true
 			continue
 		}
-		if r.numbers[f.key], err = t.numbers(f.key, f.width()); err != nil {
+		r.numbers[f.key], err = t.numbers(f.key, f.width())
+		if err != nil {
 			return nil, err
 		}
 	}

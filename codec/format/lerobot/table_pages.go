@@ -47,7 +47,8 @@ func checkFooter(file io.ReaderAt, size int64) error {
 func skipStruct(b []byte, depth int) ([]byte, bool) {
 	for ok := true; ok && len(b) > 0 && depth < maxDepth; {
 		head := b[0]
-		if b = b[1:]; head == 0 {
+		b = b[1:]
+		if head == 0 {
 			return b, true
 		}
 		if head>>4 == 0 { // the number of the field follows
@@ -70,7 +71,8 @@ func skipValue(b []byte, kind byte, depth int) (rest []byte, ok bool) {
 	case 7:
 		n = 8
 	case 8: // bytes
-		if n, b, ok = varint(b); !ok {
+		n, b, ok = varint(b)
+		if !ok {
 			return nil, false
 		}
 	case 9, 10: // list, set
@@ -78,7 +80,8 @@ func skipValue(b []byte, kind byte, depth int) (rest []byte, ok bool) {
 			return nil, false
 		}
 		kind, n = b[0]&15, uint64(b[0]>>4)
-		if b, ok = b[1:], true; n == 15 {
+		b, ok = b[1:], true
+		if n == 15 {
 			n, b, ok = varint(b)
 		}
 		for ok = ok && n <= uint64(len(b)); ok && n > 0; n-- {

@@ -84,7 +84,8 @@ func (t *tableReader) scan(leaf int, do func(v parquet.Value, begins bool) error
 		buffer := make([]parquet.Value, 256)
 		size := 0
 		bounded := func(v parquet.Value, begins bool) error {
-			if size += 8; v.Kind() == parquet.ByteArray {
+			size += 8
+			if v.Kind() == parquet.ByteArray {
 				size += len(v.ByteArray())
 			}
 			if size > maxColumn {

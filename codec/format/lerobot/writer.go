@@ -58,7 +58,8 @@ func Create(path string, o Options) (*Writer, error) {
 	}
 	if o.Video {
 		var err error
-		if w.encoder, err = chooseEncoder(o.Codec, videoCodecs...); err != nil {
+		w.encoder, err = chooseEncoder(o.Codec, videoCodecs...)
+		if err != nil {
 			return fail(err)
 		}
 	}

@@ -220,7 +220,8 @@ func (w *Writer) video(c *camera, row *episodeRow) error {
 		if err != nil {
 			return err
 		}
-		if v, err = createVideo(path, w.encoders[c.feature], int(w.info.FPS)); err != nil {
+		v, err = createVideo(path, w.encoders[c.feature], int(w.info.FPS))
+		if err != nil {
 			return err
 		}
 		w.videos[c.feature] = v

@@ -52,7 +52,8 @@ func (w *Writer) prepare(r *episode.Rows, vectors []*vector, s span) (*prepared,
 	}
 	for _, c := range t.cameras {
 		var err error
-		if c.encoder, err = w.encoderFor(c); err != nil {
+		c.encoder, err = w.encoderFor(c)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.camera.Name, err)
 		}
 	}

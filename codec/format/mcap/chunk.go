@@ -241,7 +241,8 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 		if _, err := l.file.ReadAt(l.raw, offset); err != nil {
 			return nil, chunked.Unexpected(err)
 		}
-		if buf, err = l.decompress(c, l.raw, buf); err != nil {
+		buf, err = l.decompress(c, l.raw, buf)
+		if err != nil {
 			return buf, err
 		}
 		if c.crc != 0 {

@@ -78,7 +78,8 @@ func tryRead(t testing.TB, path string, data []byte, tolerate bool) (result, err
 	}
 	defer r.Close()
 	var got result
-	if got.info, err = r.Info(); err != nil {
+	got.info, err = r.Info()
+	if err != nil {
 		return result{}, err
 	}
 	q := codec.Query{}

@@ -116,7 +116,8 @@ func (c *chunk) encode(offset int64, b *output.Block) error {
 	if p.compression != "" {
 		sum = crc32.ChecksumIEEE(records)
 		var err error
-		if records, compression, err = p.pack(records); err != nil {
+		records, compression, err = p.pack(records)
+		if err != nil {
 			return err
 		}
 		stored = int64(len(records))

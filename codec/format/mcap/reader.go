@@ -67,7 +67,8 @@ func (r *reader) Index() error {
 	var useless *chunked.NoIndexError
 	if errors.As(err, &useless) {
 		schemas, channels, proven := r.schemas, r.Contents.Channels, r.summaryChecked
-		if r.reset(); proven {
+		r.reset()
+		if proven {
 			// They help where those in front of the messages are damaged.
 			r.schemas, r.Contents.Channels = schemas, channels
 		}

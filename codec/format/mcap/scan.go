@@ -32,7 +32,8 @@ func (r *reader) scan(definitions bool) error {
 	content := to
 	if !closed {
 		var err error
-		if content, err = chunked.ContentEnd(r.File, to); err != nil {
+		content, err = chunked.ContentEnd(r.File, to)
+		if err != nil {
 			return err
 		}
 	}
@@ -84,7 +85,8 @@ func (r *reader) scan(definitions bool) error {
 				if within := w.resync(rec.offset + recordHead); within < rec.end() {
 					r.Contents.Damaged(rec.offset, &chunked.GapError{From: rec.offset, To: within})
 					w.off = within
-					if s.Size = within - rec.offset; s.Size > recordHead+chunkHead+maxName {
+					s.Size = within - rec.offset
+					if s.Size > recordHead+chunkHead+maxName {
 						s.Cut = true
 						buf = r.scanChunk(l, s, buf)
 					}

@@ -168,7 +168,8 @@ func (r *reader) checkSummary(statistics *mcap.Statistics) error {
 	}
 	var sum uint64
 	for id, n := range statistics.ChannelMessageCounts {
-		if sum += n; !r.known(id) {
+		sum += n
+		if !r.known(id) {
 			return chunked.Missing("channel %d is not in the summary", id)
 		}
 	}

@@ -169,7 +169,8 @@ func (w *walker) sane(r *record) bool {
 		used = w.prefixed(content, r.size, 4*8, 1)
 		used = w.prefixed(content, r.size, used+8, 1) + 2*8
 	case mcap.OpAttachment:
-		if used = w.prefixed(content, r.size, 2*8, 2) + 8 + 4; used <= r.size {
+		used = w.prefixed(content, r.size, 2*8, 2) + 8 + 4
+		if used <= r.size {
 			used += int64(min(binary.LittleEndian.Uint64(w.At(content+used-8-4, 8)), 1<<62))
 		}
 	case mcap.OpAttachmentIndex:

@@ -90,7 +90,8 @@ func NewEncoder(path string, o codec.CreateOptions, embed Embed) (output.Encoder
 	w.headerProfile = w.profile
 	w.chunk = w.newChunk()
 	var err error
-	if w.packer, err = newPacker(o.Compression); err == nil {
+	w.packer, err = newPacker(o.Compression)
+	if err == nil {
 		w.encoder, err = mcap.NewWriter(&w.encoded, &mcap.WriterOptions{})
 	}
 	return w, err
@@ -101,7 +102,8 @@ func (w *encoder) Begin(info *codec.Info) ([]byte, error) {
 	b := slices.Concat(mcap.Magic, header(w.headerProfile))
 	for _, r := range w.records {
 		var err error
-		if b, err = w.appendMetadata(b, 0, r.Name, r.Values); err != nil {
+		b, err = w.appendMetadata(b, 0, r.Name, r.Values)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -137,7 +139,8 @@ func (w *encoder) Declare(c *codec.Channel) error {
 	id, ok := w.ids[c]
 	if !ok {
 		var err error
-		if id, err = w.declare(c); err != nil {
+		id, err = w.declare(c)
+		if err != nil {
 			return err
 		}
 		w.ids[c] = id
@@ -266,7 +269,8 @@ func (w *encoder) Take(beside bool) output.Chunk {
 		return nil
 	}
 	if beside {
-		if w.chunk, w.spare = w.spare, nil; w.chunk == nil {
+		w.chunk, w.spare = w.spare, nil
+		if w.chunk == nil {
 			w.chunk = w.newChunk()
 		}
 	}

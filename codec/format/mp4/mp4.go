@@ -140,7 +140,8 @@ func (w *writer) Write(message *codec.Message) error {
 		return err
 	}
 	if c.video == nil {
-		if c.video, err = w.start(c.path, &image, at); err != nil {
+		c.video, err = w.start(c.path, &image, at)
+		if err != nil {
 			return err
 		}
 	}

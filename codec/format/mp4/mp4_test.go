@@ -43,7 +43,8 @@ func gray(at int64, encoding string, width, height int, brightness byte) msgs.Me
 func compressed(t *testing.T, at int64, format string, width, height int, brightness byte) msgs.Message {
 	m := image.NewRGBA(image.Rect(0, 0, width, height))
 	for i := range m.Pix {
-		if m.Pix[i] = brightness; i%4 == 3 {
+		m.Pix[i] = brightness
+		if i%4 == 3 {
 			m.Pix[i] = 255
 		}
 	}

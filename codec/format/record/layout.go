@@ -536,7 +536,8 @@ func (w *walk) recover(problem error) (more bool, err error) {
 		// The length of the last message may be wrong, so that it runs over others; or a part of the header is missing.
 		var within int64
 		var kind bool
-		if within, kind, err = w.resync(max(w.last.content, sectionSize)); within >= 0 && within < w.pos {
+		within, kind, err = w.resync(max(w.last.content, sectionSize))
+		if within >= 0 && within < w.pos {
 			if w.last.end == w.pos {
 				w.removeLast()
 			}
@@ -549,7 +550,8 @@ func (w *walk) recover(problem error) (more bool, err error) {
 	if next < 0 && w.unfinished() {
 		cut := errors.Is(problem, errOverrun)
 		if !cut {
-			if cut, err = w.zeros(w.pos); err != nil {
+			cut, err = w.zeros(w.pos)
+			if err != nil {
 				return false, fmt.Errorf("read %s: %w", w.path, err)
 			}
 		}

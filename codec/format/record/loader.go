@@ -245,7 +245,8 @@ func (l *loader) verify(chunk int) (right bool, err error) {
 	if !ok {
 		return true, nil
 	}
-	if right, ok = l.reader.sums[chunk]; ok {
+	right, ok = l.reader.sums[chunk]
+	if ok {
 		return right, nil
 	}
 	sum := crc32.NewIEEE()

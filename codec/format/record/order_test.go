@@ -82,7 +82,8 @@ func requireSorted(t testing.TB, path string, q codec.Query, chunks ...[]int64) 
 		}
 		seen[number] = true
 		lastTime, lastNumber = m.LogTime, number
-		if count++; count%10_000 == 0 {
+		count++
+		if count%10_000 == 0 {
 			runtime.ReadMemStats(&stats)
 			memory = max(memory, stats.HeapInuse-min(base, stats.HeapInuse))
 		}

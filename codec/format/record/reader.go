@@ -107,13 +107,15 @@ func newReader(path string, file codec.File, size int64, head []byte) (*reader, 
 	r.headerError = r.parseHeader(head)
 	var err error
 	if store.IsURL(path) {
-		if r.shallow, err = r.layoutOfIndex(); err != nil {
+		r.shallow, err = r.layoutOfIndex()
+		if err != nil {
 			return nil, fmt.Errorf("read %s: index: %w", path, codec.Pathless(err))
 		}
 		r.unwalked = r.shallow != nil
 	}
 	if r.shallow == nil {
-		if r.shallow, err = r.walk(false); err != nil {
+		r.shallow, err = r.walk(false)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -188,7 +190,8 @@ func (r *reader) Info() (*codec.Info, error) {
 	l := r.shallow
 	if l.counts == nil || len(l.damage) > 0 || r.deep != nil || !r.knowsEvents(l) {
 		var err error
-		if l, err = r.survey(); err != nil {
+		l, err = r.survey()
+		if err != nil {
 			return nil, err
 		}
 	}

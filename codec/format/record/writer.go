@@ -267,7 +267,8 @@ func (e *encoder) Take(beside bool) output.Chunk {
 	c.encoder, c.beside = e, beside
 	next := c.body
 	if beside {
-		if next, e.spare = e.spare, (output.Body{}); next.Buf == nil {
+		next, e.spare = e.spare, (output.Body{})
+		if next.Buf == nil {
 			next = output.NewBody(chunkHead)
 		}
 	}

@@ -94,7 +94,8 @@ func (b *bag) chunk(compression string, records, stored []byte) {
 		switch h.op {
 		case opMessage:
 			start, end = min(start, h.time), max(end, h.time)
-			if counts[h.conn]++; counts[h.conn] == 1 {
+			counts[h.conn]++
+			if counts[h.conn] == 1 {
 				conns = append(conns, h.conn)
 			}
 			entries[h.conn] = le.AppendUint32(append(entries[h.conn], h.get("time")...), uint32(off))

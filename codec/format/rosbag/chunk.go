@@ -177,12 +177,16 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 		buf, err = buf[:n], chunked.Unexpected(err)
 	} else if !packed {
 		buf, err = l.readAt(buf, r.data, size)
-	} else if l.raw, err = l.readAt(l.raw, r.data, size); err == nil {
-		if s.Cut {
-			uncompressed = maxChunk
-		}
-		if buf, err = l.decompress(compression, l.raw, buf, int(uncompressed)); checked {
-			sum = crc32.ChecksumIEEE(buf)
+	} else {
+		l.raw, err = l.readAt(l.raw, r.data, size)
+		if err == nil {
+			if s.Cut {
+				uncompressed = maxChunk
+			}
+			buf, err = l.decompress(compression, l.raw, buf, int(uncompressed))
+			if checked {
+				sum = crc32.ChecksumIEEE(buf)
+			}
 		}
 	}
 	if err == nil && !packed && compression != "none" { // unless the name is damaged
@@ -305,7 +309,8 @@ func salvageLZ4(raw, dst []byte, size int) []byte {
 		n := le.Uint32(rest)
 		stored := n&lz4Stored != 0
 		n &^= lz4Stored
-		if rest = rest[4:]; n == 0 || uint64(n) > uint64(len(rest)) {
+		rest = rest[4:]
+		if n == 0 || uint64(n) > uint64(len(rest)) {
 			break
 		}
 		off := len(dst)
@@ -314,7 +319,10 @@ func salvageLZ4(raw, dst []byte, size int) []byte {
 		var err error
 		if stored {
 			got = copy(dst[off:], rest[:n])
-		} else if got, err = lz4.UncompressBlock(rest[:n], dst[off:]); err != nil {
+		} else {
+			got, err = lz4.UncompressBlock(rest[:n], dst[off:])
+		}
+		if err != nil {
 			if flags&lz4Independent == 0 {
 				return dst[:off]
 			}

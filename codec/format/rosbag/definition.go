@@ -138,7 +138,8 @@ func parseLine(of, line string) (Line, error) {
 	}
 	typeName, rest, _ := strings.Cut(strings.ReplaceAll(code, "\t", " "), " ")
 	if name, value, ok := strings.Cut(rest, "="); ok {
-		if l.Const, l.Type, l.Name = true, typeName, strings.TrimSpace(name); typeName == "string" {
+		l.Const, l.Type, l.Name = true, typeName, strings.TrimSpace(name)
+		if typeName == "string" {
 			_, value, _ = strings.Cut(line, "=")
 			l.Comment = ""
 		}
@@ -148,7 +149,8 @@ func parseLine(of, line string) (Line, error) {
 		}
 		return l, nil
 	}
-	if l.Name = strings.TrimSpace(rest); !isName(l.Name) {
+	l.Name = strings.TrimSpace(rest)
+	if !isName(l.Name) {
 		return l, fmt.Errorf("%q is neither a field nor a constant", code)
 	}
 	base, length, array := strings.Cut(typeName, "[")

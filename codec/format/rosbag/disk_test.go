@@ -32,7 +32,8 @@ func TestMissingIsNoted(t *testing.T) {
 		if n < 0 {
 			return 0, nil
 		}
-		if writes++; writes == 3 {
+		writes++
+		if writes == 3 {
 			return 0, syscall.EIO
 		}
 		return n, nil
@@ -40,7 +41,8 @@ func TestMissingIsNoted(t *testing.T) {
 	w, err := createOn(disk, "a.bag", codec.CreateOptions{ChunkSize: 300})
 	require.NoError(t, err)
 	for i := int64(1); i <= 40; i++ {
-		if err = w.Write(&codec.Message{Channel: testChannels()[0], LogTime: i, Data: make([]byte, 50)}); err != nil {
+		err = w.Write(&codec.Message{Channel: testChannels()[0], LogTime: i, Data: make([]byte, 50)})
+		if err != nil {
 			break
 		}
 	}

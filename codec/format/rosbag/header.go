@@ -142,12 +142,14 @@ func cutRecord(records []byte, off int) (header, []byte, int) {
 		return header{}, nil, -1
 	}
 	n := le.Uint32(rest)
-	if rest = rest[4:]; uint64(n)+4 > uint64(len(rest)) {
+	rest = rest[4:]
+	if uint64(n)+4 > uint64(len(rest)) {
 		return header{}, nil, -1
 	}
 	h, ok := parseHeader(rest[:n])
 	size := le.Uint32(rest[n:])
-	if rest = rest[n+4:]; !ok || uint64(size) > uint64(len(rest)) {
+	rest = rest[n+4:]
+	if !ok || uint64(size) > uint64(len(rest)) {
 		return header{}, nil, -1
 	}
 	return h, rest[:size], off + 4 + int(n) + 4 + int(size)

@@ -86,7 +86,8 @@ func (r *reader) readIndex() error {
 		if i+1 < len(segments) {
 			end = segments[i+1].Offset
 		}
-		if s.Size = end - s.Offset; s.Size == 0 {
+		s.Size = end - s.Offset
+		if s.Size == 0 {
 			return chunked.Wrong("the index has the chunk at 0x%x twice", s.Offset)
 		}
 	}

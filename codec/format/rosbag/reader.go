@@ -35,7 +35,8 @@ func newReader(file codec.File, size int64, path string) (*reader, error) {
 	r.Layout = r
 	if err := checkVersion(string(head)); err != nil {
 		w := walker{Window: chunked.Window{File: file, Size: size}, to: size}
-		if r.headDamaged = !strings.HasPrefix(string(head), magic) && w.resync(0) < size; !r.headDamaged {
+		r.headDamaged = !strings.HasPrefix(string(head), magic) && w.resync(0) < size
+		if !r.headDamaged {
 			return nil, fmt.Errorf("read %s: %w", path, err)
 		}
 	}
@@ -59,7 +60,8 @@ func (r *reader) Index() error {
 		return err
 	}
 	definitions, channels := r.definer, r.Contents.Channels
-	if r.reset(); useless.Damaged {
+	r.reset()
+	if useless.Damaged {
 		// They help where those in front of the messages are damaged.
 		r.definer, r.Contents.Channels = definitions, channels
 		r.Contents.Event(codec.EventDamage, fmt.Sprintf("read without the index: %v", useless))
@@ -92,7 +94,8 @@ func (r *reader) Describe() *codec.Info {
 	}
 	for i := range r.Contents.Segments {
 		if s := &r.Contents.Segments[i]; s.Chunk {
-			if extra.Chunks++; extra.Chunks == 1 {
+			extra.Chunks++
+			if extra.Chunks == 1 {
 				w := walker{Window: chunked.Window{File: r.File, Size: r.Size}, to: s.Offset + s.Size}
 				rec, _ := w.record(s.Offset)
 				extra.Compression = string(rec.get("compression"))

@@ -100,7 +100,8 @@ func (w *encoder) Declare(c *codec.Channel) error {
 	own := w.ids[c]
 	if own == nil {
 		var err error
-		if own, err = w.declare(c); err != nil {
+		own, err = w.declare(c)
+		if err != nil {
 			return err
 		}
 		w.ids[c] = own
@@ -181,7 +182,8 @@ func (w *encoder) Take(beside bool) output.Chunk {
 		return nil
 	}
 	if beside {
-		if w.chunk, w.spare = w.spare, nil; w.chunk == nil {
+		w.chunk, w.spare = w.spare, nil
+		if w.chunk == nil {
 			w.chunk = w.newChunk()
 		}
 	}

@@ -63,7 +63,8 @@ func (d *database) open() error {
 		}
 	}
 	var err error
-	if d.sqlite, err = sqlite.NewDatabase(d.file, d.size); err != nil {
+	d.sqlite, err = sqlite.NewDatabase(d.file, d.size)
+	if err != nil {
 		return err
 	}
 	if strings.HasSuffix(d.path, codec.ActiveSuffix) {
@@ -137,7 +138,8 @@ func (d *database) checkJournal() error {
 // salvageAll has a salvage read everything because of cause, which is nil if the writer did not complete the file.
 func (d *database) salvageAll(cause error) error {
 	var err error
-	if d.salvage, err = newSalvage(d, cause); err != nil {
+	d.salvage, err = newSalvage(d, cause)
+	if err != nil {
 		return err
 	}
 	d.broken, d.info = true, d.salvage.info
@@ -162,7 +164,8 @@ func (d *database) readTables() error {
 	if err != nil {
 		return err
 	}
-	if d.messages, err = openMessages(d); err != nil {
+	d.messages, err = openMessages(d)
+	if err != nil {
 		return err
 	}
 	guessed := map[int64]bool{}
@@ -209,7 +212,8 @@ func (d *database) readTopics() error {
 		c := &codec.Channel{Topic: v[1].Text, Type: v[2].Text, Encoding: cmp.Or(v[3].Text, codec.EncodingCDR),
 			TypeHash: v[5].Text}
 		var err error
-		if c.QoS, err = codec.ParseQoSProfiles(v[4].Text); err != nil {
+		c.QoS, err = codec.ParseQoSProfiles(v[4].Text)
+		if err != nil {
 			d.events = append(d.events, codec.UnreadQoSEvent(c.Topic, err))
 		}
 		c.Define(library)

@@ -16,7 +16,8 @@ func (d *database) countFromMetadata() error {
 	m := d.whole
 	if m == nil {
 		var err error
-		if m, err = d.ownMetadata(); err != nil || m == nil {
+		m, err = d.ownMetadata()
+		if err != nil || m == nil {
 			return err
 		}
 	}

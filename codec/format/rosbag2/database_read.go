@@ -194,7 +194,8 @@ func (it *rowIterator) Next() (*codec.Message, error) {
 
 // payload returns the payload of a message.
 func (it *rowIterator) payload(r *row) (data []byte, err error) {
-	if it.record, err = it.database.sqlite.Record(r.place, it.record[:0]); err != nil {
+	it.record, err = it.database.sqlite.Record(r.place, it.record[:0])
+	if err != nil {
 		return nil, err
 	}
 	if !it.columns.Parse(it.record) || it.column >= len(it.columns.Columns) {
@@ -220,7 +221,8 @@ func (it *rowIterator) fail(r *row, cause error) {
 		return
 	}
 	if d.salvage == nil {
-		if d.salvage, it.err = newSalvage(d, cause); it.err != nil {
+		d.salvage, it.err = newSalvage(d, cause)
+		if it.err != nil {
 			it.err = d.wrap(it.err)
 			return
 		}

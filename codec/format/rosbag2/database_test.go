@@ -241,7 +241,8 @@ func TestSQLiteLog(t *testing.T) {
 			data, err := os.ReadFile(filepath.Join(dir, name))
 			require.NoError(t, err)
 			if name == "a.db3-wal" {
-				if data = change(data); data == nil {
+				data = change(data)
+				if data == nil {
 					continue
 				}
 			}

@@ -164,7 +164,8 @@ func sameDefinition(a, b *codec.Channel) bool {
 		if err != nil || c.Schema.Encoding != codec.SchemaROS2Msg {
 			return false
 		}
-		if hashes[i], err = library.Hash(c.Type); err != nil {
+		hashes[i], err = library.Hash(c.Type)
+		if err != nil {
 			return false
 		}
 	}
@@ -254,7 +255,8 @@ func (w *databaseEncoder) Take(beside bool) output.Chunk {
 		t.definitions.Leaves()
 	added.nextPage = c.pages.Next()
 	if beside {
-		if w.chunk, w.spare = w.spare, nil; w.chunk == nil {
+		w.chunk, w.spare = w.spare, nil
+		if w.chunk == nil {
 			w.chunk = w.newChunk(added.nextPage)
 		}
 		w.chunk.reset(added.nextPage)

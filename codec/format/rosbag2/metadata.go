@@ -73,7 +73,8 @@ type topic struct {
 func (t *topic) UnmarshalYAML(node *yaml.Node) error {
 	for i := 1; i < len(node.Content); i += 2 {
 		if node.Content[i-1].Value == "offered_qos_profiles" {
-			if t.unread = node.Content[i].Decode(&t.QoS); t.unread != nil {
+			t.unread = node.Content[i].Decode(&t.QoS)
+			if t.unread != nil {
 				node.Content[i] = &yaml.Node{Kind: yaml.ScalarNode}
 			}
 		}
@@ -96,7 +97,8 @@ func (p *profiles) UnmarshalYAML(node *yaml.Node) error {
 	text := []byte(node.Value)
 	if node.Kind != yaml.ScalarNode {
 		var err error
-		if text, err = yaml.Marshal(node); err != nil {
+		text, err = yaml.Marshal(node)
+		if err != nil {
 			return err
 		}
 	}
@@ -224,9 +226,12 @@ func (m *metadata) format(file bool) []byte {
 		line("      serialization_format: %s", scalar(t.Encoding))
 		if m.Version < 9 {
 			line("      offered_qos_profiles: %q", codec.FormatQoSProfiles(t.QoS))
-		} else if list("      offered_qos_profiles:", len(t.QoS)); len(t.QoS) > 0 {
-			for part := range strings.SplitSeq(codec.FormatNamedQoSProfiles(t.QoS), "\n") {
-				line("        %s", part)
+		} else {
+			list("      offered_qos_profiles:", len(t.QoS))
+			if len(t.QoS) > 0 {
+				for part := range strings.SplitSeq(codec.FormatNamedQoSProfiles(t.QoS), "\n") {
+					line("        %s", part)
+				}
 			}
 		}
 		if has("type_description_hash") {
@@ -250,7 +255,8 @@ func (m *metadata) format(file bool) []byte {
 		}
 	}
 	if has("custom_data") {
-		if line("custom_data:"); len(m.Custom) == 0 {
+		line("custom_data:")
+		if len(m.Custom) == 0 {
 			text = append(text[:len(text)-1], " ~\n"...)
 		}
 		for _, key := range slices.Sorted(maps.Keys(m.Custom)) {

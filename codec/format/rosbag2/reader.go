@@ -50,7 +50,8 @@ func Open(files *store.Files, path string) (*Reader, error) {
 	r := newReader(files, path)
 	paths := []string{path}
 	if stat.IsDir() || !isStorage(store.Base(path)) {
-		if paths, err = r.paths(dir); err != nil {
+		paths, err = r.paths(dir)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -216,7 +217,8 @@ func (r *Reader) open(path string) error {
 	r.databases = r.databases || sql
 	if sql && !packed && store.IsURL(path) { // of which pages are read many at once
 		var f store.File
-		if f, err = r.files.Open(path); err == nil {
+		f, err = r.files.Open(path)
+		if err == nil {
 			p.Reader, err = openDatabase(r.files, path, f, p.Size, r.whole())
 		}
 	} else {

@@ -33,7 +33,8 @@ func Reindex(dir string, report func(string)) (*codec.Info, error) {
 	err := x.run()
 	if err == nil {
 		var r *Reader
-		if r, err = Open(nil, x.dir); err == nil {
+		r, err = Open(nil, x.dir)
+		if err == nil {
 			defer r.Close()
 			return r.Info()
 		}
@@ -116,7 +117,8 @@ func (x *reindexer) readOld() (damaged bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if x.old, err = parseMetadata(text); err != nil {
+	x.old, err = parseMetadata(text)
+	if err != nil {
 		x.report(fmt.Sprintf("%s is damaged: %v", metadataFile, err))
 	}
 	return x.old == nil, nil
@@ -248,7 +250,8 @@ func (x *reindexer) file(name string) error {
 // check reads all of a file. damage is its damage, if there is any that a copy would mend: the copy of a file with QoS
 // that cannot be read, or with rows that are no messages, would only hold less.
 func check(r codec.Reader) (info *codec.Info, damage, err error) {
-	if info, err = r.Info(); err != nil {
+	info, err = r.Info()
+	if err != nil {
 		return nil, nil, err
 	}
 	var lacks []string
@@ -308,7 +311,8 @@ func (x *reindexer) replace(name string, r codec.Reader, info *codec.Info, damag
 		err = os.Rename(whole.Path, path)
 	}
 	if err == nil && old != path {
-		if err = os.Remove(old); errors.Is(err, os.ErrNotExist) {
+		err = os.Remove(old)
+		if errors.Is(err, os.ErrNotExist) {
 			err = nil
 		}
 	}
@@ -340,13 +344,15 @@ func (x *reindexer) copy(path string, r codec.Reader, info *codec.Info) (*codec.
 		err = cmp.Or(err, part.Declare(t.Channel))
 	}
 	it, readErr := r.Read(codec.Query{Start: math.MinInt64, Damaged: func(error) {}})
-	if err = cmp.Or(err, readErr); err != nil {
+	err = cmp.Or(err, readErr)
+	if err != nil {
 		return nil, errors.Join(err, part.Complete(false))
 	}
 	defer it.Close()
 	for err == nil {
 		var m *codec.Message
-		if m, err = it.Next(); err == nil {
+		m, err = it.Next()
+		if err == nil {
 			err = part.Write(m)
 		}
 	}

@@ -58,7 +58,8 @@ func (s *salvage) scan() error {
 	var record []byte
 	texts := func(r *sqlite.Row) []string {
 		var err error
-		if record, err = d.Record(r.Place, record[:0]); err != nil {
+		record, err = d.Record(r.Place, record[:0])
+		if err != nil {
 			return nil
 		}
 		var list []string
@@ -76,7 +77,8 @@ func (s *salvage) scan() error {
 		case "_ib", "_iib":
 			columns := r.Columns[len(r.Columns)-3:]
 			var err error
-			if record, err = d.Record(r.Place, record[:0]); err != nil {
+			record, err = d.Record(r.Place, record[:0])
+			if err != nil {
 				cut++
 				return
 			}

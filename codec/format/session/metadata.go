@@ -71,8 +71,10 @@ func readMetadata(r io.Reader, wrong func(error)) *metadata {
 	get("discarded", &m.discarded)
 	for key, to := range map[string]*int64{"start_time": &m.start, "end_time": &m.end} {
 		var value json.RawMessage
-		if get(key, &value); value != nil {
-			if *to, err = parseTime(string(value)); err != nil {
+		get(key, &value)
+		if value != nil {
+			*to, err = parseTime(string(value))
+			if err != nil {
 				wrong(fmt.Errorf("%s: %w", key, err))
 			}
 		}

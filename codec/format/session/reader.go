@@ -178,7 +178,8 @@ func (s *Source) episode(folder string) (*episode.Episode, error) {
 		switch {
 		case !isFolder(s.files, folder, entry):
 		case entry.Name() == framesName:
-			if e.Cameras, err = s.cameras(path, m); err != nil {
+			e.Cameras, err = s.cameras(path, m)
+			if err != nil {
 				return nil, err
 			}
 		case isArm(s.files, path):

@@ -49,7 +49,8 @@ func Record(path string, o Options, completed func(codec.FileInfo, error)) (*Rec
 	}
 	disk := folders{cmp.Or[codec.Disk](o.Disk, codec.OS{})}
 	var err error
-	if r.Recording, err = output.NewRecording(disk, format, path, completed); err != nil {
+	r.Recording, err = output.NewRecording(disk, format, path, completed)
+	if err != nil {
 		return nil, err
 	}
 	return r, nil

@@ -117,7 +117,8 @@ func (t *table) parse(line string) (row, error) {
 	rest := line
 	for i := range fields {
 		var err error
-		if fields[i], rest, err = field(rest); err != nil {
+		fields[i], rest, err = field(rest)
+		if err != nil {
 			return row{}, fmt.Errorf("%w in %.40q", err, line)
 		}
 		if i < 2 && rest == "" {
@@ -169,7 +170,8 @@ func field(s string) (value, rest string, err error) {
 		b.WriteByte('"')
 		s = s[1:]
 	}
-	if s = strings.TrimLeft(s, " \t"); s != "" && s[0] != ',' {
+	s = strings.TrimLeft(s, " \t")
+	if s != "" && s[0] != ',' {
 		return "", "", errors.New("text after a closing quotation mark")
 	}
 	return b.String(), s, nil

@@ -92,7 +92,8 @@ func (p *parquetTable) add(all []reader, n *field.Node, path []string, repetitio
 	read := p.node(n, path, repetition, definition)
 	p.before = nil
 	if size := n.Kind.Size(); size > 0 && n.Shape == rosidl.Single {
-		if p.before = before; before != nil && before.size == size {
+		p.before = before
+		if before != nil && before.size == size {
 			before.leaves = append(before.leaves, p.leaves[first])
 			return all
 		}
@@ -150,7 +151,8 @@ func (p *parquetTable) node(n *field.Node, path []string, repetition, definition
 			return
 		}
 		for range count {
-			if read(d, r, def+1); d.Err() != nil {
+			read(d, r, def+1)
+			if d.Err() != nil {
 				return
 			}
 			r = level
@@ -282,7 +284,8 @@ func (p *parquetTable) write(m *codec.Message) error {
 	}
 	p.bytes += bytes
 	p.wait(p.waiting + bytes)
-	if p.count++; p.count >= groupRows || p.bytes >= p.most {
+	p.count++
+	if p.count >= groupRows || p.bytes >= p.most {
 		p.flush()
 	} else if p.bytes-p.pagedBytes >= p.least {
 		p.page(false)

@@ -125,7 +125,8 @@ func (o Options) newTable(c *codec.Channel) (*table, error) {
 		return nil, err
 	}
 	t := &table{options: o, channel: c, schema: schema, stamps: schema.Stamps()}
-	if t.fields, err = field.Tree(schema, o.leaves); err != nil {
+	t.fields, err = field.Tree(schema, o.leaves)
+	if err != nil {
 		return nil, err
 	}
 	names := unique{}
@@ -208,7 +209,8 @@ func (t *table) done() error {
 		lost("bytes of texts that are not UTF-8")
 	}
 	if t.json.Lacking {
-		if t.json.Lacking = false; t.json.Nulls {
+		t.json.Lacking = false
+		if t.json.Nulls {
 			lost("NaN and infinity, which JSON lacks and which became null")
 		}
 	}

@@ -20,7 +20,8 @@ type text struct {
 }
 
 func (t *text) write(m *codec.Message) (err error) {
-	if t.buffer, err = t.line(append(t.buffer[:0], t.head...), m); err == nil {
+	t.buffer, err = t.line(append(t.buffer[:0], t.head...), m)
+	if err == nil {
 		_, _ = t.file.Write(t.buffer) // which keeps the error
 		t.head = nil
 	}
@@ -109,7 +110,8 @@ func (t *text) record(b []byte, m *codec.Message) ([]byte, error) {
 			continue
 		}
 		start := len(b)
-		if b = t.json.Cell(b, c.Node, d); c.Kind.Size() == 0 || c.Shape != rosidl.Single {
+		b = t.json.Cell(b, c.Node, d)
+		if c.Kind.Size() == 0 || c.Shape != rosidl.Single {
 			b = quoted(b, start)
 		}
 		b = append(b, ',')

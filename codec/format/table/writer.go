@@ -108,7 +108,8 @@ func (w *writer) table(c *codec.Channel) (*table, error) {
 	t := w.byKey[key]
 	if t == nil {
 		var err error
-		if t, err = w.begin(c); err != nil {
+		t, err = w.begin(c)
+		if err != nil {
 			return nil, err
 		}
 		w.byKey[key] = t
@@ -126,10 +127,12 @@ func (w *writer) begin(c *codec.Channel) (*table, error) {
 		return nil, err
 	}
 	t.create, t.losses, t.groups = w.create, w.losses, &w.groups
-	if t.file, err = w.open(c.Topic); err != nil {
+	t.file, err = w.open(c.Topic)
+	if err != nil {
 		return nil, err
 	}
-	if t.rows, err = w.kind.rows(t, t.file); err != nil {
+	t.rows, err = w.kind.rows(t, t.file)
+	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", t.file.info.Path, err)
 	}
 	return t, nil
@@ -153,7 +156,8 @@ func (w *writer) open(topic string) (*file, error) {
 		f.out = bufio.NewWriter(w.stream)
 	} else {
 		var err error
-		if f.disk, err = w.disk.Create(path, false); err != nil {
+		f.disk, err = w.disk.Create(path, false)
+		if err != nil {
 			return nil, &codec.MissingError{Path: path, Err: codec.Pathless(err)}
 		}
 		f.out = bufio.NewWriterSize(f.disk, bufferSize(len(w.files)))

@@ -35,7 +35,8 @@ func newFrames(options []string) (*frames, error) {
 	f := &frames{known: map[string]transform{}}
 	for text := range strings.SplitSeq(strings.Join(options, ","), ",") {
 		name, to, _ := strings.Cut(text, "=")
-		if name = strings.TrimPrefix(name, "/"); name != "" {
+		name = strings.TrimPrefix(name, "/")
+		if name != "" {
 			if slices.ContainsFunc(f.wanted, func(other frame) bool { return other.name == name }) {
 				return nil, fmt.Errorf("the frames of tracks name %s twice; write one file for each", name)
 			}

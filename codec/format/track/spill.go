@@ -33,7 +33,8 @@ type spill struct {
 }
 
 func (s *spill) create(folder string) (err error) {
-	if s.file, err = os.CreateTemp(folder, ".points"); err != nil {
+	s.file, err = os.CreateTemp(folder, ".points")
+	if err != nil {
 		return err
 	}
 	return os.Remove(s.file.Name())
@@ -59,7 +60,8 @@ func (t *track) add(p point) error {
 	t.count++
 	t.last = p.Time
 	var err error
-	if t.buffer, err = binary.Append(t.buffer, binary.LittleEndian, &p); err != nil {
+	t.buffer, err = binary.Append(t.buffer, binary.LittleEndian, &p)
+	if err != nil {
 		return err
 	}
 	if len(t.buffer) < inBlock*pointSize {

@@ -120,7 +120,8 @@ type writer struct {
 }
 
 func (w *writer) set(o Options) (err error) {
-	if w.frames, err = newFrames(o.Frames); err != nil {
+	w.frames, err = newFrames(o.Frames)
+	if err != nil {
 		return err
 	}
 	w.place, err = newPlacement(o.Origin, w.encode != nil)
@@ -295,7 +296,8 @@ func (w *writer) Close() error {
 		if t.Of.count == 0 {
 			continue
 		}
-		if tracks = append(tracks, &t.Of); w.encode == nil {
+		tracks = append(tracks, &t.Of)
+		if w.encode == nil {
 			path := w.path
 			if !w.file {
 				path = filepath.Join(w.path, t.Name+".tum")

@@ -40,7 +40,8 @@ func (c *clock) observe(t int64) int64 {
 		if ahead {
 			c.pending++
 		}
-		if c.agree++; c.agree == several {
+		c.agree++
+		if c.agree == several {
 			if !ahead {
 				c.strays += c.pending
 			}

@@ -51,11 +51,13 @@ func parseField(text string) (f field, err error) {
 	if inner, array := strings.CutSuffix(kind, "]"); array {
 		var count string
 		kind, count, _ = strings.Cut(inner, "[")
-		if f.count, err = strconv.Atoi(count); err != nil || f.count < 1 || f.count > maxStruct {
+		f.count, err = strconv.Atoi(count)
+		if err != nil || f.count < 1 || f.count > maxStruct {
 			return f, fmt.Errorf("%q is no field: want an array of 1 to %d elements", text, maxStruct)
 		}
 	}
-	if f.kind, f.name = kind, name; !ok || !isName(kind, "-/") || !isName(name, "") {
+	f.kind, f.name = kind, name
+	if !ok || !isName(kind, "-/") || !isName(name, "") {
 		return f, fmt.Errorf("%q is no field", text)
 	}
 	return f, nil
@@ -118,12 +120,14 @@ func (f formats) node(name string, depth int) (*node, error) {
 		p := placed{field: one, offset: n.size, size: basicTypes[one.kind].size}
 		if p.size == 0 {
 			var err error
-			if p.node, err = f.node(one.kind, depth+1); err != nil {
+			p.node, err = f.node(one.kind, depth+1)
+			if err != nil {
 				return nil, err
 			}
 			p.size = p.node.size
 		}
-		if n.size += p.size * max(1, p.count); n.size > maxStruct {
+		n.size += p.size * max(1, p.count)
+		if n.size > maxStruct {
 			return nil, fmt.Errorf("format %q is larger than a message", name)
 		}
 		n.fields = append(n.fields, p)
@@ -175,7 +179,8 @@ func (p *planner) plan(topic string, at int64) (*plan, error) {
 	err := errTries
 	if p.tries < maxTries {
 		var made *plan
-		if made, err = p.make(topic); err == nil {
+		made, err = p.make(topic)
+		if err == nil {
 			p.plans[topic] = made
 			return made, nil
 		}
@@ -214,7 +219,8 @@ func (p *planner) make(topic string) (*plan, error) {
 	if err := c.compile(root, topic); err != nil {
 		return nil, err
 	}
-	if p.schemas += len(made.schema); p.schemas > maxSchemas {
+	p.schemas += len(made.schema)
+	if p.schemas > maxSchemas {
 		return nil, errors.New("the definitions of all topics are too long")
 	}
 	return made, nil
@@ -343,7 +349,8 @@ func (c *compiler) copy(from, size, n int) error {
 			return nil
 		}
 	}
-	if c.copies++; c.copies > maxCopies {
+	c.copies++
+	if c.copies > maxCopies {
 		return errors.New("the formats of all topics have too many fields")
 	}
 	p.copies = append(p.copies, copied{from, to, size * n})

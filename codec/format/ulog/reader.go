@@ -239,7 +239,8 @@ func (s *scan) damaged(m *message, err error) {
 // report notes damage at an offset.
 func (s *scan) report(at int64, err error) {
 	s.log.complete = false
-	switch s.damages++; {
+	s.damages++
+	switch {
 	case s.damages <= shownDamage:
 		s.Contents.Damaged(at, err)
 	case s.damages == shownDamage+1:
@@ -661,13 +662,15 @@ func (l *loader) Load(g *chunked.Segment, buf []byte) ([]byte, []error) {
 		case 'D', 'L', 'C':
 			var channel int
 			var published int64
-			if channel, t, published, err = s.timed(&m); err != nil || channel == chunked.None {
+			channel, t, published, err = s.timed(&m)
+			if err != nil || channel == chunked.None {
 				continue
 			}
 			if published != 0 {
 				published += r.log.offset
 			}
-			if t += r.log.offset; m.kind == 'D' {
+			t += r.log.offset
+			if m.kind == 'D' {
 				head := appendHead(records, channel, t, published)
 				start := len(records)
 				records = s.w.topic(binary.LittleEndian.Uint16(m.data), m.pos).plan.convert(head, m.data[2:])

@@ -124,7 +124,8 @@ func (w *walker) check(pos int64) (size int64, f form, err error) {
 			return size, broken, nil
 		}
 		t := w.topic(uint16(at(0))|uint16(at(1))<<8, pos)
-		if ok = t != nil && int64(t.plan.least) <= payload-2 && payload-2 <= int64(t.plan.most); !ok {
+		ok = t != nil && int64(t.plan.least) <= payload-2 && payload-2 <= int64(t.plan.most)
+		if !ok {
 			f = misfit
 		}
 	case 0:
@@ -168,7 +169,8 @@ func (w *walker) next() (m message, err error) {
 			return m, nil
 		}
 		from := w.pos
-		if w.pos, err = w.resync(from+1, limit); err != nil {
+		w.pos, err = w.resync(from+1, limit)
+		if err != nil {
 			return m, err
 		}
 		if w.pos < limit || f == broken {
@@ -207,7 +209,8 @@ func (w *walker) resync(pos, limit int64) (int64, error) {
 			if f != whole && (n == 0 || f != misfit) {
 				break
 			}
-			if next += size; n == enough-1 || next == limit {
+			next += size
+			if n == enough-1 || next == limit {
 				return pos, nil
 			}
 		}

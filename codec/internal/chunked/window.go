@@ -134,7 +134,8 @@ func ReadSum(file io.ReaderAt, b []byte, off int64) (n int, sum uint32, err erro
 		piece := b[n:min(len(b), n+WindowSize)]
 		var read int
 		read, err = file.ReadAt(piece, off+int64(n))
-		if n += read; read == len(piece) {
+		n += read
+		if read == len(piece) {
 			err = nil // it may be io.EOF
 		}
 		sum = crc32.Update(sum, crc32.IEEETable, piece[:read])

@@ -205,7 +205,8 @@ func (f Bench) Read(b *testing.B) {
 			count := 0
 			for {
 				var m *codec.Message
-				if m, err = it.Next(); err != nil {
+				m, err = it.Next()
+				if err != nil {
 					break
 				}
 				sum += m.Data[len(m.Data)-1]

@@ -94,7 +94,8 @@ func Start(command *exec.Cmd) (*Process, error) {
 	command.Stderr = &p.output
 	command.Env = append(os.Environ(), "SVT_LOG=1") // errors only
 	var err error
-	if p.input, err = command.StdinPipe(); err != nil {
+	p.input, err = command.StdinPipe()
+	if err != nil {
 		return nil, err
 	}
 	return p, command.Start()

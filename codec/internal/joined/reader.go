@@ -66,7 +66,8 @@ func (r *Reader) load() error {
 		Complete:  !slices.ContainsFunc(r.Events, func(e codec.Event) bool { return e.Kind != codec.EventLabel }),
 		StartTime: math.MaxInt64, EndTime: math.MinInt64,
 	}
-	if r.err = r.join(info); r.err != nil {
+	r.err = r.join(info)
+	if r.err != nil {
 		return r.err
 	}
 	r.info = info

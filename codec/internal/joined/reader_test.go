@@ -50,7 +50,8 @@ func TestChannelsFoundByReading(t *testing.T) {
 		require.NoError(t, err)
 		count := 0
 		for {
-			if _, err = it.Next(); err != nil {
+			_, err = it.Next()
+			if err != nil {
 				break
 			}
 			count++

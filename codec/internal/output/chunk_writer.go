@@ -268,7 +268,8 @@ func (w *ChunkWriter) piece() (body *Body, front []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.encoder.(streamer)
-	if body = s.Body(); w.closed || !body.due() {
+	body = s.Body()
+	if w.closed || !body.due() {
 		return nil, nil
 	}
 	if !body.Begun() {
@@ -332,7 +333,8 @@ func (w *ChunkWriter) take(beside bool) (c Chunk, eventReserve int64) {
 	if w.err != nil || w.closed {
 		return nil, 0
 	}
-	if c = w.encoder.Take(beside); c == nil {
+	c = w.encoder.Take(beside)
+	if c == nil {
 		return nil, 0
 	}
 	for _, t := range w.encoder.Topics() {

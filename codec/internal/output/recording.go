@@ -119,7 +119,8 @@ func (r *Recording) Sync() error {
 	part, err := r.part, r.err
 	r.mu.Unlock()
 	if part != nil {
-		if err = part.Sync(); err != nil {
+		err = part.Sync()
+		if err != nil {
 			r.mu.Lock()
 			if r.part == part {
 				r.syncErr = err
@@ -231,7 +232,8 @@ func (r *Recording) Close() error {
 	if err := r.finishList(); err != nil {
 		r.failures = append(r.failures, err)
 	}
-	if r.closed = errors.Join(r.failures...); len(r.failures) == 1 {
+	r.closed = errors.Join(r.failures...)
+	if len(r.failures) == 1 {
 		r.closed = r.failures[0]
 	}
 	return r.closed

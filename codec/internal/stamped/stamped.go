@@ -105,7 +105,8 @@ func (c *Channel[T]) Read(m *codec.Message) (Message, error) {
 		v, frameErr = c.frame.Get(m.Data)
 		out.Frame, _ = v.(string)
 	}
-	if err = errors.Join(err, frameErr); err == nil && !c.known {
+	err = errors.Join(err, frameErr)
+	if err == nil && !c.known {
 		c.known, c.unstamped = true, out.Stamp <= 0
 	}
 	out.Unstamped = c.unstamped

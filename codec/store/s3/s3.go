@@ -78,7 +78,8 @@ func (s *Store) locate(ctx context.Context, url string) (*location, error) {
 	c := s.clients[scheme]
 	if c == nil {
 		var err error
-		if c, err = s.connect(ctx, scheme == "gs"); err != nil {
+		c, err = s.connect(ctx, scheme == "gs")
+		if err != nil {
 			return nil, err
 		}
 		s.clients[scheme] = c
@@ -146,7 +147,8 @@ type encoding struct{ identity bool }
 
 func (e encoding) set(r any) {
 	if r, ok := r.(*smithyhttp.Request); ok {
-		if r.Header.Del("Accept-Encoding"); e.identity {
+		r.Header.Del("Accept-Encoding")
+		if e.identity {
 			r.Header.Set("Accept-Encoding", "identity")
 		}
 	}

@@ -228,7 +228,8 @@ func (t *Transfer) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if t.State.UploadID = aws.ToString(out.UploadId); t.Save != nil {
+	t.State.UploadID = aws.ToString(out.UploadId)
+	if t.Save != nil {
 		t.Save()
 	}
 	return nil
@@ -270,7 +271,8 @@ func (t *Transfer) sendPart(ctx context.Context, i int, data []byte) error {
 	if err != nil {
 		return err
 	}
-	if t.parts[i].etag = out.ETag; out.ChecksumCRC32C == nil {
+	t.parts[i].etag = out.ETag
+	if out.ChecksumCRC32C == nil {
 		t.parts[i].sum(data) // while it is in memory
 	}
 	t.progress(int64(len(data)))
@@ -471,11 +473,13 @@ func (t *Transfer) prove(ctx context.Context, head *s3.HeadObjectOutput) (err er
 		return nil
 	}
 	sum := aws.ToString(head.ChecksumCRC32C)
-	if t.same = sum != "" && (sum == encoded(t.whole) || sum == t.composite()); t.same {
+	t.same = sum != "" && (sum == encoded(t.whole) || sum == t.composite())
+	if t.same {
 		return nil
 	}
 	if sum == "" {
-		if t.same, err = t.md5Matches(strings.Trim(t.etag, `"`)); t.same || err != nil {
+		t.same, err = t.md5Matches(strings.Trim(t.etag, `"`))
+		if t.same || err != nil {
 			return err
 		}
 	}

@@ -322,7 +322,8 @@ func (w *countingWriter) count(n int) time.Duration {
 	s, now := w.server, time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w.request.Bytes += int64(n); w.request.Status == 0 {
+	w.request.Bytes += int64(n)
+	if w.request.Status == 0 {
 		w.request.Status = http.StatusOK
 	}
 	if s.rate == 0 {

@@ -74,7 +74,8 @@ func (a *aligner) table(points []int64, states int) (*Table, error) {
 		t.Frames[c] = make([]int, n)
 		for i, point := range points {
 			var why string
-			if t.Frames[c][i], why = f.frame(point); why != "" {
+			t.Frames[c][i], why = f.frame(point)
+			if why != "" {
 				f.report.Drop(why, i, point)
 				dropped[i] = true
 			}

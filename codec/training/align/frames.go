@@ -29,7 +29,8 @@ func newFrames(t *Track, o *Options) *frames {
 		}
 	}
 	r.First, r.Last, r.Period = span(f.stamps)
-	if r.MaxSkew = r.Period / 2; f.asOf {
+	r.MaxSkew = r.Period / 2
+	if f.asOf {
 		r.MaxSkew = r.Period
 	}
 	r.MaxSkew = within(o.MaxImageSkew, r.MaxSkew)
@@ -66,7 +67,8 @@ func (f *frames) frame(t int64) (index int, why string) {
 		near = f.at + 1
 	}
 	if near < 0 || max(f.stamps[near]-t, t-f.stamps[near]) > f.report.MaxSkew {
-		switch near = -1; {
+		near = -1
+		switch {
 		case n == 0 && f.otherwise != MissingBlack:
 			return -1, WhyEmpty
 		case f.otherwise == MissingDrop, f.otherwise == MissingHold && f.at < 0:
@@ -91,12 +93,14 @@ func (f *frames) count(stamps []int64, rows []int) {
 			continue
 		}
 		skew := max(f.track.Stamps[i]-stamps[k], stamps[k]-f.track.Stamps[i])
-		if r.WorstSkew = max(r.WorstSkew, skew); skew > r.MaxSkew {
+		r.WorstSkew = max(r.WorstSkew, skew)
+		if skew > r.MaxSkew {
 			r.Held++
 		}
 	}
 	slices.Sort(used)
-	if r.Used = len(slices.Compact(used)); r.Missing > 0 {
+	r.Used = len(slices.Compact(used))
+	if r.Missing > 0 {
 		r.Used--
 	}
 }

@@ -114,7 +114,8 @@ func wrap(a, half float64) float64 {
 	if a > -half && a <= half {
 		return a
 	}
-	if a = math.Remainder(a, 2*half); a <= -half {
+	a = math.Remainder(a, 2*half)
+	if a <= -half {
 		return half
 	}
 	return a

@@ -120,7 +120,8 @@ func (s *series) interpret() error {
 	columns := s.vector.Columns
 	s.kinds, s.halves = make([]Interp, len(columns)), make([]float64, len(columns))
 	for i, c := range columns {
-		if s.kinds[i] = c.Interp; c.Interp > Unwrap {
+		s.kinds[i] = c.Interp
+		if c.Interp > Unwrap {
 			return fmt.Errorf("stream %s: column %s has an unknown interpolation: %v", s.vector.Name, c.Name, c.Interp)
 		}
 		s.halves[i] = math.Pi

@@ -63,7 +63,8 @@ func (d DamagedFrames) Without(e *Episode) *Episode {
 		left.Stamps, left.Damaged = nil, c.Damaged+len(bad)
 		place := make([]int, len(c.Stamps)) // of each frame among the others
 		for k, stamp := range c.Stamps {
-			if place[k] = damagedFrame; !bad[k] {
+			place[k] = damagedFrame
+			if !bad[k] {
 				place[k] = len(kept)
 				left.Stamps, kept = append(left.Stamps, stamp), append(kept, k)
 			}
@@ -113,7 +114,8 @@ func EachCamera(cameras []*Camera, do func(i int, c *Camera) (DamagedFrames, err
 	for i, c := range cameras {
 		group.Go(func() {
 			var err error
-			if damaged[i], err = do(i, c); err != nil {
+			damaged[i], err = do(i, c)
+			if err != nil {
 				errs[i] = fmt.Errorf("%s: %w", c.Name, err)
 			}
 		})
@@ -148,7 +150,8 @@ func (l *Layout) Write(e *Episode, o align.Options, write func(*Rows) error) (*a
 		if err != nil {
 			return nil, &UnwrittenError{err}
 		}
-		if err = write(rows); !errors.As(err, &damaged) {
+		err = write(rows)
+		if !errors.As(err, &damaged) {
 			return &rows.Report, err
 		}
 		e = damaged.Without(e)

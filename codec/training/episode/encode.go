@@ -104,7 +104,8 @@ func collect(ordered <-chan *slot, free chan<- *slot, workers int, write func(at
 			continue
 		}
 		for _, s := range batch {
-			if <-s.done; s.err != nil {
+			<-s.done
+			if s.err != nil {
 				return fmt.Errorf("frame %d: %w", s.index, s.err)
 			}
 			items = append(items, s.out)

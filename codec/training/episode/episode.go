@@ -91,7 +91,8 @@ func (c *Camera) eachFrame(indices []int, do func(i int, f *Frame) error,
 		if index >= 0 {
 			f, err := frames.Frame(index)
 			if err != nil {
-				if err = failed(index, err); err != nil {
+				err = failed(index, err)
+				if err != nil {
 					return fmt.Errorf("frame %d: %w", index, err)
 				}
 				continue
@@ -99,7 +100,8 @@ func (c *Camera) eachFrame(indices []int, do func(i int, f *Frame) error,
 			frame = &f
 		}
 		if err := do(i, frame); err != nil {
-			if err = failed(index, err); err != nil {
+			err = failed(index, err)
+			if err != nil {
 				return err
 			}
 		}

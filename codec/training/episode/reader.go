@@ -121,7 +121,8 @@ func (r *Reader) Info() (*codec.Info, error) {
 		return nil, err
 	}
 	info := &codec.Info{Format: r.format, Path: r.path, Complete: !r.Found().Incomplete}
-	if info.Size, err = size(r.files, r.path); err != nil {
+	info.Size, err = size(r.files, r.path)
+	if err != nil {
 		return nil, err
 	}
 	counts := map[*codec.Channel]int{}
@@ -168,7 +169,8 @@ func (r *Reader) Info() (*codec.Info, error) {
 	for _, err := range r.Found().Damage {
 		e := codec.Event{Kind: codec.EventDamage, Text: err.Error()}
 		if m := (*MissingError)(nil); errors.As(err, &m) {
-			if e.Kind = codec.EventMissing; m.Channel != nil {
+			e.Kind = codec.EventMissing
+			if m.Channel != nil {
 				e.Topic = m.Channel.Topic
 			}
 		}
@@ -367,7 +369,8 @@ func (it *iterator) Next() (*codec.Message, error) {
 
 // advance moves the first cursor to its next message.
 func (it *iterator) advance(c *cursor) error {
-	if c.next++; c.next < c.end {
+	c.next++
+	if c.next < c.end {
 		it.cursors.Fix()
 		return nil
 	}

@@ -184,7 +184,8 @@ type frameEncoder struct {
 func (e *frameEncoder) append(dst []byte, i int) ([]byte, error) {
 	if e.frames == nil {
 		var err error
-		if e.frames, err = e.camera.Open(); err != nil {
+		e.frames, err = e.camera.Open()
+		if err != nil {
 			e.frames = nil
 			return dst, openError{err}
 		}

@@ -87,7 +87,8 @@ func check(ctx context.Context, root *os.Root, path string) error {
 	stat, err := root.Stat(path)
 	for errors.Is(err, fs.ErrNotExist) && path != "." {
 		path = filepath.Dir(path)
-		if _, err = root.Stat(path); err == nil {
+		_, err = root.Stat(path)
+		if err == nil {
 			return nil
 		}
 	}
@@ -103,7 +104,8 @@ func check(ctx context.Context, root *os.Root, path string) error {
 		}
 		if err == nil && d.Type()&fs.ModeSymlink != 0 {
 			var stat fs.FileInfo
-			if stat, err = root.Stat(path); err == nil && stat.IsDir() {
+			stat, err = root.Stat(path)
+			if err == nil && stat.IsDir() {
 				return fmt.Errorf("%q is a link to a folder", path)
 			}
 		}

@@ -54,13 +54,16 @@ func (j *Job) runEpisodes(ctx context.Context, p *plan, t *target, d *damage) (*
 	w := &episodeJob{Job: j, plan: p, format: format, parts: make([]float64, len(j.Inputs)), damage: d,
 		onDamage: j.onDamage(d)}
 	var err error
-	if w.mapping, err = p.mapping(); err != nil {
+	w.mapping, err = p.mapping()
+	if err != nil {
 		return nil, err
 	}
-	if w.align, err = p.rows(); err != nil {
+	w.align, err = p.rows()
+	if err != nil {
 		return nil, err
 	}
-	if w.ranges, err = p.gripperRanges(); err != nil {
+	w.ranges, err = p.gripperRanges()
+	if err != nil {
 		return nil, err
 	}
 	if p.LinkFile != "" && (format.Named(j.Output) || store.IsURL(j.Output)) {
@@ -83,8 +86,10 @@ func (j *Job) runEpisodes(ctx context.Context, p *plan, t *target, d *damage) (*
 	if err := w.run(ctx, out); err != nil {
 		return nil, out.renamed(err)
 	}
-	if w.result.Files, err = out.commit(ctx); err == nil && p.LinkFile != "" {
-		if err = w.link(out); err != nil && !p.Overwrite {
+	w.result.Files, err = out.commit(ctx)
+	if err == nil && p.LinkFile != "" {
+		err = w.link(out)
+		if err != nil && !p.Overwrite {
 			err = errors.Join(err, os.RemoveAll(out.path))
 		}
 	}
@@ -478,7 +483,8 @@ func (w *episodeJob) write(ctx context.Context, t *task) error {
 	case stamps == align.StampsReceive, stamps == "auto" && w.mapping != nil && w.mapping.Receive:
 		o.Stamps = align.StampsReceive
 	}
-	if o.KeepRows = e.Table != nil; o.KeepRows && !w.format.Episodes.FixedRate {
+	o.KeepRows = e.Table != nil
+	if o.KeepRows && !w.format.Episodes.FixedRate {
 		o.Gaps = align.GapsNaN
 	}
 	report, err := w.target.Write(t.index, &e, o)

@@ -486,7 +486,8 @@ func TestInterruptedEpisodes(t *testing.T) {
 		j := Job{Formats: formats.All(), Inputs: []string{in}, Output: filepath.Join(folder, "x"), Options: o}
 		calls := 0
 		j.Progress = func(_, _ time.Duration) {
-			if calls++; calls == 100 { // when frames are written
+			calls++
+			if calls == 100 { // when frames are written
 				cancel()
 			}
 		}

@@ -80,7 +80,8 @@ func (s *source) readState(ctx context.Context) error {
 		Last: func(c *codec.Channel) int { return s.plan.latchedDepth(s.Channel(c)) }})
 	for err == nil && ctx.Err() == nil {
 		var m *codec.Message
-		if m, err = it.Next(); err == nil && s.Selects(m.Channel) {
+		m, err = it.Next()
+		if err == nil && s.Selects(m.Channel) {
 			moved := *m
 			moved.Channel = s.Channel(m.Channel)
 			if offset := int64(s.plan.Offset); moved.PublishTime != 0 {

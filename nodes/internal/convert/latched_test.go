@@ -185,7 +185,8 @@ type slowIterator struct {
 }
 
 func (it *slowIterator) Next() (_ *codec.Message, err error) {
-	if *it.of.read++; *it.of.read == 100 {
+	*it.of.read++
+	if *it.of.read == 100 {
 		it.of.cancel()
 	}
 	if it.first == nil {

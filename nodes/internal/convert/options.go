@@ -130,26 +130,31 @@ func (o *Options) parse() (*plan, error) {
 		{"topic-types", o.Types, &p.selection.Types},
 		{"exclude-topic-types", o.ExcludeTypes, &p.selection.ExcludeTypes},
 	} {
-		if *list.to, err = ParsePatterns(list.flag, list.texts); err != nil {
+		*list.to, err = ParsePatterns(list.flag, list.texts)
+		if err != nil {
 			return nil, err
 		}
 	}
 	if err := p.CheckTimes(); err != nil {
 		return nil, err
 	}
-	if p.throttles, err = pattern.ParseThrottles(o.Throttle); err != nil {
+	p.throttles, err = pattern.ParseThrottles(o.Throttle)
+	if err != nil {
 		return nil, config.Usagef("--throttle: %w", err)
 	}
-	if p.repeats, err = pattern.ParseNumbered(formats.Split(o.Repeat), 0, 0); err != nil {
+	p.repeats, err = pattern.ParseNumbered(formats.Split(o.Repeat), 0, 0)
+	if err != nil {
 		return nil, config.Usagef("--repeat: %w", err)
 	}
-	if p.episodes, err = o.Selection(); err != nil {
+	p.episodes, err = o.Selection()
+	if err != nil {
 		return nil, err
 	}
 	if p.Prefix != "" && (!strings.HasPrefix(p.Prefix, "/") || strings.HasSuffix(p.Prefix, "/")) {
 		return nil, config.Usagef("--prefix %s: want /PREFIX, without / at its end", p.Prefix)
 	}
-	if p.names, err = bridge.NewNames(bridge.Options{Name: "converter", Remaps: o.Remap}); err != nil {
+	p.names, err = bridge.NewNames(bridge.Options{Name: "converter", Remaps: o.Remap})
+	if err != nil {
 		return nil, config.Usagef("--remap: %w", err)
 	}
 	if o.Restamp && o.Offset == 0 && !o.AlignStarts {

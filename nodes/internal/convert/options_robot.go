@@ -54,7 +54,8 @@ func (o *RobotOptions) mapping() (m *robot.Mapping, err error) {
 	if o.Mapping == "" {
 		return nil, nil
 	}
-	if m, err = robot.LoadMapping(o.Mapping); err != nil {
+	m, err = robot.LoadMapping(o.Mapping)
+	if err != nil {
 		return nil, fmt.Errorf("--mapping: %w", err)
 	}
 	return m, nil

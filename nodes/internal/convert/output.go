@@ -53,7 +53,8 @@ func newOutput(j *Job, format formats.Format, overwrite bool, read []*codec.Info
 	}
 	if o.stored() {
 		var err error
-		if o.part, err = os.MkdirTemp("", "tapedeck-*"); err != nil {
+		o.part, err = os.MkdirTemp("", "tapedeck-*")
+		if err != nil {
 			return nil, fmt.Errorf("create a temporary folder for %s: %w", o.path, err)
 		}
 		return o, nil
@@ -65,7 +66,8 @@ func newOutput(j *Job, format formats.Format, overwrite bool, read []*codec.Info
 			return nil, fmt.Errorf("%s is left from a conversion that was interrupted or is still running; remove "+
 				"it, or use --overwrite", o.part)
 		}
-		if err = os.RemoveAll(o.part); err == nil {
+		err = os.RemoveAll(o.part)
+		if err == nil {
 			err = os.Mkdir(o.part, 0o755)
 		}
 	}

@@ -95,7 +95,8 @@ func (s *source) filter() func(*codec.Message) bool {
 			channel, n = m.Channel, s.countsOf(m.Channel)
 			topic := s.Channel(channel).Topic
 			var known bool
-			if limit, known = throttles[topic]; !known {
+			limit, known = throttles[topic]
+			if !known {
 				limit = pattern.ThrottleOf(s.plan.throttles, topic)
 				throttles[topic] = limit
 			}

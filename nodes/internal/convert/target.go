@@ -49,7 +49,8 @@ func newTarget(format formats.Format, p *plan) (*target, error) {
 		}
 	}
 	if l := format.Live; l != nil && l.Composer != nil {
-		if t.composer, err = l.Composer(&p.CARLAOptions); err != nil {
+		t.composer, err = l.Composer(&p.CARLAOptions)
+		if err != nil {
 			return nil, config.Usagef("%w", err)
 		}
 	}

@@ -113,7 +113,8 @@ func (w *writer) nothing() error {
 
 // open creates the output.
 func (w *writer) open(options codec.CreateOptions) (err error) {
-	if w.writer, err = w.out.create(options); err != nil {
+	w.writer, err = w.out.create(options)
+	if err != nil {
 		return w.out.renamed(err)
 	}
 	if composer := w.source.target.composer; composer != nil && !w.source.composed {

@@ -141,7 +141,8 @@ func TestCopyMessagesEndsEarly(t *testing.T) {
 	full := errors.New("full")
 	s, n := endless(), 0
 	require.ErrorIs(t, copyMessages(t.Context(), s, func(*codec.Message) error {
-		if n++; n == 1000 {
+		n++
+		if n == 1000 {
 			return full
 		}
 		return nil

@@ -126,25 +126,29 @@ func (o *Options) Check() error {
 func (o *Options) parse() (c *comparison, err error) {
 	c = &comparison{as: o.As, tolerance: -1, seed: maphash.MakeSeed(), schemas: schemas{},
 		translated: map[*codec.Channel]bool{}}
-	if c.selection.Include, err = convert.ParsePatterns("topics", o.Topics); err != nil {
+	c.selection.Include, err = convert.ParsePatterns("topics", o.Topics)
+	if err != nil {
 		return nil, err
 	}
 	excluded := o.Exclude
 	if len(o.Topics) == 0 {
 		excluded = append(slices.Clone(excluded), codec.EventTopic) // what a recording says about itself
 	}
-	if c.selection.Exclude, err = convert.ParsePatterns("exclude", excluded); err != nil {
+	c.selection.Exclude, err = convert.ParsePatterns("exclude", excluded)
+	if err != nil {
 		return nil, err
 	}
 	if o.Times != "" {
-		if c.tolerance, err = time.ParseDuration(o.Times); err != nil {
+		c.tolerance, err = time.ParseDuration(o.Times)
+		if err != nil {
 			c.tolerance, err = time.ParseDuration(o.Times + "s")
 		}
 		if err != nil || c.tolerance < 0 {
 			return nil, config.Usagef("--times %q is not a duration such as 5ms, or a number of seconds", o.Times)
 		}
 	}
-	if c.rules, err = parseRules(o.Tolerance, o.IgnoreFields); err != nil {
+	c.rules, err = parseRules(o.Tolerance, o.IgnoreFields)
+	if err != nil {
 		return nil, err
 	}
 	if len(c.rules) > 0 {

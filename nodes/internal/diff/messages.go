@@ -48,7 +48,8 @@ func (c *comparison) compareMessages(ctx context.Context, t *topic) error {
 	cursors := [2]*cursor{}
 	for i, index := range []int{first, int(t.a[first].partner)} {
 		var err error
-		if cursors[i], err = c.cursor(c.sides[i], t.key, t.sides[i].list, index); err != nil {
+		cursors[i], err = c.cursor(c.sides[i], t.key, t.sides[i].list, index)
+		if err != nil {
 			return err
 		}
 		defer cursors[i].it.Close()
@@ -135,7 +136,8 @@ func (c *comparison) cursor(s *side, topic key, list []message, index int) (*cur
 // read returns the message of an index. It is valid until the next call.
 func (c *cursor) read(index int) (m *codec.Message, err error) {
 	for ; c.next <= index; c.next++ {
-		if m, err = c.it.Next(); err != nil {
+		m, err = c.it.Next()
+		if err != nil {
 			return nil, fmt.Errorf("read %s again: %w", c.path, err)
 		}
 	}

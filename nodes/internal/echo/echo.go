@@ -187,7 +187,8 @@ func (p *Printer) Print(m *codec.Message) error {
 	}
 	d := wire.NewDecoder(m.Data)
 	r.message.Skip(d, 1)
-	if err = r.schema.Finish(d); err == nil {
+	err = r.schema.Finish(d)
+	if err == nil {
 		switch {
 		case p.options.JSON:
 			err = p.object(r, m, d)
@@ -252,7 +253,8 @@ func (p *Printer) object(r *reader, m *codec.Message, d *wire.Decoder) error {
 			b = append(b, "null"...)
 			continue
 		}
-		if b = p.json.Field(b, part.Node, d); d.Err() != nil {
+		b = p.json.Field(b, part.Node, d)
+		if d.Err() != nil {
 			return d.Err()
 		}
 	}

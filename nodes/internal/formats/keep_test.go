@@ -69,7 +69,8 @@ func TestKeptPayloads(t *testing.T) {
 				require.NotNil(t, m.Buffer)
 				buffer := m.Buffer.Retain()
 				require.GreaterOrEqual(t, buffer.Size(), size)
-				if all = append(all, kept{i, m.Data, buffer}); i%5 > 0 {
+				all = append(all, kept{i, m.Data, buffer})
+				if i%5 > 0 {
 					check(all[len(all)/2])
 					all = append(all[:len(all)/2], all[len(all)/2+1:]...)
 				}

@@ -99,7 +99,8 @@ func (o *EpisodeOptions) Selection() (*episode.Selection, error) {
 			continue
 		}
 		var err error
-		if *list.to, err = episode.ParseNumbers(list.text); err != nil {
+		*list.to, err = episode.ParseNumbers(list.text)
+		if err != nil {
 			return nil, config.Usagef("--%s: %w", flag, err)
 		}
 	}

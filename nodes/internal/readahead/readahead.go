@@ -130,7 +130,8 @@ func (r *Reader) run() {
 		if len(b.messages) > 0 && r.part.Swap(nil) == nil { // it was taken
 			b = next()
 		}
-		if b.err = err; err == nil {
+		b.err = err
+		if err == nil {
 			b.add(m, before)
 			kept = append(kept, b.kept[len(kept):]...)
 		}
@@ -196,7 +197,8 @@ func (r *Reader) get(part bool) *block {
 		r.ahead -= b.size
 		r.room.Signal()
 	} else if part {
-		if b = r.part.Swap(nil); b == nil {
+		b = r.part.Swap(nil)
+		if b == nil {
 			r.starved.Store(true)
 			b = r.part.Swap(nil) // which may have come before the Reader could see that
 		}

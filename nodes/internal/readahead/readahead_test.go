@@ -304,7 +304,8 @@ func TestEach(t *testing.T) {
 		seen = [3]int64{}
 		all := slices.Clone(visits)
 		all[i] = func(m *codec.Message) error {
-			if seen[i]++; m.LogTime == 2500 {
+			seen[i]++
+			if m.LogTime == 2500 {
 				return failure
 			}
 			return nil

@@ -88,7 +88,8 @@ func (c *caller) send(request []byte, late bool, then func(response []byte)) boo
 func (c *caller) drop(reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.unsent++; !slices.Contains(c.reasons, reason) {
+	c.unsent++
+	if !slices.Contains(c.reasons, reason) {
 		c.reasons = append(c.reasons, reason)
 		c.node.Log(bridge.Warn, "a request of %s is not sent: %s", c.client.Service(), reason)
 	}
@@ -239,7 +240,8 @@ func (a *action) answer(c *caller, g *goal, response []byte) {
 	defer a.mu.Unlock()
 	delete(a.open, g)
 	g.answered = true
-	if g.accepted = len(response) > wire.HeaderSize && response[wire.HeaderSize] != 0; !g.accepted {
+	g.accepted = len(response) > wire.HeaderSize && response[wire.HeaderSize] != 0
+	if !g.accepted {
 		c.node.Log(bridge.Warn, "a goal of %s was rejected", strings.TrimSuffix(c.client.Service(), bridge.SendGoal))
 	}
 	g.release()

@@ -198,7 +198,8 @@ func (e *engine) fetch() error {
 		return nil
 	}
 	var err error
-	if e.head, err = e.feed.Next(); errors.Is(err, io.EOF) {
+	e.head, err = e.feed.Next()
+	if errors.Is(err, io.EOF) {
 		e.empty, err = true, nil
 	}
 	return err
@@ -404,7 +405,8 @@ func (e *engine) seek(t int64) bool {
 
 func (e *engine) setPaused(paused bool) {
 	e.settle()
-	if e.paused = paused; !paused {
+	e.paused = paused
+	if !paused {
 		e.answerBursts()
 	}
 }

@@ -34,7 +34,8 @@ func newGraphOutput(node bridge.Node, p publishers, clocked bool) (*graphOutput,
 		return s, nil
 	}
 	var err error
-	if s.clock, err = rospub.Advertise(node, clockTopic, &rosgraph_msgs.Clock{}, codec.DefaultQoS()); err != nil {
+	s.clock, err = rospub.Advertise(node, clockTopic, &rosgraph_msgs.Clock{}, codec.DefaultQoS())
+	if err != nil {
 		return nil, fmt.Errorf("publish %s: %w", clockTopic, err)
 	}
 	return s, nil

@@ -47,7 +47,8 @@ func (p *player) servePage(ctx context.Context, paths []string) (close func() er
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	if g.server, err = livepage.Serve(listener, "player", g); err != nil {
+	g.server, err = livepage.Serve(listener, "player", g)
+	if err != nil {
 		return nil, errors.Join(err, g.recording.Close())
 	}
 	fmt.Fprintf(p.line.Above(human.Stdout), "page: %s\n", g.server.URL) // not logged: others may read the log
@@ -132,7 +133,8 @@ func (g *page) Do(_ context.Context, c livepage.Command) error {
 		done = e.do(func() { e.setPaused(c.Name == "pause") })
 	case "rate":
 		valid := true
-		if done = e.do(func() { valid = e.setRate(c.Value) }); !valid {
+		done = e.do(func() { valid = e.setRate(c.Value) })
+		if !valid {
 			return errors.New("the rate must be " + rateRange)
 		}
 	case "next":
@@ -151,7 +153,8 @@ func (g *page) Do(_ context.Context, c livepage.Command) error {
 			return errors.New("the recordings are not read yet")
 		}
 		ok := true
-		if done = e.do(func() { ok = e.seek(t) }); !ok {
+		done = e.do(func() { ok = e.seek(t) })
+		if !ok {
 			return errors.New("seeking failed")
 		}
 	default:

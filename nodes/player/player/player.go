@@ -51,16 +51,19 @@ func newPlayer(o options, s *source, node bridge.Node, line *progress.Line) (*pl
 	for _, text := range warnings {
 		node.Log(bridge.Warn, "%s", text)
 	}
-	if p.publishers, p.callers, err = advertise(node, s.channels, readers, &o); err != nil {
+	p.publishers, p.callers, err = advertise(node, s.channels, readers, &o)
+	if err != nil {
 		return nil, err
 	}
 	if (o.SendRequests || o.SendActions) && len(p.callers.list) == 0 && len(warnings) == 0 {
 		node.Log(bridge.Warn, "no request is sent: none is recorded of the selected services and actions")
 	}
-	if p.output, err = newGraphOutput(node, p.publishers, plan.clocked()); err != nil {
+	p.output, err = newGraphOutput(node, p.publishers, plan.clocked())
+	if err != nil {
 		return nil, err
 	}
-	if p.timer, err = newSystemTimer(); err != nil {
+	p.timer, err = newSystemTimer()
+	if err != nil {
 		return nil, err
 	}
 	input := &sourceInput{source: s, publishers: p.publishers, order: o.Order, readAhead: int64(o.ReadAhead),
@@ -145,8 +148,10 @@ func (p *player) run(ctx context.Context) (err error) {
 func (p *player) timeRangeOf(offset, duration time.Duration, until int64) (start, end int64, err error) {
 	r := timerange.Range{StartOffset: max(offset, 0), Duration: duration}
 	start, end, _, err = r.Select(p.source.start, p.source.end)
-	if end = p.source.last(end); err == nil && until > 0 {
-		if end = min(end, until+1); until < start {
+	end = p.source.last(end)
+	if err == nil && until > 0 {
+		end = min(end, until+1)
+		if until < start {
 			err = errors.New("the end is before the start")
 		}
 	}
@@ -247,7 +252,8 @@ func (p *player) report(ctx context.Context, library *rosidl.Library) {
 	var published time.Time // on health
 	if p.options.Diagnostics {
 		var err error
-		if health, err = rospub.NewDiagnostics(p.node); err != nil {
+		health, err = rospub.NewDiagnostics(p.node)
+		if err != nil {
 			p.node.Log(bridge.Warn, "cannot publish on %s: %v", rospub.DiagnosticsTopic, err)
 		}
 	}

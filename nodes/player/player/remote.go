@@ -132,7 +132,8 @@ func newRemoteSeek() *cobra.Command {
 			case by:
 				t = min(max(now.position+int64(o.By), now.start), now.end)
 			case !offset:
-				if t, err = timerange.Parse(args[0], now.start, now.end); err != nil {
+				t, err = timerange.Parse(args[0], now.start, now.end)
+				if err != nil {
 					return config.Usagef("seek: %w", err)
 				}
 			}

@@ -145,7 +145,8 @@ func (s *recordedService) choose(all map[*codec.Channel]*requestReader, event ui
 			r.call, _ = bridge.CallTopicOf(c.Topic, c.Type)
 			library := c.Library(msgs.Library())
 			var err error
-			if r.schema, err = cdr.NewSchema(library, c.Type); err == nil {
+			r.schema, err = cdr.NewSchema(library, c.Type)
+			if err == nil {
 				r.request, err = cdr.NewSchema(library, r.call.Type+"_Request")
 			}
 			if err == nil {

@@ -87,7 +87,8 @@ func (p *player) playBursts(count uint64) uint64 {
 
 func (p *player) onStop() msgs.Message {
 	stopped := false
-	if p.do(func() { stopped = p.stop() }); !stopped {
+	p.do(func() { stopped = p.stop() })
+	if !stopped {
 		return &srv.Stop_Response{ReturnCode: 1, ErrorString: errOver.Error()}
 	}
 	return &srv.Stop_Response{}
@@ -100,8 +101,11 @@ func (p *player) onStep(context.Context, []byte) ([]byte, error) {
 	if p.step > 0 {
 		reply := make(chan bool, 1)
 		complete = p.do(func() { p.askStep(reply) }) && <-reply
-	} else if complete = p.playBursts(1) == 1; !complete {
-		response.Message = "the player is not paused, or nothing is left to play"
+	} else {
+		complete = p.playBursts(1) == 1
+		if !complete {
+			response.Message = "the player is not paused, or nothing is left to play"
+		}
 	}
 	response.Success = complete
 	if complete {

@@ -25,11 +25,13 @@ func newSplits(node bridge.Node, library *rosidl.Library, s *source) *splits {
 	const typeName = "rosbag2_interfaces/msg/ReadSplitEvent"
 	t := &splits{node: node}
 	var err error
-	if t.forms, err = rosbag2compat.NewForms(library, typeName); err != nil {
+	t.forms, err = rosbag2compat.NewForms(library, typeName)
+	if err != nil {
 		node.Log(bridge.Info, "no events on events/read_split: %v", err)
 		return nil
 	}
-	if t.publisher, err = node.Advertise("events/read_split", typeName, codec.DefaultQoS()); err != nil {
+	t.publisher, err = node.Advertise("events/read_split", typeName, codec.DefaultQoS())
+	if err != nil {
 		node.Log(bridge.Warn, "no events on events/read_split: %v", err)
 		return nil
 	}

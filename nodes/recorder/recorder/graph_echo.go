@@ -105,7 +105,8 @@ func newEchoer(o *echoOptions, node bridge.Node, topic string, stdout, stderr io
 	e := &echoer{options: o, node: node, topic: topic, out: bufio.NewWriter(stdout), stderr: stderr,
 		queue: queue.New(echoBytes)}
 	var err error
-	if e.printer, err = echo.NewPrinter(o.Options, e.out); err != nil {
+	e.printer, err = echo.NewPrinter(o.Options, e.out)
+	if err != nil {
 		return nil, err
 	}
 	clock, err := bridge.NewSimTime(node)
@@ -157,7 +158,8 @@ func (e *echoer) run(parent context.Context) (err error) {
 	e.looked = e.start
 	e.topics.Start(ctx)
 	e.topics.Run(ctx, filewriter.Pace, func(now time.Time) {
-		if err = e.update(now); err != nil || e.printer.Done() {
+		err = e.update(now)
+		if err != nil || e.printer.Done() {
 			cancel()
 		}
 	})
@@ -185,7 +187,8 @@ func (e *echoer) update(now time.Time) (err error) {
 		return e.failed
 	}
 	for more := true; more && !e.printer.Done(); {
-		if more, err = e.print(); err != nil {
+		more, err = e.print()
+		if err != nil {
 			return err
 		}
 	}
@@ -227,7 +230,8 @@ func (e *echoer) print() (more bool, err error) {
 		var payload *echo.PayloadError
 		switch {
 		case errors.As(err, &payload):
-			if e.broken++; e.broken == 1 {
+			e.broken++
+			if e.broken == 1 {
 				e.say("damaged: " + err.Error())
 			}
 		case err != nil:

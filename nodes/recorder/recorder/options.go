@@ -271,30 +271,38 @@ type settings struct {
 
 // settle parses options. It returns usage errors.
 func (o *options) settle() (s settings, err error) {
-	if s.throttles, err = pattern.ParseThrottles(o.Throttle); err != nil {
+	s.throttles, err = pattern.ParseThrottles(o.Throttle)
+	if err != nil {
 		return s, config.Usagef("throttle: %w", err)
 	}
-	if s.priorities, err = pattern.ParseNumbered(o.Priority, 0, 1); err != nil {
+	s.priorities, err = pattern.ParseNumbered(o.Priority, 0, 1)
+	if err != nil {
 		return s, config.Usagef("priority: %w", err)
 	}
-	if s.repeats, err = pattern.ParseNumbered(o.RepeatTransientLocal, 0, 0); err != nil {
+	s.repeats, err = pattern.ParseNumbered(o.RepeatTransientLocal, 0, 0)
+	if err != nil {
 		return s, config.Usagef("repeat_transient_local: %w", err)
 	}
-	if s.reserve, err = diskguard.ParseReserve(o.MinSpace); err != nil {
+	s.reserve, err = diskguard.ParseReserve(o.MinSpace)
+	if err != nil {
 		return s, config.Usagef("min_space: %w", err)
 	}
 	if composer := o.format().Composer; composer != nil {
-		if s.composer, err = composer(&o.CARLAOptions); err != nil {
+		s.composer, err = composer(&o.CARLAOptions)
+		if err != nil {
 			return s, config.Usagef("%w", err)
 		}
 	}
-	if s.expected, err = o.contract(); err != nil {
+	s.expected, err = o.contract()
+	if err != nil {
 		return s, config.Usagef("%w", err)
 	}
-	if s.robot, err = o.mapping(); err != nil {
+	s.robot, err = o.mapping()
+	if err != nil {
 		return s, config.Usagef("%w", err)
 	}
-	if s.metadata, err = parseData(o.CustomData); err != nil {
+	s.metadata, err = parseData(o.CustomData)
+	if err != nil {
 		return s, config.Usagef("custom_data: %w", err)
 	}
 	return s, nil

@@ -119,7 +119,8 @@ func (o *snapshotOptions) topicLimits(expand func(string) (string, error)) (list
 		topic, values, ok := strings.Cut(text, "=")
 		duration, size, sized := strings.Cut(values, ",")
 		var l topicLimit
-		if l.Age, err = time.ParseDuration(strings.TrimSpace(duration)); !ok || err != nil || l.Age < 0 {
+		l.Age, err = time.ParseDuration(strings.TrimSpace(duration))
+		if !ok || err != nil || l.Age < 0 {
 			return nil, config.Usagef("snapshot_topic_limits: %q is not allowed, want TOPIC=DURATION or "+
 				"TOPIC=DURATION,SIZE such as /camera/image=5s,100MB", text)
 		}
@@ -131,8 +132,10 @@ func (o *snapshotOptions) topicLimits(expand func(string) (string, error)) (list
 			}
 			l.Bytes = int64(bytes)
 		}
-		if topic = strings.TrimSpace(topic); !strings.Contains(topic, "*") {
-			if topic, err = expand(topic); err != nil {
+		topic = strings.TrimSpace(topic)
+		if !strings.Contains(topic, "*") {
+			topic, err = expand(topic)
+			if err != nil {
 				return nil, config.Usagef("snapshot_topic_limits: %w", err)
 			}
 		}
@@ -140,7 +143,8 @@ func (o *snapshotOptions) topicLimits(expand func(string) (string, error)) (list
 			return nil, config.Usagef("snapshot_topic_limits: %s is there twice", topic)
 		}
 		known[topic] = true
-		if l.topics, err = pattern.Parse(topic); err != nil {
+		l.topics, err = pattern.Parse(topic)
+		if err != nil {
 			return nil, config.Usagef("snapshot_topic_limits: %w", err)
 		}
 		list = append(list, l)

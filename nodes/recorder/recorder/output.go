@@ -45,7 +45,8 @@ func (out *output) create(o *options, s *settings, options codec.CreateOptions) 
 	options.ChunkSize, options.ChunkDuration = int(o.ChunkSize), o.ChunkDuration
 	out.path = format.Path(out.name)
 	if format.Robot != nil {
-		if out.robot, err = format.Robot(out.path, options, s.robot); err != nil {
+		out.robot, err = format.Robot(out.path, options, s.robot)
+		if err != nil {
 			return err
 		}
 		out.Writer, out.Size = out.robot, out.robot.Size
@@ -56,7 +57,8 @@ func (out *output) create(o *options, s *settings, options codec.CreateOptions) 
 			return err
 		}
 	}
-	if out.Writer, err = (codec.Formats{format.Format}).Create(out.path, options); err != nil {
+	out.Writer, err = (codec.Formats{format.Format}).Create(out.path, options)
+	if err != nil {
 		return err
 	}
 	if s.composer != nil {

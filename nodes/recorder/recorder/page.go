@@ -157,7 +157,8 @@ func (p *page) update() {
 		p.live.Note(e)
 	}
 	pictures := now.Sub(p.asked) < watched && now.Sub(p.pictured) >= picturePad
-	if p.live.Pictures(pictures); pictures {
+	p.live.Pictures(pictures)
+	if pictures {
 		p.pictured = now
 	}
 	for _, rec := range r.topics.Topics() {

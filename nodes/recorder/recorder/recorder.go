@@ -153,7 +153,8 @@ func (r *recorder) follow(ctx context.Context, tables chan *progress.Table) {
 	defer close(tables)
 	if r.options.Diagnostics {
 		var err error
-		if status.diagnostics, err = newDiagnostics(r); err != nil {
+		status.diagnostics, err = newDiagnostics(r)
+		if err != nil {
 			r.warn("diagnostics", "cannot publish diagnostics: %v", err)
 		}
 	}
@@ -339,7 +340,8 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, disk 
 	r.root = o.serviceRoot(r.name)
 	maps.Copy(r.named, chosen.Actions)
 	var err error
-	if r.clock, err = bridge.NewSimTime(node); err != nil {
+	r.clock, err = bridge.NewSimTime(node)
+	if err != nil {
 		return nil, err
 	}
 	overrides, err := graph.QoSOverrides(o.QoSOverrides)
@@ -347,14 +349,16 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, disk 
 		return nil, err
 	}
 	if o.Snapshot || o.SnapshotMode {
-		if err = r.newSnapshots(); err != nil {
+		err = r.newSnapshots()
+		if err != nil {
 			return nil, err
 		}
 		for topic := range r.snapshots.Conditions {
 			r.named[topic] = true
 		}
 	}
-	if r.settings, err = o.settle(); err != nil {
+	r.settings, err = o.settle()
+	if err != nil {
 		return nil, err
 	}
 	r.topics = subscription.New(subscription.Options{

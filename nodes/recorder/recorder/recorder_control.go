@@ -32,7 +32,8 @@ func (r *recorder) start(name string) error {
 	}
 	if name == "" {
 		var err error
-		if name, err = r.root.Path(context.Background(), defaultName(time.Now())); err != nil {
+		name, err = r.root.Path(context.Background(), defaultName(time.Now()))
+		if err != nil {
 			return err
 		}
 	}

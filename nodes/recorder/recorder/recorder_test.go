@@ -180,7 +180,8 @@ func messages(t *testing.T, path string, topics func(*codec.Channel) bool) iter.
 			if err == io.EOF {
 				return
 			}
-			if require.NoError(t, err); !yield(m) {
+			require.NoError(t, err)
+			if !yield(m) {
 				return
 			}
 		}

@@ -104,7 +104,8 @@ func (c control) onResume(request *srv.Resume_Request) msgs.Message {
 	if err != nil {
 		return refuse(srv.Resume_Response_RETURN_CODE_INVALID_RESUME_MODE, err)
 	}
-	if m.Topic, err = c.fullName(request.TrackingTopicName); err != nil {
+	m.Topic, err = c.fullName(request.TrackingTopicName)
+	if err != nil {
 		return refuse(srv.Resume_Response_RETURN_CODE_INVALID_TRACKING_TOPIC, err)
 	}
 	c.plans.cancel("resume")
@@ -130,7 +131,8 @@ func (c control) onSplitBagfile(request *srv.SplitBagfile_Request) msgs.Message 
 	if err != nil {
 		return refuse(srv.SplitBagfile_Response_RETURN_CODE_INVALID_SPLIT_MODE, err)
 	}
-	if m.Topic, err = c.fullName(request.TrackingTopicName); err != nil {
+	m.Topic, err = c.fullName(request.TrackingTopicName)
+	if err != nil {
 		return refuse(srv.SplitBagfile_Response_RETURN_CODE_INVALID_TRACKING_TOPIC, err)
 	}
 	switch err := c.splitAt(m); {
@@ -203,7 +205,8 @@ func (c control) onRecord(request *srv.Record_Request) msgs.Message {
 	c.plans.cancel("record")
 	m, err := newDeadline(request.StartTime, queue.ByClock)
 	name, nameErr := c.named(request.Uri)
-	switch err = cmp.Or(err, nameErr); {
+	err = cmp.Or(err, nameErr)
+	switch {
 	case err != nil:
 	case m.Reached(c.clock.Now()):
 		err = c.start(name)

@@ -16,7 +16,8 @@ const snapshotChunk = 2 << 20
 // newSnapshots sets up the snapshots that the options ask for.
 func (r *recorder) newSnapshots() (err error) {
 	o := &r.options
-	if r.limits, err = o.topicLimits(r.selection.Expand); err != nil {
+	r.limits, err = o.topicLimits(r.selection.Expand)
+	if err != nil {
 		return err
 	}
 	for parameter, name := range map[string]string{

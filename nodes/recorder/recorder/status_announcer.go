@@ -60,7 +60,8 @@ func (a *announcer) advertise(topic, typeName string, qos codec.QoS) *eventTopic
 	r := a.recorder
 	t := &eventTopic{}
 	var err error
-	if t.forms, err = rosbag2compat.NewForms(r.library, typeName); err == nil {
+	t.forms, err = rosbag2compat.NewForms(r.library, typeName)
+	if err == nil {
 		t.publisher, err = r.node.Advertise(topic, typeName, qos)
 	}
 	if err != nil {

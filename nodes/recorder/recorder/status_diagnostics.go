@@ -58,7 +58,8 @@ func (d *diagnostics) publish(now time.Time, list []*subscription.Topic) {
 		if now.Sub(t.since) >= troubleTime {
 			continue
 		}
-		if troubled++; troubled <= shownTroubles {
+		troubled++
+		if troubled <= shownTroubles {
 			status := d.Status(rec.Channel.Load().Topic,
 				fmt.Sprintf("messages are missing: %d dropped, %d lost in transport", c.Dropped, c.Lost),
 				"received", c.Received, "written", c.Written, "dropped", c.Dropped, "lost", c.Lost, "messages/s",

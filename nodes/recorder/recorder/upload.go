@@ -138,7 +138,8 @@ func (r *recorder) showUploads(done <-chan struct{}) {
 	var logged time.Time
 	for {
 		if text := r.uploads.Status().String(); text != "" {
-			if text = "[UPLOADING] " + text + "; Ctrl-C leaves the rest for later"; r.line.Visible() {
+			text = "[UPLOADING] " + text + "; Ctrl-C leaves the rest for later"
+			if r.line.Visible() {
 				r.line.Show(text)
 			} else if time.Since(logged) >= logPace {
 				logged = time.Now()

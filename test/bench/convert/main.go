@@ -35,7 +35,8 @@ func main() {
 	readings := flag.String("readings", "", "write the bag that becomes tables to this path, and nothing else")
 	flag.Parse()
 	var err error
-	if b.only, err = regexp.Compile(*only); err == nil {
+	b.only, err = regexp.Compile(*only)
+	if err == nil {
 		switch {
 		case *source != "":
 			err = writeBag(*source)
@@ -67,7 +68,8 @@ func (b *bench) run() (err error) {
 	}
 	defer remove()
 	b.folder = folder
-	if b.bin, err = filepath.Abs(b.bin); err != nil {
+	b.bin, err = filepath.Abs(b.bin)
+	if err != nil {
 		return err
 	}
 	if err := b.findPeers(); err != nil {

@@ -72,7 +72,8 @@ func (b *bench) run(ctx context.Context) (err error) {
 	for _, name := range []string{"arm_publisher", "mavlink_publisher", "camera_publisher"} {
 		var p *publisher
 		// not another err: what is deferred adds to the one that is returned
-		if p, err = b.start(name, config); err != nil {
+		p, err = b.start(name, config)
+		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, p.stop()) }()

@@ -76,13 +76,16 @@ func (b *bench) run() (err error) {
 	}
 	defer remove()
 	b.folder = folder
-	if b.bin, err = filepath.Abs(b.bin); err != nil {
+	b.bin, err = filepath.Abs(b.bin)
+	if err != nil {
 		return err
 	}
-	if b.ros2, err = ros2.Bags(b.folder); err != nil {
+	b.ros2, err = ros2.Bags(b.folder)
+	if err != nil {
 		return err
 	}
-	if b.dds, err = listen(); err != nil {
+	b.dds, err = listen()
+	if err != nil {
 		return err
 	}
 	defer b.dds.close()

@@ -115,7 +115,8 @@ func (b *bench) measure(c contender, l load) (r result, err error) {
 	pages.GiveWay()
 	before, sent, began, all := recorder.ProcessorTime(), from.ProcessorTime(), time.Now(), busy()
 	r.asked = l.count(b.span)
-	if r.sent, r.took, err = from.publish(); err != nil {
+	r.sent, r.took, err = from.publish()
+	if err != nil {
 		return r, err
 	}
 	used := recorder.ProcessorTime() - before + from.ProcessorTime() - sent
@@ -127,7 +128,8 @@ func (b *bench) measure(c contender, l load) (r result, err error) {
 	r.cpu, r.peak = recorder.ProcessorTime()-before, recorder.PeakMemory()
 	path := filepath.Join(b.folder, c.file)
 	defer os.RemoveAll(path)
-	if r.written, err = harness.Size(path); err != nil {
+	r.written, err = harness.Size(path)
+	if err != nil {
 		return r, err
 	}
 	return r, c.count(path, &r)

@@ -32,7 +32,8 @@ func main() {
 	child := flag.String("be", "", "be a process of the benchmark's own: source or sink")
 	flag.Parse()
 	var err error
-	if b.only, err = regexp.Compile(*only); err == nil {
+	b.only, err = regexp.Compile(*only)
+	if err == nil {
 		err = harness.Isolate(*domain)
 	}
 	switch {
@@ -64,7 +65,8 @@ func (b *bench) run() (err error) {
 	}
 	defer remove()
 	b.folder = folder
-	if b.bin, err = filepath.Abs(b.bin); err != nil {
+	b.bin, err = filepath.Abs(b.bin)
+	if err != nil {
 		return err
 	}
 	fmt.Printf("%s; of %d rounds of %v the half with least other work, medians, all messages; recordings in %s\n",

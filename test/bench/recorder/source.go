@@ -84,7 +84,8 @@ func publish(name string, depth int, span time.Duration) (err error) {
 	defer func() { err = errors.Join(err, node.Close()) }()
 	publishers := make([]bridge.Publisher, l.topics)
 	for i := range publishers {
-		if publishers[i], err = node.Advertise(topic(i), typeName, qosOf(l.depth(depth))); err != nil {
+		publishers[i], err = node.Advertise(topic(i), typeName, qosOf(l.depth(depth)))
+		if err != nil {
 			return err
 		}
 	}
@@ -133,7 +134,8 @@ func publish(name string, depth int, span time.Duration) (err error) {
 // qosOf returns that of a publisher or subscriber that keeps so many messages, 0 for all.
 func qosOf(depth int) codec.QoS {
 	qos := codec.DefaultQoS()
-	if qos.Depth = depth; depth == 0 {
+	qos.Depth = depth
+	if depth == 0 {
 		qos.History = codec.KeepAll
 	}
 	return qos

@@ -40,7 +40,8 @@ func createDatabase(path string) (codec.Writer, error) {
 	d := &database{program: exec.Command("sqlite3", "-batch", "-bail", path), topics: map[*codec.Channel]int{}}
 	d.program.Stderr = os.Stderr
 	var err error
-	if d.input, err = d.program.StdinPipe(); err != nil {
+	d.input, err = d.program.StdinPipe()
+	if err != nil {
 		return nil, err
 	}
 	d.statements = bufio.NewWriterSize(d.input, 1<<20)

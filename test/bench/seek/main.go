@@ -43,7 +43,8 @@ func main() {
 func bench(folder string, kinds []string, size float64, seeks, payload int, modules string) error {
 	if folder == "" {
 		var err error
-		if folder, err = os.MkdirTemp("", "tapedeck-seek-"); err != nil {
+		folder, err = os.MkdirTemp("", "tapedeck-seek-")
+		if err != nil {
 			return err
 		}
 		defer os.RemoveAll(folder)
@@ -60,7 +61,8 @@ func bench(folder string, kinds []string, size float64, seeks, payload int, modu
 		if err == nil && modules != "" && strings.HasPrefix(kind, "mcap") {
 			err = measurePeer(modules, path, seeks)
 		}
-		if err = errors.Join(err, os.RemoveAll(path)); err != nil {
+		err = errors.Join(err, os.RemoveAll(path))
+		if err != nil {
 			return fmt.Errorf("%s: %w", kind, err)
 		}
 	}
@@ -172,7 +174,8 @@ func measure(kind, path string, seeks int) (err error) {
 			return err
 		}
 		began = time.Now()
-		if it, err = r.Read(codec.Query{End: at, Last: codec.LatchedDepth}); err != nil {
+		it, err = r.Read(codec.Query{End: at, Last: codec.LatchedDepth})
+		if err != nil {
 			return err
 		}
 		n := 0

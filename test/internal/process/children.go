@@ -56,7 +56,8 @@ func watch() (*children, error) {
 func (o *children) ended() error {
 	var left []string
 	for deadline := time.Now().Add(Patience); ; time.Sleep(20 * time.Millisecond) {
-		if left = o.running(); len(left) == 0 || time.Now().After(deadline) {
+		left = o.running()
+		if len(left) == 0 || time.Now().After(deadline) {
 			break
 		}
 	}

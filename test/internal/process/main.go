@@ -40,7 +40,8 @@ func run(m *testing.M, bin *string, names []string) (code int, err error) {
 		}
 	}
 	if len(names) > 0 {
-		if *bin, err = buildShared(names); err != nil {
+		*bin, err = buildShared(names)
+		if err != nil {
 			return 1, fmt.Errorf("build the executables: %w", err)
 		}
 		defer os.RemoveAll(*bin)
@@ -156,7 +157,8 @@ func buildShared(names []string) (dir string, err error) {
 	if err := build(shared, []string{smaller}, names); err != nil {
 		return "", err
 	}
-	if dir, err = os.MkdirTemp(filepath.Dir(shared), "test-bin-"); err != nil {
+	dir, err = os.MkdirTemp(filepath.Dir(shared), "test-bin-")
+	if err != nil {
 		return "", err
 	}
 	built, err := os.ReadDir(shared)

@@ -105,7 +105,8 @@ func TestMetrics(t *testing.T) {
 // compare compares the result of the parser with a log.
 func compare(t *testing.T, r *carla.Reader, got *parsed) {
 	near := func(want, got float64) { // six digits
-		if t.Helper(); math.Abs(got-want) > 5.1e-6*math.Abs(want) {
+		t.Helper()
+		if math.Abs(got-want) > 5.1e-6*math.Abs(want) {
 			require.Equal(t, want, got)
 		}
 	}

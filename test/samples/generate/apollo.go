@@ -65,7 +65,8 @@ func sensors(path string) error {
 	messages := make([]*dynamicpb.Message, len(apolloTopics))
 	channels := make([]*codec.Channel, len(apolloTopics))
 	for i, t := range apolloTopics {
-		if channels[i], messages[i], err = apolloChannel(t.topic, t.ros2); err != nil {
+		channels[i], messages[i], err = apolloChannel(t.topic, t.ros2)
+		if err != nil {
 			return errors.Join(err, w.Close())
 		}
 	}

@@ -71,7 +71,8 @@ func Path(t testing.TB, name string) string {
 // Find returns what Path does, and reports whether there is any.
 func Find(t testing.TB, name string) (path string, ok bool) {
 	t.Helper()
-	if path, ok = samples.Find(name); ok {
+	path, ok = samples.Find(name)
+	if ok {
 		return path, true
 	}
 	generate := generators[name]

@@ -33,7 +33,8 @@ func ros2(format codec.Format) func(string) error {
 		source := random.Source{Rand: rand.New(rand.NewPCG(1, 2)), Library: library, Plain: true}
 		at := start
 		for _, name := range library.Types() {
-			if err = twice(w, source, name, &at); err != nil {
+			err = twice(w, source, name, &at)
+			if err != nil {
 				break
 			}
 		}

@@ -41,7 +41,8 @@ func (r Source) value(t rosidl.Type) (any, error) {
 	case rosidl.Array:
 		n = t.Length
 	case rosidl.Sequence:
-		if n = r.IntN(6); t.Length > 0 {
+		n = r.IntN(6)
+		if t.Length > 0 {
 			n = min(n, t.Length)
 		}
 	}
@@ -50,7 +51,8 @@ func (r Source) value(t rosidl.Type) (any, error) {
 		all := make([]*cdr.Struct, n)
 		for i := range all {
 			var err error
-			if all[i], err = r.Message(t.Message); err != nil {
+			all[i], err = r.Message(t.Message)
+			if err != nil {
 				return nil, err
 			}
 		}

@@ -41,7 +41,8 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	var err error
-	if self, err = os.Executable(); err != nil {
+	self, err = os.Executable()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -220,7 +220,8 @@ func (p *publisher) run(ctx context.Context, start time.Time) {
 			time.Sleep(max(early, time.Millisecond)) // shorter naps take more time than the messages
 		}
 		setNumber(data, n)
-		if p.err = p.Publish(data); p.err != nil {
+		p.err = p.Publish(data)
+		if p.err != nil {
 			return
 		}
 		p.sent.Add(1)

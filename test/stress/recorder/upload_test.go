@@ -154,7 +154,8 @@ func TestUploadOfKilledRecorders(t *testing.T) {
 				})
 				full.Store(g.rand.IntN(4) == 0)
 				time.Sleep(g.between(0, 2*time.Second))
-				if recorder.Kill(); g.rand.IntN(4) == 0 {
+				recorder.Kill()
+				if g.rand.IntN(4) == 0 {
 					setBack(t, g)
 				}
 			}

@@ -38,10 +38,12 @@ func (a *Arm) Start(address string) error {
 	if err != nil {
 		return err
 	}
-	if a.listener, err = net.ListenTCP("tcp", addr); err != nil {
+	a.listener, err = net.ListenTCP("tcp", addr)
+	if err != nil {
 		return err
 	}
-	if a.pushing, err = net.ListenUDP("udp", &net.UDPAddr{IP: addr.IP}); err != nil {
+	a.pushing, err = net.ListenUDP("udp", &net.UDPAddr{IP: addr.IP})
+	if err != nil {
 		a.listener.Close()
 		return err
 	}

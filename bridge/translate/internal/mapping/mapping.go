@@ -28,7 +28,8 @@ func Load[T any](path, of string, parse func(text []byte) (T, error)) (m T, err 
 	if len(text) > MaxSize {
 		return m, fmt.Errorf("%s mapping %s is larger than 1 MiB: is it a mapping?", of, path)
 	}
-	if m, err = parse(text); err != nil {
+	m, err = parse(text)
+	if err != nil {
 		return m, fmt.Errorf("%s mapping %s: %w", of, path, err)
 	}
 	return m, nil

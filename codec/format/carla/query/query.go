@@ -134,7 +134,8 @@ func each(r *carla.Reader, f func(carla.Packet, carla.Body)) error {
 		}
 		for rest := m.Data; len(rest) > 0; {
 			var k carla.Packet
-			if k, rest, err = carla.NextPacket(rest); err != nil {
+			k, rest, err = carla.NextPacket(rest)
+			if err != nil {
 				return err
 			}
 			b, err := d.Decode(k)

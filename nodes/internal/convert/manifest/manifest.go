@@ -175,7 +175,8 @@ func Take(files *store.Files, folder, name string, want Conversion, again bool) 
 }
 
 func (c *Claim) take(output string, again bool) (err error) {
-	if c.before, err = c.entry.read(); err != nil {
+	c.before, err = c.entry.read()
+	if err != nil {
 		return fmt.Errorf("read the manifest of %s: %w", output, err)
 	}
 	var was Conversion
@@ -238,7 +239,8 @@ func (c *Claim) Finish(outputs []string) error {
 		if store.IsURL(path) {
 			state.Name = strings.TrimPrefix(path, store.Clean(c.folder)+"/")
 		} else if err == nil {
-			if state.Name, err = filepath.Rel(c.folder, path); err == nil {
+			state.Name, err = filepath.Rel(c.folder, path)
+			if err == nil {
 				err = filepath.WalkDir(path, syncEntry)
 			}
 			codec.OS{}.SyncFolder(filepath.Dir(path))

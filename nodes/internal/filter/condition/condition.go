@@ -144,7 +144,8 @@ func NewDetector(c *Condition, schema *cdr.Schema) (*Detector, error) {
 
 func newProbe(t test, schema *cdr.Schema) (p probe, err error) {
 	p = probe{test: t, passes: comparisons[t.op], text: strings.TrimPrefix(t.constant, `"`)}
-	if p.field, err = schema.Path(t.path); err != nil {
+	p.field, err = schema.Path(t.path)
+	if err != nil {
 		return p, err
 	}
 	field := p.field.Type()
@@ -175,7 +176,8 @@ func newProbe(t test, schema *cdr.Schema) (p probe, err error) {
 		}
 		return p, nil
 	}
-	if p.number, err = strconv.ParseFloat(p.text, 64); err != nil || math.IsNaN(p.number) {
+	p.number, err = strconv.ParseFloat(p.text, 64)
+	if err != nil || math.IsNaN(p.number) {
 		return p, fmt.Errorf("%s is compared with %s, which is not a number", t.path, p.text)
 	}
 	if p.kind == rosidl.Float32 && t.function == "" {
@@ -245,7 +247,8 @@ func (p *probe) read(payload []byte) (v float64, err error) {
 		p.field.Find(&d, payload)
 		v, err = float64(len(d.Chars(0))), d.Err()
 	default:
-		if _, err = p.field.Offset(payload); err == nil {
+		_, err = p.field.Offset(payload)
+		if err == nil {
 			var d wire.Decoder
 			p.field.Find(&d, payload)
 			v = float64(d.Uint32())

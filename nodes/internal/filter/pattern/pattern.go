@@ -24,7 +24,8 @@ func Parse(text string) (Pattern, error) {
 	}
 	p := Pattern{Text: text}
 	var err error
-	if p.re, err = regexp.Compile(expression); err != nil {
+	p.re, err = regexp.Compile(expression)
+	if err != nil {
 		return p, fmt.Errorf("%q is neither a name nor a regular expression: %w", text, err)
 	}
 	return p, nil
@@ -82,7 +83,8 @@ func ParseNumbered(texts []string, missing, least int) ([]Numbered, error) {
 			return nil, fmt.Errorf("%q is not allowed, want TOPIC=NUMBER, at least %d", text, least)
 		}
 		var err error
-		if p.Pattern, err = Parse(name); err != nil {
+		p.Pattern, err = Parse(name)
+		if err != nil {
 			return nil, err
 		}
 		list = append(list, p)

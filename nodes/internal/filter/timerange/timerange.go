@@ -42,7 +42,8 @@ func (r *Range) Select(first, last int64) (start, end int64, outside string, err
 	}
 	from, to := first, last
 	if r.Begin != "" {
-		if from, err = parse("begin", r.Begin, first, last); err != nil {
+		from, err = parse("begin", r.Begin, first, last)
+		if err != nil {
 			return 0, 0, "", err
 		}
 		if from > last {

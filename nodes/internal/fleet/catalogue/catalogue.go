@@ -244,7 +244,8 @@ func create[T any](c *Catalogue, name, recording string) (*parquet.GenericWriter
 	}
 	var err error
 	// The name must not end like those of tables.
-	if t.file, err = os.CreateTemp(folder, "."+store.Base(t.path)+".part"); err != nil {
+	t.file, err = os.CreateTemp(folder, "."+store.Base(t.path)+".part")
+	if err != nil {
 		return nil, nil, t.failed(err)
 	}
 	w := parquet.NewGenericWriter[T](t.file, parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}),
@@ -279,7 +280,8 @@ func (t *table) complete(ctx context.Context) error {
 	switch {
 	case err != nil:
 	case t.send != nil:
-		if t.send.Size, err = t.file.Seek(0, io.SeekEnd); err == nil {
+		t.send.Size, err = t.file.Seek(0, io.SeekEnd)
+		if err == nil {
 			err = t.send.Send(ctx)
 		}
 	default:

@@ -274,7 +274,8 @@ func (x *indexer) add(m *codec.Message) error {
 			return nil // this message lacks the number
 		}
 		c := &t.columns[i]
-		if c.known.Add(v); !math.IsNaN(v) && !math.IsInf(v, 0) {
+		c.known.Add(v)
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
 			n := float64(c.known.Count)
 			c.mean += v/n - c.mean/n
 		}

@@ -56,7 +56,8 @@ func (w *clockWatch) add(p *Pass, topic string, now, stamp int64) {
 			}
 			break
 		}
-		if w.seen++; w.seen >= stepCount && now-w.candidate.time >= stepTime {
+		w.seen++
+		if w.seen >= stepCount && now-w.candidate.time >= stepTime {
 			p.steps = append(p.steps, *w.candidate)
 			w.candidate, w.level = nil, latency
 		}
@@ -118,7 +119,8 @@ func (p *Pass) findSteps() {
 		}
 		f.Seen = fmt.Sprintf("a step of %s between stamps and log times", seconds(first.by))
 		if len(topics) == 1 {
-			if f.Topic = first.topic; log {
+			f.Topic = first.topic
+			if log {
 				continue
 			}
 		} else {

@@ -46,7 +46,8 @@ func drive(t *testing.T, change func(*sample)) (info *codec.Info, list []codec.M
 	info = &codec.Info{Complete: true}
 	channels := map[string]*codec.Channel{}
 	add := func(s sample, message func(std_msgs.Header) msgs.Message) {
-		if s.width = 4; change != nil {
+		s.width = 4
+		if change != nil {
 			change(&s)
 		}
 		now := begin + int64(s.at)

@@ -84,7 +84,8 @@ func (l *findings) add(f Finding) *int {
 	if l.more == nil {
 		l.more = map[alike]int{}
 	}
-	if l.more[key]++; l.more[key] > shownFindings {
+	l.more[key]++
+	if l.more[key] > shownFindings {
 		return nil
 	}
 	l.list = append(l.list, f)
@@ -98,7 +99,8 @@ func (l *findings) all() []Finding {
 	shown := map[alike]int{}
 	for i := range all {
 		key := alike{all[i].Topic, all[i].Kind}
-		if shown[key]++; shown[key] == shownFindings && l.more[key] > shownFindings {
+		shown[key]++
+		if shown[key] == shownFindings && l.more[key] > shownFindings {
 			all[i].Seen += fmt.Sprintf(" (and %d more times)", l.more[key]-shownFindings)
 		}
 	}

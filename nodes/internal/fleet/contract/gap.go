@@ -30,7 +30,8 @@ func (r *GapDetector) Observe(t int64) bool {
 		return false
 	}
 	silent := r.IsGap(interval)
-	if r.count++; r.count%lateCount == 0 {
+	r.count++
+	if r.count%lateCount == 0 {
 		r.before, r.lately = r.lately, 0
 	}
 	r.lately = max(r.lately, interval)

@@ -17,7 +17,8 @@ type Latencies struct {
 func (l *Latencies) Add(ns int64) {
 	l.count++
 	counts := &l.late
-	if ns = max(ns, -math.MaxInt64); ns < 0 {
+	ns = max(ns, -math.MaxInt64)
+	if ns < 0 {
 		ns, counts = -ns, &l.ahead
 	}
 	key := bucket(uint64(ns))

@@ -45,7 +45,8 @@ func Learn(tolerance float64, passes ...*Pass) *Contract {
 		for _, f := range again.Findings() {
 			accept := &c.Accept
 			if t := c.Topics[f.Topic]; t != nil {
-				if accept = &t.Accept; f.Kind == Gap && t.Gap > 0 {
+				accept = &t.Accept
+				if f.Kind == Gap && t.Gap > 0 {
 					continue
 				}
 			}
@@ -128,7 +129,8 @@ func (l *Topic) learn(seen []*topic, steady bool, tolerance float64) {
 	for name, r := range l.Ranges {
 		more := tolerance * (*r.Max - *r.Min)
 		r = limits(roundDown(*r.Min-more), roundUp(*r.Max+more))
-		if l.Ranges[name] = r; math.IsInf(*r.Max-*r.Min, 0) {
+		l.Ranges[name] = r
+		if math.IsInf(*r.Max-*r.Min, 0) {
 			delete(l.Ranges, name)
 		}
 	}

@@ -89,7 +89,8 @@ func (l *Live) Update(now time.Time, stamp int64, counts []Count, paused bool) (
 	received := map[string]uint64{}
 	for _, c := range counts {
 		if t := l.topics[c.Topic]; t != nil {
-			if received[c.Topic] += c.Received; !slices.Contains(t.types, c.Type) {
+			received[c.Topic] += c.Received
+			if !slices.Contains(t.types, c.Type) {
 				t.types = append(t.types, c.Type)
 			}
 			t.qos = c.QoS
@@ -167,7 +168,8 @@ func (t *liveTopic) check(now time.Time, since time.Duration, open, list []Findi
 		return list
 	}
 	low, high := x.Rate.Min != nil && (n+1)/took < *x.Rate.Min, x.Rate.Max != nil && (n-1)/took > *x.Rate.Max
-	if t.begin, t.before = now, t.received; low || high {
+	t.begin, t.before = now, t.received
+	if low || high {
 		add(Rate, x.Rate.text(" messages/s"), fmt.Sprintf("%.3g", n/took))
 	}
 	return list

@@ -212,7 +212,8 @@ func (w *window) unfinished(last int64) bool {
 
 // close begins another window, and returns the rate in the last one unless there is none.
 func (w *window) close(now int64) (rate float64, ok bool) {
-	if ok = now > w.begin && !w.silent; ok {
+	ok = now > w.begin && !w.silent
+	if ok {
 		rate = float64(w.count) * 1e9 / float64(now-w.begin)
 		if w.lowest == 0 || rate < w.lowest {
 			w.lowest = rate
@@ -463,7 +464,8 @@ func (p *Pass) findEvents() {
 		case codec.EventTimes:
 			f.Kind, f.Expected = Clock, "times near those of the others"
 		case codec.EventDamage, codec.EventMissing, codec.EventUnfinished:
-			if f.Kind, f.Expected = Damage, "a complete recording"; damaged && e.Kind == codec.EventDamage {
+			f.Kind, f.Expected = Damage, "a complete recording"
+			if damaged && e.Kind == codec.EventDamage {
 				continue
 			}
 		case codec.EventSuspect:

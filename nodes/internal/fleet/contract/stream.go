@@ -97,7 +97,8 @@ func (s *stream) watch(p *Pass) {
 	s.lists = s.schema.Name() == (*carla_msgs.CarlaActorList)(nil).TypeName()
 	if s.schema.Name() == (*tf2_msgs.TFMessage)(nil).TypeName() {
 		namespace := path.Dir(s.name)
-		if s.tree = p.trees[namespace]; s.tree == nil {
+		s.tree = p.trees[namespace]
+		if s.tree == nil {
 			s.tree = &tree{parents: map[string]edge{}}
 			p.trees[namespace] = s.tree
 		}
@@ -167,7 +168,8 @@ func (s *stream) whole(payload []byte) error {
 
 func (s *stream) stamp(p *Pass, m *codec.Message, stamp int64) {
 	latency := m.LogTime - stamp
-	if s.latencies.Add(latency); float64(latency) > s.expected.Latency*1e9 && s.late == 0 {
+	s.latencies.Add(latency)
+	if float64(latency) > s.expected.Latency*1e9 && s.late == 0 {
 		s.late = m.LogTime
 	}
 	s.clock.add(p, s.name, m.LogTime, stamp)
@@ -200,7 +202,8 @@ func (s *stream) readFrame(payload []byte, same bool) (err error) {
 		return s.frame.Text(payload, &s.lastFrame)
 	}
 	if s.frameAt == 0 {
-		if s.frameAt, err = s.frame.Offset(payload); err != nil {
+		s.frameAt, err = s.frame.Offset(payload)
+		if err != nil {
 			return err
 		}
 	}
@@ -235,7 +238,8 @@ func (s *stream) image(p *Pass, m *codec.Message) {
 		if want != "" && size != want && s.wrongSize != size {
 			p.found.add(Finding{s.name, m.LogTime, 0, Size, want, size})
 		}
-		if s.wrongSize = ""; size != want {
+		s.wrongSize = ""
+		if size != want {
 			s.wrongSize = size
 		}
 	}
@@ -248,7 +252,8 @@ func (s *stream) image(p *Pass, m *codec.Message) {
 		s.cut = err != nil
 	}
 	before := s.sample
-	if s.sample = sampleOf(image.Data); s.sample != before || s.frozen.count == 0 {
+	s.sample = sampleOf(image.Data)
+	if s.sample != before || s.frozen.count == 0 {
 		s.frozen = repeats{since: m.LogTime, count: 1} // it differs; its value is not known
 		return
 	}
@@ -301,7 +306,8 @@ func (r *repeats) add(value uint64, now int64, content func() uint64) bool {
 		*r = repeats{value: value, since: now, count: 1}
 		return false
 	}
-	if r.count++; r.told {
+	r.count++
+	if r.told {
 		return false
 	}
 	took := now - r.since
@@ -422,12 +428,14 @@ func newFloats(s *cdr.Schema) *floats {
 		return nil
 	}
 	f := &floats{}
-	if f.fields = f.prepare(fields); f.fields == nil {
+	f.fields = f.prepare(fields)
+	if f.fields == nil {
 		return nil
 	}
 	first := slices.IndexFunc(f.fields, func(n floatField) bool { return n.floatState != nil })
 	f.fields = f.fields[first:]
-	if f.begin, err = s.Path(f.fields[0].Name); err != nil {
+	f.begin, err = s.Path(f.fields[0].Name)
+	if err != nil {
 		return nil
 	}
 	for i := len(f.fields) - 1; ; i-- {
@@ -445,7 +453,8 @@ func (f *floats) prepare(nodes []*field.Node) (fields []floatField) {
 		one := floatField{Node: n, inner: f.prepare(n.Inner)}
 		if n.Kind == rosidl.Float32 || n.Kind == rosidl.Float64 || one.inner != nil {
 			one.floatState = &floatState{path: n.Path}
-			if some = true; n.Kind != rosidl.Nested {
+			some = true
+			if n.Kind != rosidl.Nested {
 				f.leaves = append(f.leaves, one.floatState)
 			}
 		}
@@ -456,10 +465,12 @@ func (f *floats) prepare(nodes []*field.Node) (fields []floatField) {
 	}
 	for i := len(fields) - 1; i >= 0; i-- {
 		n := &fields[i]
-		if n.doubles = n.only(); n.doubles == 0 {
+		n.doubles = n.only()
+		if n.doubles == 0 {
 			continue
 		}
-		if n.run = 1; i+1 < len(fields) {
+		n.run = 1
+		if i+1 < len(fields) {
 			n.run, n.doubles = n.run+fields[i+1].run, n.doubles+fields[i+1].doubles
 		}
 	}
@@ -515,7 +526,8 @@ func (f *floats) add(p *Pass, s *stream, m *codec.Message, same bool) error {
 		if !state.nan || !state.clean {
 			continue
 		}
-		if state.count++; state.count == 1 {
+		state.count++
+		if state.count == 1 {
 			state.finding = p.found.add(Finding{s.name, m.LogTime, 0, NaN, "numbers in " + state.path, "NaN"})
 		} else if state.finding != nil {
 			found := &p.found.list[*state.finding]
@@ -546,7 +558,8 @@ func (f *floats) read(fields []floatField, d *wire.Decoder) {
 		if n.run > 0 {
 			if ahead := *d; !f.anyNaN(&ahead, nil, rosidl.Float64, n.doubles) && ahead.Err() == nil {
 				*d = ahead
-				if i += n.run - 1; fields[i].last {
+				i += n.run - 1
+				if fields[i].last {
 					return
 				}
 				continue
@@ -648,7 +661,8 @@ func (t *tree) add(transform *geometry_msgs.TransformStamped, now int64) {
 	if !known {
 		e.time = now
 	}
-	if e.parent = strings.TrimPrefix(transform.Header.FrameId, "/"); known || len(t.parents) < 100*maxNames {
+	e.parent = strings.TrimPrefix(transform.Header.FrameId, "/")
+	if known || len(t.parents) < 100*maxNames {
 		t.parents[child] = e
 	}
 }

@@ -59,12 +59,14 @@ func newCARLAComposer(o *CARLAOptions) (Composer, error) {
 	var c carlaComposer
 	var err error
 	if o.CARLAMapping != "" {
-		if c.options, err = carla.LoadMapping(o.CARLAMapping); err != nil {
+		c.options, err = carla.LoadMapping(o.CARLAMapping)
+		if err != nil {
 			return nil, fmt.Errorf("carla_mapping: %w", err)
 		}
 	}
 	if o.CARLAProfile != "" {
-		if c.options.Profile, err = layout.ProfileNamed(o.CARLAProfile); err != nil {
+		c.options.Profile, err = layout.ProfileNamed(o.CARLAProfile)
+		if err != nil {
 			return nil, fmt.Errorf("carla_profile: %w", err)
 		}
 	}

@@ -16,7 +16,8 @@ func recordSessions(path string, o codec.CreateOptions, m *robot.Mapping) (*robo
 	}
 	if len(o.Metadata) > 0 {
 		var err error
-		if s.Metadata, err = json.Marshal(o.Metadata); err != nil {
+		s.Metadata, err = json.Marshal(o.Metadata)
+		if err != nil {
 			return nil, err
 		}
 	}

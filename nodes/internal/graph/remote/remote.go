@@ -294,7 +294,8 @@ func Await(ctx context.Context, node bridge.Node, patience time.Duration, there 
 func (p *Peer) awaitEnd(ctx context.Context, ended context.CancelCauseFunc) {
 	for present := false; ctx.Err() == nil; {
 		was := present
-		if present = slices.Contains(p.kind.running(p.Node), p.Name); was && !present {
+		present = slices.Contains(p.kind.running(p.Node), p.Name)
+		if was && !present {
 			ended(fmt.Errorf("%s ended before it answered", p.Name))
 		}
 		select {

@@ -185,10 +185,12 @@ func Call(ctx context.Context, node bridge.Node, name string, request, response 
 	if err != nil {
 		return err
 	}
-	if payload, err = node.Call(ctx, name, typeName, payload); err != nil {
+	payload, err = node.Call(ctx, name, typeName, payload)
+	if err != nil {
 		return err
 	}
-	if payload, _, err = responses.read(payload); err != nil {
+	payload, _, err = responses.read(payload)
+	if err != nil {
 		return fmt.Errorf("read the answer: %w", err)
 	}
 	return cdr.Unmarshal(payload, response)

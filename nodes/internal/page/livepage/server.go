@@ -100,13 +100,15 @@ func Listen(address string) (net.Listener, error) {
 func Serve(listener net.Listener, kind string, source Source) (*Server, error) {
 	s := &Server{token: rand.Text(), source: source}
 	var err error
-	if s.page, err = report.LivePage(kind); err != nil {
+	s.page, err = report.LivePage(kind)
+	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
 	address := listener.Addr().(*net.TCPAddr)
 	host := address.IP.String()
 	if address.IP.IsUnspecified() {
-		if host, err = os.Hostname(); err != nil {
+		host, err = os.Hostname()
+		if err != nil {
 			host = "localhost"
 		}
 	}

@@ -83,7 +83,8 @@ func Build(ctx context.Context, r codec.Reader, left []error, o Options) (*Data,
 	}
 	if start, end, absurd := density.absurd(); absurd {
 		// A few messages have times far from those of the others: what is worth looking at is read again.
-		if b, err = build(ctx, r, info, newDensity(start, end), o); err != nil {
+		b, err = build(ctx, r, info, newDensity(start, end), o)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -351,7 +352,8 @@ func (b *builder) verdict(info *codec.Info, findings int) (good bool, parts []st
 	gaps, longest, where := counts[codec.EventGap], 0.0, ""
 	for _, t := range b.Topics {
 		for _, gap := range t.Gaps {
-			if gaps++; gap[1]-gap[0] > longest {
+			gaps++
+			if gap[1]-gap[0] > longest {
 				longest, where = gap[1]-gap[0], t.Name
 			}
 		}

@@ -49,7 +49,8 @@ func (b *builder) cloud(c *codec.Channel, _ *cdr.Schema) sink {
 		low, high := math.Inf(1), math.Inf(-1)
 		var shades []float64
 		reader.Each(func(x, y, z, shade float64) {
-			if i++; i%every != 0 || !(math.Abs(x) < reach && math.Abs(y) < reach && math.Abs(z) < reach) {
+			i++
+			if i%every != 0 || !(math.Abs(x) < reach && math.Abs(y) < reach && math.Abs(z) < reach) {
 				return
 			}
 			for _, v := range [3]float64{x, y, z} {
@@ -78,7 +79,8 @@ func (b *builder) boxes(c *codec.Channel, _ *cdr.Schema) sink {
 			}
 			values[i] = int(math.Round(v / unit))
 		}
-		if out.Points++; len(out.Boxes) < mostBoxes {
+		out.Points++
+		if len(out.Boxes) < mostBoxes {
 			out.Boxes = append(out.Boxes, values)
 		}
 	}

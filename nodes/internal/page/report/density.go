@@ -129,7 +129,8 @@ func (d *density) absurd() (start, end int64, absurd bool) {
 }
 
 func (r *row) add(t int64) {
-	if r.count++; r.count == 1 {
+	r.count++
+	if r.count == 1 {
 		r.first, r.last = t, t
 		return
 	}

@@ -79,7 +79,8 @@ func (b *builder) set(at float64, node, name, value string) {
 	if known.Value == value {
 		return
 	}
-	if p.changes++; p.changes <= mostChanges {
+	p.changes++
+	if p.changes <= mostChanges {
 		b.word(at, "parameter", node, fmt.Sprintf("%s = %s, was %s", name, value, known.Value))
 	}
 	known.Value, known.At = value, at

@@ -62,7 +62,8 @@ func (f *fields) begin(payload []byte) error {
 	}
 	wanted := b.wanted[f.channel.Topic]
 	field.Numbers(m, func(path string) {
-		if listed++; listed > mostFields {
+		listed++
+		if listed > mostFields {
 			return
 		}
 		if unit, ok := field.Usual(f.channel.Type, path); ok {

@@ -25,7 +25,8 @@ type words struct {
 func (b *builder) word(at float64, level, from, text string) {
 	w := &b.words
 	if len(w.list) == mostWords {
-		if w.more++; !b.live {
+		w.more++
+		if !b.live {
 			return
 		}
 		w.list = slices.Delete(w.list, 0, mostWords/4)

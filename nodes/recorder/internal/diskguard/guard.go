@@ -159,7 +159,8 @@ func (g *Guard) Check(now time.Time) time.Duration {
 		left, steady := g.predict(least)
 		g.Left.Store(int64(steady))
 		g.warn(left, steady, free, least)
-		if need = least; g.Low.Load() {
+		need = least
+		if g.Low.Load() {
 			need += max(least/10, min(64<<20, total/20)) // so that it does not begin again at once
 		}
 		pace = min(max(left/4, guardHurry), guardPace)

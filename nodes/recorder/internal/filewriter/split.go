@@ -95,7 +95,8 @@ func (w *Writer) splitDue(it *queue.Item) bool {
 func (w *Writer) split(t, received int64, begin func() (Output, error)) (closed, opened string, err error) {
 	var next Output
 	if begin != nil {
-		if next, err = begin(); err != nil {
+		next, err = begin()
+		if err != nil {
 			return "", "", err
 		}
 	}
@@ -144,7 +145,8 @@ func (w *Writer) replace(next Output) {
 // follow notes that the output has begun another file by itself, if it has, with a message of the log time t.
 func (w *Writer) follow(t int64) {
 	closed := w.File()
-	if w.updateFile(); w.File() == closed {
+	w.updateFile()
+	if w.File() == closed {
 		return
 	}
 	w.totals.begin(w.File(), w.totals.open.recording)

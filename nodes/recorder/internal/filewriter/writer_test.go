@@ -567,7 +567,8 @@ func TestMakesRoomForTheEnd(t *testing.T) {
 				w.Guard = guardOf(&fakeDisk{total: 1e9}, c.action)
 				var deleted []string
 				older := diskguard.NewSplits(0, func(path string) error {
-					if deleted = append(deleted, path); len(deleted) == 2 {
+					deleted = append(deleted, path)
+					if len(deleted) == 2 {
 						m.stuck = nil
 					}
 					return nil

@@ -128,7 +128,8 @@ func (s *publishers) of(guid bridge.GUID) (p *publisher, freed int64) {
 	if s.current != nil && s.last == guid {
 		return s.current, 0
 	}
-	if p = s.all[guid]; p == nil {
+	p = s.all[guid]
+	if p == nil {
 		if s.all == nil {
 			s.all = make(map[bridge.GUID]*publisher)
 		}
@@ -186,7 +187,8 @@ func (s *publishers) set(list []bridge.Endpoint, typeName string, since int64) (
 			s.assumed = e.QoS
 		}
 		if p := s.all[e.GUID]; p != nil {
-			if s.latch(p, e.QoS); p.depth == 0 {
+			s.latch(p, e.QoS)
+			if p.depth == 0 {
 				freed += p.forget(len(p.kept))
 			}
 		}

@@ -61,7 +61,8 @@ func Release(list ...*Item) {
 		if free == nil {
 			free = emptyLists.Get().(*freeList)
 		}
-		if free.items = append(free.items, it); len(free.items) == freeListSize {
+		free.items = append(free.items, it)
+		if len(free.items) == freeListSize {
 			fullLists.Put(free)
 			free = nil
 		}

@@ -158,7 +158,8 @@ func (t *Topic) exceedsLimits(now int64) bool {
 func (r *Ring) evictOldest(t *Topic, out []*Item) []*Item {
 	k := &t.kept
 	it := k.oldest
-	if k.oldest = it.link.newer; k.oldest == nil {
+	k.oldest = it.link.newer
+	if k.oldest == nil {
 		k.newest = nil
 	}
 	k.bytes -= it.Size()
@@ -236,7 +237,8 @@ func (r *Ring) Open(trigger int64, before time.Duration, until int64) *View {
 	v := &View{ring: r, trigger: trigger, before: before, until: until}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if v.next = r.first; v.next != nil {
+	v.next = r.first
+	if v.next != nil {
 		v.first = v.next.ReceiveTime
 	}
 	v.cut = r.cut
@@ -330,7 +332,8 @@ func (v *View) Close() {
 		for n := 0; n < viewItems && v.next != nil; n++ {
 			v.next = v.next.link.next
 		}
-		if closed = v.next == nil; closed {
+		closed = v.next == nil
+		if closed {
 			r.views = slices.DeleteFunc(r.views, func(other *View) bool { return other == v })
 		}
 		v.freed = r.settle(from, v.freed[:0])

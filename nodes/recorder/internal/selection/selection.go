@@ -99,17 +99,20 @@ func New(o *TopicOptions, topics []string, expand func(string) (string, error)) 
 		}
 	}
 	var err error
-	if s.regex, err = graph.Regexp("regex", o.Regex); err != nil {
+	s.regex, err = graph.Regexp("regex", o.Regex)
+	if err != nil {
 		return nil, err
 	}
-	if s.exclude, err = graph.Regexp("exclude_regex", o.ExcludeRegex); err != nil {
+	s.exclude, err = graph.Regexp("exclude_regex", o.ExcludeRegex)
+	if err != nil {
 		return nil, err
 	}
 	maps.DeleteFunc(s.Topics, func(name string, _ bool) bool {
 		return s.excluded[name] || s.exclude != nil && s.exclude.MatchString(name)
 	})
 	maps.DeleteFunc(s.Actions, func(name string, _ bool) bool { return s.excludedActions[name] })
-	if s.Static, err = readStaticTopics(o.StaticTopicsPath, expand); err != nil {
+	s.Static, err = readStaticTopics(o.StaticTopicsPath, expand)
+	if err != nil {
 		return nil, err
 	}
 	for _, static := range s.Static {

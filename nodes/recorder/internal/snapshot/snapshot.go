@@ -47,7 +47,8 @@ type Snapshot struct {
 // run writes the snapshot and logs the result.
 func (n *Snapshot) run() {
 	s := n.set
-	if n.err = n.create(); n.err == nil {
+	n.err = n.create()
+	if n.err == nil {
 		s.OnEvent(n.event(n.reason() + ", in " + n.Path))
 		n.err = n.write()
 	}

@@ -83,7 +83,8 @@ func (s *Set) schemaOf(topic, typeName, hash string) (codec.Schema, error) {
 		}
 	}
 	if err != nil {
-		if text = s.definitions.known(hash); text == "" {
+		text = s.definitions.known(hash)
+		if text == "" {
 			return codec.Schema{}, err
 		}
 	}

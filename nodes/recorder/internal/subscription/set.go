@@ -492,7 +492,8 @@ func (s *Set) request(topic string, offers []codec.QoS) codec.QoS {
 	qos, ok := s.Overrides[topic]
 	if !ok {
 		var mixed bool
-		if qos, mixed = bridge.AdaptQoS(offers); mixed {
+		qos, mixed = bridge.AdaptQoS(offers)
+		if mixed {
 			s.Warn("mixed "+topic, "%s: its publishers offer different QoS; the subscription uses what all of them "+
 				"offer, so messages may be lost and latched ones missed", topic)
 		}
@@ -514,7 +515,8 @@ func (s *Set) channel(info *bridge.Topic, typeName string, offers []codec.QoS) *
 		}
 	}
 	var err error
-	if c.Schema, err = s.schemaOf(info.Name, typeName, c.TypeHash); err == nil && c.TypeHash == "" {
+	c.Schema, err = s.schemaOf(info.Name, typeName, c.TypeHash)
+	if err == nil && c.TypeHash == "" {
 		c.TypeHash, _ = s.Library.Hash(typeName)
 	}
 	return c

@@ -36,14 +36,16 @@ func TestRunWithClosedNode(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		looks, ticks := 0, 0
 		n := closedNode{looked: func() {
-			if looks++; looks == 1000 {
+			looks++
+			if looks == 1000 {
 				cancel()
 			}
 		}}
 		s := New(Options{Owner: owner.New(), Node: n, Selection: &selection.Selection{}})
 		s.Start(ctx)
 		s.Run(ctx, time.Second, func(time.Time) {
-			if ticks++; ticks == 3 {
+			ticks++
+			if ticks == 3 {
 				cancel()
 			}
 		})

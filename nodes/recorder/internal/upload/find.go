@@ -57,7 +57,8 @@ func (q *Queue) Add(path string) (int, error) {
 		err = q.addAll(path, "")
 	default:
 		var names map[string]fs.FileInfo
-		if names, err = regularFiles(q.Disk, folder); err == nil {
+		names, err = regularFiles(q.Disk, folder)
+		if err == nil {
 			err = q.addOne(folder, seriesOf(name, names), "")
 		}
 	}
@@ -151,7 +152,8 @@ func (q *Queue) addOne(folder, path, below string) (err error) {
 	s := newSpool(q.Disk, q.URL, filepath.Clean(folder), path)
 	s.Name = below + s.Name
 	if _, err := q.Disk.Lstat(s.file()); err == nil {
-		if s, err = openSpool(q.Disk, s.file()); err != nil {
+		s, err = openSpool(q.Disk, s.file())
+		if err != nil {
 			return err
 		}
 	}

@@ -273,7 +273,8 @@ func (q *Queue) adopt() {
 				s.release()
 				q.Log(bridge.Info, "upload: %s goes to %s: 'recorder upload' continues it", path, s.URL)
 			default:
-				if s.Ended = true; s.Done {
+				s.Ended = true
+				if s.Done {
 					s.release() // it stays as it is unless files are deleted
 				} else {
 					_ = q.scan(s) // the next attempt says what is wrong
@@ -377,7 +378,8 @@ func (q *Queue) attempt(ctx context.Context, s *spool, f *file) error {
 	defer cancel(nil)
 	q.locked(func() {
 		q.uploader.Parallel = q.parallel
-		if q.current, q.sent = f, 0; !s.Snapshot {
+		q.current, q.sent = f, 0
+		if !s.Snapshot {
 			q.interrupt = func() { cancel(errLater) }
 		}
 	})
@@ -388,7 +390,8 @@ func (q *Queue) attempt(ctx context.Context, s *spool, f *file) error {
 	}
 	if err == nil && q.Delete && f.Split {
 		var path string
-		if path, err = q.remove(ctx, s, f, false); path != "" {
+		path, err = q.remove(ctx, s, f, false)
+		if path != "" {
 			q.Note("deleted "+path+", which is uploaded", time.Now())
 		}
 	}
@@ -513,7 +516,8 @@ func (q *Queue) ended(err error, s *spool, f *file) {
 		if errors.Is(err, s3.ErrAnonymous) {
 			q.uploader = nil // the next one may find credentials
 		}
-		if first = q.failures == 1; first {
+		first = q.failures == 1
+		if first {
 			q.failed = now
 		}
 	}

@@ -197,7 +197,8 @@ func (s *spool) write(text []byte, keep bool) error {
 	}
 	s.disk.SyncFolder(s.folder)
 	s.release()
-	if s.lock, s.locked = out, s.file(); !keep {
+	s.lock, s.locked = out, s.file()
+	if !keep {
 		s.release()
 	}
 	return nil

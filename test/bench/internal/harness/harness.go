@@ -43,7 +43,8 @@ func Folder(root string) (folder string, remove func(), err error) {
 			root = "/dev/shm"
 		}
 	}
-	if folder, err = os.MkdirTemp(root, "tapedeck-bench-"); err != nil {
+	folder, err = os.MkdirTemp(root, "tapedeck-bench-")
+	if err != nil {
 		return "", nil, err
 	}
 	remove = func() { _ = os.RemoveAll(folder) }

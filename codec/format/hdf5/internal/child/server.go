@@ -181,7 +181,8 @@ func (s *server) answer(r *request) *response {
 		a.Value = s.file.Attribute(r.Path, r.Name)
 	case opDataset:
 		var set *h5.Dataset
-		if set, err = s.file.Dataset(r.Path); err == nil {
+		set, err = s.file.Dataset(r.Path)
+		if err == nil {
 			a.Set, a.Shape = len(s.sets), set.Shape
 			s.sets = append(s.sets, set)
 		}

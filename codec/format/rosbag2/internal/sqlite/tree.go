@@ -247,7 +247,8 @@ func (d *Database) open(data []byte, n node, w *descent, below []node) ([]node, 
 	for i := range p.cells + 1 {
 		key := n.last
 		if i < p.cells {
-			if key, ok = p.key(i, row); !ok {
+			key, ok = p.key(i, row)
+			if !ok {
 				return nil, errTree
 			}
 		}
