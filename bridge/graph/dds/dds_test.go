@@ -124,7 +124,7 @@ func start(t testing.TB, role string, env ...string) bridgetest.Process {
 
 var roles = bridgetest.Roles{"server": serverRole, "client": clientRole, "caller": callerRole,
 	"prompt": promptRole, "seeker": seekerRole,
-	"ticker": tickerRole, "lender": lenderRole}
+	"ticker": tickerRole, "lender": lenderRole, "witness": witnessRole}
 
 func TestOpenFails(t *testing.T) {
 	for range 3 {

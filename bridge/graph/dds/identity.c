@@ -47,8 +47,12 @@ static void put_header(uint8_t *buffer, uint16_t pid, uint16_t length) {
 	memcpy(buffer, &header, sizeof(header));
 }
 
+// PID_UNRECOGNIZED_INCOMPATIBLE_FLAG is RTPS's flag of parameters that must be understood. Fast DDS ignores the flag.
 void begin_inline_qos(uint8_t *keyhash, bool rest) {
-	put_header(keyhash - PARAMETER_HEADER, PID_PAD, rest ? 16 + PARAMETER_HEADER : 16);
+	if (rest)
+		put_header(keyhash - PARAMETER_HEADER, PID_PAD | PID_UNRECOGNIZED_INCOMPATIBLE_FLAG, 16 + PARAMETER_HEADER);
+	else
+		put_header(keyhash - PARAMETER_HEADER, PID_PAD, 16);
 }
 
 void end_inline_qos(uint8_t *buffer, const struct identity *id) {

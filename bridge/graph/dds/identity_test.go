@@ -1,11 +1,14 @@
 package dds
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -55,8 +58,9 @@ func TestServeFastDDS(t *testing.T) {
 			for range times {
 				r := p.next(writer)
 				require.Equal(t, int64(1), r.sequence)
-				// The hole is for the keyhash and the end of the list as Cyclone DDS writes them.
-				require.Equal(t, slices.Concat([]byte{0, 0, 20, 0}, make([]byte, 16), []byte{1, 0, 0, 0},
+				// The hole is for the keyhash and the end of the list as Cyclone DDS writes them. Its parameter
+				// must be understood, so that clients on Cyclone DDS drop the sample.
+				require.Equal(t, slices.Concat([]byte{0, 0x40, 20, 0}, make([]byte, 16), []byte{1, 0, 0, 0},
 					inlineIdentity(binary.LittleEndian, standardPID, want),
 					inlineIdentity(binary.LittleEndian, customPID, want),
 					[]byte{1, 0, 0, 0}), r.inlineQoS)
@@ -77,6 +81,46 @@ func TestServeFastDDS(t *testing.T) {
 			require.True(t, p.asked.Load())
 		})
 	}
+}
+
+// witnessRole subscribes to the replies of a service and ends after the first.
+func witnessRole() error {
+	n, err := Open(bridge.Options{Name: "other", Namespace: "/test", Domain: -1})
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	received := make(chan []byte, 100)
+	if _, err := n.Subscribe("echo"+bridge.CallReplies, echoType+"_Response", bridgetest.KeepAll(),
+		func(batch []bridge.Sample) { received <- bytes.Clone(batch[0].Data) }); err != nil {
+		return err
+	}
+	select {
+	case reply := <-received:
+		if !bytes.Equal(reply, bridgetest.Pattern(16, 7)) {
+			return fmt.Errorf("the reply is %x", reply)
+		}
+		return nil
+	case <-time.After(patience):
+		return errors.New("no reply comes")
+	}
+}
+
+// TestSubscribeToRepliesToFastDDS has a node of another process receive a reply that is for a client of Fast DDS.
+func TestSubscribeToRepliesToFastDDS(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, "callee")
+	served, err := n.Serve("echo", echoType, echo)
+	require.NoError(t, err)
+	s := served.(*service)
+	witness := start(t, "witness")
+	await(t, func() bool { return len(s.writer.matched("")) == 1 })
+	p := newFastPeer(t, n)
+	p.write(peerWriter, plain(bridgetest.Pattern(16, 7)))
+	request, reply := echoEnds()
+	p.announce(request.topic, request.typeName, reply.topic, reply.typeName)
+	require.Equal(t, bridgetest.Pattern(16, 7), p.next(s.writer.guid).payload)
+	require.NoError(t, witness.Stop())
 }
 
 // TestCallFastDDS has a server of Fast DDS that also answers others.
