@@ -100,7 +100,8 @@ func TextErrors(structs ...Described) []string {
 		case strings.HasPrefix(line, "["):
 			section = line
 		case line != "" && line[0] != '#':
-			if option = line; !c.used[section+" "+option] {
+			option = line
+			if !c.used[section+" "+option] {
 				c.errs = append(c.errs, fmt.Sprintf("%s %s: no option has this text", section, option))
 			}
 		}
