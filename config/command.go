@@ -76,8 +76,16 @@ func New(use, short, long string, opts any, run func(ctx context.Context, in *In
 	}
 	cmd.SetVersionTemplate("{{.Version}}\n")
 	l := newLoader(cmd, opts)
+	cmd.SetHelpCommand(newHelpCommand())
 	cmd.SetHelpFunc(func(asked *cobra.Command, _ []string) {
-		text := l.help(asked)
+		line := &commandLine{}
+		if ctx := asked.Context(); ctx != nil { // nil without Execute, and for commands that cobra adds
+			line = cmp.Or(lineOf(ctx), line)
+		}
+		text := l.help(asked, line.topic)
+		if line.before {
+			text += namesake(asked)
+		}
 		if asked != cmd { // of shell completion, which cobra adds
 			text = fmt.Sprintf("%s\n\n%s", strings.TrimSpace(cmp.Or(asked.Long, asked.Short)), asked.UsageString())
 		}
@@ -88,7 +96,7 @@ func New(use, short, long string, opts any, run func(ctx context.Context, in *In
 		if err != nil {
 			return err
 		}
-		line, _ := cmd.Context().Value(commandLineKey{}).(*commandLine)
+		line := lineOf(cmd.Context())
 		if line != nil && line.parsed != nil {
 			*line.parsed = in
 			return nil
@@ -113,12 +121,21 @@ func New(use, short, long string, opts any, run func(ctx context.Context, in *In
 // commandLine describes a command line besides its flags. It is a value of the command's context.
 type commandLine struct {
 	ros     ROSArgs
+	cmd     *cobra.Command
 	letters string  // of the flags that were given by one letter
+	topic   string  // of --help; "" if none was named
+	before  bool    // --help is before the command
 	parsed  **Input // of Parse, which runs nothing; else nil
 }
 
 // commandLineKey is the key of a *commandLine in a context.
 type commandLineKey struct{}
+
+// lineOf returns the command line of a context, nil if it has none.
+func lineOf(ctx context.Context) *commandLine {
+	line, _ := ctx.Value(commandLineKey{}).(*commandLine)
+	return line
+}
 
 // Execute runs the command named by argv, a command line without program name. Errors in the command line wrap
 // ErrUsage; those of the command are returned unchanged.
@@ -142,8 +159,11 @@ func interpret(ctx context.Context, root *cobra.Command, argv []string, parsed *
 	if err != nil {
 		cmd = root // executing it returns the error
 	}
-	line := &commandLine{ros: ros, parsed: parsed}
+	line := &commandLine{ros: ros, cmd: cmd, parsed: parsed}
 	args, err = line.completeFlags(cmd.Flags(), args)
+	if l := loaderOf(cmd); err == nil && l != nil {
+		line.topic, err = l.topic(line.topic)
+	}
 	if err != nil {
 		return err
 	}
@@ -160,7 +180,8 @@ func interpret(ctx context.Context, root *cobra.Command, argv []string, parsed *
 }
 
 // completeFlags returns args with "=VALUE" added to flags without a value that allow it (Parameter.Bare), and with a
-// flag before each further value of a flag that takes several (Parameter.Several). It notes the letters that are used.
+// flag before each further value of a flag that takes several (Parameter.Several). It notes the letters that are used,
+// and takes out the topic after --help.
 // The result is never nil: cobra takes nil for the arguments of the process.
 func (l *commandLine) completeFlags(flags *pflag.FlagSet, args []string) (out []string, err error) {
 	out = []string{}
@@ -172,6 +193,13 @@ func (l *commandLine) completeFlags(flags *pflag.FlagSet, args []string) (out []
 		out = append(out, arg)
 		flag, attached := l.flagOf(flags, arg)
 		if flag == nil || attached {
+			continue
+		}
+		if _, ok := flag.Value.(*helpFlag); ok {
+			if i+1 < len(args) && l.isTopic(args[i+1]) {
+				i++
+				l.topic = args[i]
+			}
 			continue
 		}
 		v, ok := flag.Value.(*flagValue)
@@ -203,6 +231,12 @@ func (l *commandLine) completeFlags(flags *pflag.FlagSet, args []string) (out []
 		}
 	}
 	return out, nil
+}
+
+// isTopic reports whether a word after --help is a topic, and neither a flag nor the command, which it notes.
+func (l *commandLine) isTopic(word string) bool {
+	l.before = l.cmd.HasParent() && (word == l.cmd.Name() || l.cmd.HasAlias(word))
+	return !l.before && !strings.HasPrefix(word, "-")
 }
 
 // flagOf returns the flag that an argument is, nil if it is none, and whether its value is attached to it. Of several

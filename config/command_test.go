@@ -441,9 +441,9 @@ Numbers:
       --count N   Count. (at least -1) (default -1)
 
 General:
-      --config FILE   take defaults from this parameter FILE
-  -h, --help          print this help
-      --version       print the version
+      --config FILE   Take defaults from this parameter FILE.
+  -h, --help          Print this help, or the help of a topic that follows.
+      --version       Print the version.
 
 Each option is also a ROS parameter, named like the flag with _ for - unless
 noted above, and an environment variable:
@@ -458,10 +458,21 @@ func TestHelp(t *testing.T) {
 	root := New("recorder [topics...]", "record topics", "Records topics.", defaults(), nil)
 	root.AddCommand(New("trigger", "fire the snapshot", "", nil, nil))
 	for argv, want := range map[string]string{
-		"--help":         help,
-		"-h":             help,
-		"trigger --help": "fire the snapshot\n\nUsage:\n  recorder trigger [flags]\n\nGeneral:\n",
-		"--version":      "tapedeck " + version + "\n",
+		"--help":               help,
+		"-h":                   help,
+		"trigger --help":       "fire the snapshot\n\nUsage:\n  recorder trigger [flags]\n\nGeneral:\n",
+		"--version":            "tapedeck " + version + "\n",
+		"--help all":           help,
+		"help all":             help,
+		"help":                 help,
+		"help trigger":         "fire the snapshot\n\nUsage:\n  recorder trigger [flags]\n\nGeneral:\n",
+		"--help numbers":       "Numbers:\n      --rate X    Speed. (0.001 to 1000) (default 1)\n      --seed N",
+		"-h cam":               "Camera:\n      --camera-width N           Columns.",
+		"--help trigger":       "fire the snapshot\n\nUsage:\n  recorder trigger [flags]\n\nGeneral:\n",
+		"help completion bash": "Generate the autocompletion script for the bash shell.\n",
+		"help num":             "Numbers:\n      --rate X",
+		"help general":         "General:\n      --config FILE",
+		"help trigger general": "General:\n      --config FILE",
 	} {
 		var out bytes.Buffer
 		root.SetOut(&out)
@@ -472,6 +483,69 @@ func TestHelp(t *testing.T) {
 		require.True(t, strings.HasPrefix(out.String(), want), out.String())
 		root.Flags().Set("help", "false")
 	}
+}
+
+func TestTopicsOfHelp(t *testing.T) {
+	for argv, want := range map[string]string{
+		"--help lens":       `"lens" is no topic of help; topics are topics, output, options, camera, numbers, general, all`,
+		"help o":            `"o" is no topic of help; topics are topics, output`,
+		"trigger -h lens":   `"lens" is no topic of help; topics are general, all`,
+		"help trigger lens": `"lens" is no topic of help; topics are general, all`,
+	} {
+		root := New("recorder [topics...]", "record topics", "Records topics.", defaults(), nil)
+		root.AddCommand(New("trigger", "fire the snapshot", "", nil, nil))
+		var out bytes.Buffer
+		root.SetOut(&out)
+		err := Execute(context.Background(), root, strings.Fields(argv))
+		require.ErrorIs(t, err, ErrUsage, argv)
+		require.ErrorContains(t, err, want, argv)
+		require.Empty(t, out.String())
+	}
+}
+
+func TestBriefHelp(t *testing.T) {
+	root := New("recorder [topics...]", "record topics", "Records topics.", defaults(), nil)
+	root.AddCommand(New("trigger", "fire the snapshot", "", nil, nil), New("camera", "look", "", nil, nil))
+	Brief(root, "max_duration", "all")
+	Examples(root, "recorder -a  # all topics\n\nrecorder trigger # now\nrecorder /a -d 60   # a minute a file\n")
+	var out bytes.Buffer
+	root.SetOut(&out)
+	require.NoError(t, Execute(context.Background(), root, []string{"--help"}))
+	require.Equal(t, `Records topics.
+
+Usage: recorder [topics...] [flags], or recorder COMMAND
+
+Examples:
+  recorder -a        all topics
+  recorder /a -d 60  a minute a file
+
+Commands:
+  camera      look
+  trigger     fire the snapshot
+
+Options:
+  -d, --max-duration DURATION   Begin a new file after this long.
+  -a, --all                     Record every topic.
+
+recorder help all prints all options, recorder help TOPIC those of a topic:
+  topics, output, options, camera, numbers, general
+`, out.String())
+	out.Reset()
+	root.Flags().Set("help", "false")
+	require.NoError(t, Execute(context.Background(), root, []string{"help", "trigger"}))
+	require.Contains(t, out.String(), "\nExamples:\n  recorder trigger  now\n")
+	for argv, want := range map[string]bool{"help camera": true, "--help camera": true, "camera --help": false} {
+		root := New("recorder [topics...]", "record topics", "Records topics.", defaults(), nil)
+		root.AddCommand(New("camera", "look", "", nil, nil))
+		out.Reset()
+		root.SetOut(&out)
+		require.NoError(t, Execute(context.Background(), root, strings.Fields(argv)))
+		require.Contains(t, out.String(), "look\n\nUsage:\n  recorder camera [flags]\n")
+		require.Equal(t, want, strings.Contains(out.String(), "\nOptions of recorder without a command:\n\nCamera:\n"))
+	}
+	require.Panics(t, func() { Brief(root, "none") })
+	require.Panics(t, func() { Brief(root, "camera.debug") })
+	require.Panics(t, func() { Examples(root, "player a.mcap") })
 }
 
 func TestVersionMatchesPackageXML(t *testing.T) {

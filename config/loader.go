@@ -70,6 +70,7 @@ type loader struct {
 	simTime bool                  // --use-sim-time
 	groups  []*pflag.FlagSet      // flags as the help text shows them
 	general *pflag.FlagSet        // flags that every command has
+	brief   []string              // parameters that the help text shows; nil: all
 }
 
 // flagValue collects what was given with a flag or an alias of it; the loader parses it later, with all other sources.
@@ -132,15 +133,15 @@ func newLoader(cmd *cobra.Command, opts any) *loader {
 		for _, p := range group {
 			v := &flagValue{Parameter: p, field: byName[p.Name], alias: Alias{Name: p.Flag, Unit: p.Unit},
 				given: &given{}}
-			flag := set.VarPF(v, cmp.Or(p.Flag, noFlag+p.Name), p.Short, p.helpText())
+			shown := set.VarPF(v, cmp.Or(p.Flag, noFlag+p.Name), p.Short, p.helpText())
 			if p.Flag == "" {
 				continue
 			}
+			flag := flags.VarPF(v, p.Flag, p.Short, p.Summary) // shells show the summary
 			if p.Type == "boolean" {
-				flag.NoOptDefVal = "true"
+				flag.NoOptDefVal, shown.NoOptDefVal = "true", "true"
 			}
 			l.flags[p.Name] = v
-			flags.AddFlag(flag)
 			if p.Options != nil { // an error would say that there is no such flag
 				_ = cmd.RegisterFlagCompletionFunc(p.Flag,
 					cobra.FixedCompletions(p.Options, cobra.ShellCompDirectiveNoFileComp))
@@ -154,12 +155,12 @@ func newLoader(cmd *cobra.Command, opts any) *loader {
 			}
 		}
 	}
-	l.general.StringVar(&l.config, "config", "", "take defaults from this parameter `FILE`")
-	l.general.BoolP("help", "h", false, "print this help")
-	l.general.Bool("version", false, "print the version")
+	l.general.StringVar(&l.config, "config", "", "Take defaults from this parameter `FILE`.")
+	l.general.VarPF(&helpFlag{loader: l}, "help", "h", "Print this help, or the help of a topic that follows.").NoOptDefVal = "true"
+	l.general.Bool("version", false, "Print the version.")
 	if _, ok := opts.(Node); ok {
-		l.general.StringVar(&l.level, "log-level", "", "log messages from this `LEVEL` on: debug, info, warn or error")
-		l.general.BoolVar(&l.simTime, "use-sim-time", false, "take the time from /clock")
+		l.general.StringVar(&l.level, "log-level", "", "Log messages from this `LEVEL` on: debug, info, warn or error.")
+		l.general.BoolVar(&l.simTime, "use-sim-time", false, "Take the time from /clock.")
 	}
 	flags.AddFlagSet(l.general)
 	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
@@ -170,10 +171,7 @@ func newLoader(cmd *cobra.Command, opts any) *loader {
 
 // load fills the options from all sources. Viper orders them: file, environment, command line.
 func (l *loader) load(cmd *cobra.Command, args []string) (*Input, error) {
-	line, _ := cmd.Context().Value(commandLineKey{}).(*commandLine)
-	if line == nil {
-		line = &commandLine{}
-	}
+	line := cmp.Or(lineOf(cmd.Context()), &commandLine{})
 	ros := line.ros
 	node := cmp.Or(cmd.Annotations[NodeName], strings.ReplaceAll(cmd.CommandPath(), " ", "_"))
 	name, namespace, err := ros.identity(node)

@@ -90,3 +90,5 @@ func TestOptionsAreChecked(t *testing.T) {
 func TestEveryOptionHasText(t *testing.T) {
 	require.Empty(t, config.TextErrors(&options{}))
 }
+
+func TestHelp(t *testing.T) { configtest.Help(t, newCommand) }

@@ -4,8 +4,11 @@ package main
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"errors"
 	"os"
+
+	"github.com/spf13/cobra"
 
 	"tapedeck/bridge/device/v4l2"
 	"tapedeck/config"
@@ -14,13 +17,20 @@ import (
 	"tapedeck/nodes/internal/human"
 )
 
+// examples are command lines for the help text.
+//
+//go:embed examples.txt
+var examples string
+
 const long = `Publishes the images of V4L2 cameras on NAME/image_raw or
 NAME/image_raw/compressed, and on NAME/camera_info. A DEVICE is a path, a
 serial number or a name. A camera may be unplugged and plugged in again. A
 folder of images, or a file of concatenated JPEGs, can take the place of a
 camera.`
 
-func main() {
+func main() { config.Main(newCommand(), human.Stderr) }
+
+func newCommand() *cobra.Command {
 	o := defaultOptions()
 	root := config.New("camera_publisher [DEVICE...]", "publish cameras", long, &o,
 		func(ctx context.Context, in *config.Input) error {
@@ -30,7 +40,10 @@ func main() {
 			return run(ctx, in, &o)
 		})
 	graph.ShowMiddleware(root)
-	config.Main(root, human.Stderr)
+	config.Brief(root, "format", "width", "height", "rate", "controls", "encoding", "calibration",
+		"loop", "reliable", "list")
+	config.Examples(root, examples)
+	return root
 }
 
 func run(ctx context.Context, in *config.Input, o *options) (err error) {

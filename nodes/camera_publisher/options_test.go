@@ -97,3 +97,5 @@ func TestQoS(t *testing.T) {
 func TestEveryOptionHasText(t *testing.T) {
 	require.Empty(t, config.TextErrors(&options{}))
 }
+
+func TestHelp(t *testing.T) { configtest.Help(t, newCommand) }

@@ -19,6 +19,11 @@ import (
 	"tapedeck/nodes/internal/othertools"
 )
 
+// examples are command lines for the help text.
+//
+//go:embed examples.txt
+var examples string
+
 // optionTexts are the help texts of options: see config.Described.
 //
 //go:embed options.txt
@@ -128,13 +133,10 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 		*p = here
 	}
 	root := command("converter IN... OUT", "Convert recordings from one format to another",
-		`Converts recordings from one format to another. Several inputs are merged in
-time. The format of the output is chosen by its name or by --to: name.record
-(Apollo), name.mcap, name.bag (ROS 1), name.log (CARLA), name.hdf5 (robot
-episodes), name.csv, .jsonl or .parquet (tables), name.mp4 (videos), name.gpx
-(tracks), or a name without extension for a ROS 2 bag folder; - is standard
-output, for tables. Messages are translated to the encoding that suits the
-format. At the end the converter prints what the output does not keep.`,
+		`Converts recordings from one format to another, and prints what the output does not keep. Several
+inputs are merged in time. The name of the output or --to chooses the format: .record (Apollo),
+.mcap, .bag (ROS 1), .log (CARLA), .hdf5 (robot episodes), .csv, .jsonl or .parquet (tables), .mp4,
+.gpx (tracks), a name without extension for a ROS 2 bag folder, or - for tables on standard output.`,
 		0, 0, conversion, conversion.convert)
 	config.Hint(root, hints, human.DidYouMean)
 	wants := root.Args
@@ -200,5 +202,8 @@ payloads of each topic and their order. Damaged places are skipped and noted.
 Exits with 0 if they are the same, with 1 if they differ and with 2 if
 they cannot be compared, or if damage hides whether they differ.`,
 			2, 2, &compared, compared.diff))
+	config.Brief(root, "to", "output_folder", "topics", "exclude", "begin", "end", "compression", "max_bag_size",
+		"mapping", "overwrite")
+	config.Examples(root, examples)
 	return root
 }

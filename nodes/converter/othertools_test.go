@@ -18,6 +18,10 @@ func TestFlagsOfOtherTools(t *testing.T) {
 	configtest.OtherTools(t, func() *cobra.Command { return newCommand(io.Discard, io.Discard) })
 }
 
+func TestHelp(t *testing.T) {
+	configtest.Help(t, func() *cobra.Command { return newCommand(io.Discard, io.Discard) })
+}
+
 func TestHintsAreForUnknownFlags(t *testing.T) {
 	configtest.Hints(t, newCommand(io.Discard, io.Discard), hints)
 }

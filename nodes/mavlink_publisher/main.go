@@ -3,30 +3,43 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
 	"reflect"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"tapedeck/config"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/human"
 )
+
+// examples are command lines for the help text.
+//
+//go:embed examples.txt
+var examples string
 
 const long = `Publishes the messages of MAVLink autopilots on ROS 2 topics, with the names
 and types of mavros, from serial ports, UDP, TCP and telemetry logs (.tlog).
 It sends nothing to an autopilot unless options ask for it. At the end of a
 .tlog file it exits.`
 
-func main() {
+func main() { config.Main(newCommand(), human.Stderr) }
+
+func newCommand() *cobra.Command {
 	o := defaultOptions()
 	root := config.New("mavlink_publisher [SOURCE...]", "publish the messages of autopilots", long, &o,
 		func(ctx context.Context, in *config.Input) error {
 			return run(ctx, in, &o)
 		})
 	graph.ShowMiddleware(root)
-	config.Main(root, human.Stderr)
+	config.Brief(root, "system", "rate", "stamps", "heartbeat", "timesync", "streams",
+		"intervals", "clock", "reliable", "map_frame")
+	config.Examples(root, examples)
+	return root
 }
 
 func run(ctx context.Context, in *config.Input, o *options) (err error) {

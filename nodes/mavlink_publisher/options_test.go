@@ -117,3 +117,5 @@ func TestLinkOptions(t *testing.T) {
 func TestEveryOptionHasText(t *testing.T) {
 	require.Empty(t, config.TextErrors(&options{}))
 }
+
+func TestHelp(t *testing.T) { configtest.Help(t, newCommand) }

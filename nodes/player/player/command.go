@@ -3,6 +3,7 @@ package player
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
@@ -20,6 +21,11 @@ import (
 	"tapedeck/nodes/internal/othertools"
 	"tapedeck/nodes/internal/progress"
 )
+
+// examples are command lines for the help text.
+//
+//go:embed examples.txt
+var examples string
 
 const long = `Plays recordings of any format onto the ROS graph as ROS 2 messages, at the
 pace at which they were recorded. Several recordings are merged in time. The
@@ -64,6 +70,9 @@ func NewCommand(files *store.Files) *cobra.Command {
 	graph.ShowMiddleware(root)
 	config.Hint(root, hints, human.DidYouMean)
 	root.AddCommand(newRemotes()...)
+	config.Brief(root, "topics", "exclude_topics", "remap", "begin", "end", "rate", "loop", "start_paused", "clock",
+		"page")
+	config.Examples(root, examples)
 	return root
 }
 

@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/config/configtest"
 )
@@ -147,4 +149,8 @@ func TestOffsets(t *testing.T) {
 
 func TestEveryOptionHasText(t *testing.T) {
 	require.Empty(t, config.TextErrors(&options{}, &seekOptions{}))
+}
+
+func TestHelp(t *testing.T) {
+	configtest.Help(t, func() *cobra.Command { return NewCommand(store.New()) })
 }

@@ -3,6 +3,7 @@ package recorder
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"os"
 	"slices"
@@ -20,11 +21,14 @@ import (
 	"tapedeck/nodes/recorder/internal/selection"
 )
 
-const long = `Records topics of the ROS graph until it is interrupted, into Apollo record
-files, ROS 2 bag folders, CARLA logs or robot sessions. Name the topics, or
-select them with --all, --regex or --node, also those that appear later. echo
-and topics look at the graph, the other commands control a running recorder;
-write /pause to record a topic with the name of a command.`
+// examples are command lines for the help text.
+//
+//go:embed examples.txt
+var examples string
+
+const long = `Records topics of the ROS graph until it is interrupted. Name the topics, or select them with
+--all, --regex or --node, also those that appear later. The commands echo, topics and upload work
+without a recorder, the others control a running one. /pause records a topic with such a name.`
 
 // hints are what to use instead of flags of ros2 bag, rosbag and cyber_recorder.
 var hints = map[string]string{
@@ -70,6 +74,9 @@ func NewCommand(disk codec.Disk) *cobra.Command {
 	graph.ShowMiddleware(root)
 	config.Hint(root, hints, human.DidYouMean)
 	root.AddCommand(append(newRemotes(), newTrigger(), newEcho(), newTopics(), newUpload())...)
+	config.Brief(root, "all", "regex", "exclude_topics", "output", "storage", "compression", "max_bag_size",
+		"max_bag_duration", "max_duration", "snapshot")
+	config.Examples(root, examples)
 	return root
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
@@ -230,4 +231,8 @@ func TestDefaultChunks(t *testing.T) {
 func TestEveryOptionHasText(t *testing.T) {
 	require.Empty(t, config.TextErrors(&options{}, &splitCommandOptions{}, &triggerOptions{}, &topicsOptions{},
 		&echoOptions{}, &uploadCommandOptions{}))
+}
+
+func TestHelp(t *testing.T) {
+	configtest.Help(t, func() *cobra.Command { return NewCommand(codec.OS{}) })
 }

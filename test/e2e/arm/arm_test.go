@@ -148,7 +148,7 @@ func TestUsage(t *testing.T) {
 		file)).Wait(2)
 	require.Contains(t, out, "name the host of an arm")
 	require.Contains(t, out, "arms.yaml", "the file that was read")
-	out = process.Start(t, exec.Command(bin+"/arm_publisher", "--help")).Wait(0)
+	out = process.Start(t, exec.Command(bin+"/arm_publisher", "--help", "all")).Wait(0)
 	for _, text := range []string{"Requests", "--gripper-rate", "arms.NAME.OPTION"} {
 		require.Contains(t, out, text)
 	}

@@ -1,0 +1,95 @@
+package configtest
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/config"
+)
+
+// Bounds of what --help prints of an executable.
+const (
+	helpLines   = 45
+	helpColumns = 100
+)
+
+// Help checks the help of an executable and of its commands: that of the executable fits on a screen, each command has
+// an example and each flag a text, the command line of each example is accepted, and each topic has its text. newCommand
+// returns a new command each time.
+func Help(t *testing.T, newCommand func() *cobra.Command) {
+	t.Chdir(t.TempDir()) // so that no word is a file
+	print := func(argv ...string) string {
+		cmd := newCommand()
+		var out bytes.Buffer
+		cmd.SetOut(&out)
+		require.NoError(t, config.Execute(t.Context(), cmd, argv), argv)
+		return out.String()
+	}
+	root := newCommand()
+	brief := print("--help")
+	require.Equal(t, brief, print("-h"))
+	lines := strings.Split(strings.TrimSuffix(brief, "\n"), "\n")
+	require.LessOrEqual(t, len(lines), helpLines, brief)
+	for _, line := range lines {
+		require.LessOrEqual(t, utf8.RuneCountInString(line), helpColumns, line)
+	}
+	require.Contains(t, brief, "\nExamples:\n")
+	require.GreaterOrEqual(t, strings.Count(root.Example, "\n"), 5, "six examples")
+	var commands []*cobra.Command
+	for _, cmd := range append([]*cobra.Command{root}, root.Commands()...) {
+		if !cmd.IsAvailableCommand() && cmd != root {
+			continue
+		}
+		commands = append(commands, cmd)
+		require.NotEmpty(t, cmd.Example, "%s has no example", cmd.CommandPath())
+	}
+	err := config.Execute(t.Context(), newCommand(), []string{"--help", "nothing"})
+	require.ErrorIs(t, err, config.ErrUsage)
+	topics := strings.Fields(brief[strings.LastIndex(brief, ":")+1:])
+	require.NotEmpty(t, topics)
+	for _, topic := range topics {
+		topic = strings.TrimSuffix(topic, ",")
+		require.ErrorContains(t, err, " "+topic+",")
+		heading := strings.ReplaceAll(topic, "-", " ") + ":\n"
+		require.Contains(t, strings.ToLower(print("--help", topic)), heading)
+	}
+	for _, cmd := range commands {
+		path := strings.Fields(cmd.CommandPath())[1:]
+		all := print(append(path, "--help", "all")...)
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Hidden {
+				return
+			}
+			require.NotEmpty(t, f.Usage, "--%s", f.Name)
+			require.Contains(t, all, "--"+f.Name)
+		})
+		for line := range strings.Lines(all) {
+			require.True(t, !strings.HasPrefix(line, "  "+root.Name()+" ") ||
+				utf8.RuneCountInString(line) <= helpColumns+1, line)
+		}
+		for line := range strings.SplitSeq(cmd.Example, "\n") {
+			command, comment, _ := strings.Cut(line, " # ")
+			require.NotEmpty(t, strings.TrimSpace(comment), "%q does not say what it does", line)
+			_, err = config.Parse(t.Context(), newCommand(), words(command)[1:])
+			require.NoError(t, err, line)
+		}
+	}
+}
+
+// words returns the words of a command line, of which some are in single quotes.
+func words(line string) (list []string) {
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 1 {
+			list = append(list, part)
+		} else {
+			list = append(list, strings.Fields(part)...)
+		}
+	}
+	return list
+}
