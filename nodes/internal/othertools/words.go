@@ -33,7 +33,7 @@ var Words = map[string]string{
 	"burst": "player FILE --start-paused, then player burst N for the one that is running",
 	"info":  inspect, "summary": inspect, "list": inspect + " for a recording, recorder topics for the graph",
 	"attachments": inspect, "channels": inspect, "chunks": inspect, "metadata": inspect, "schemas": inspect,
-	"du": "converter info -v FILE", "storage": "recorder --help, which lists the formats",
+	"du": "converter info -v FILE", "storage": "recorder help output, which lists the formats",
 	"convert": convert, "copy": convert, "merge": convert, "concat": convert, "sort": convert, "transcode": convert,
 	"filter": filter, "slice": filter, "cut": filter, "trim": filter,
 	"split":  "converter IN OUT --max-bag-duration SECONDS, or --max-bag-size SIZE",
