@@ -487,7 +487,7 @@ func TestHelp(t *testing.T) {
 
 func TestTopicsOfHelp(t *testing.T) {
 	for argv, want := range map[string]string{
-		"--help lens":       `"lens" is no topic of help; topics are topics, output, options, camera, numbers, general, all`,
+		"--help lens":       `"lens" is no topic of help; topics are topics, output, options, camera, numbers`,
 		"help o":            `"o" is no topic of help; topics are topics, output`,
 		"trigger -h lens":   `"lens" is no topic of help; topics are general, all`,
 		"help trigger lens": `"lens" is no topic of help; topics are general, all`,

@@ -106,7 +106,7 @@ func newHelpCommand() *cobra.Command {
 	}
 }
 
-// namesake returns the help of the topic of an executable that has the name of one of its commands, "" if there is none.
+// namesake returns the help of an executable's topic that has the name of a command, "" if there is no such topic.
 func namesake(cmd *cobra.Command) string {
 	l := loaderOf(cmd.Root())
 	if cmd.HasParent() && slices.Contains(l.topics(), cmd.Name()) {

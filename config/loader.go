@@ -156,7 +156,8 @@ func newLoader(cmd *cobra.Command, opts any) *loader {
 		}
 	}
 	l.general.StringVar(&l.config, "config", "", "Take defaults from this parameter `FILE`.")
-	l.general.VarPF(&helpFlag{loader: l}, "help", "h", "Print this help, or the help of a topic that follows.").NoOptDefVal = "true"
+	help := l.general.VarPF(&helpFlag{loader: l}, "help", "h", "Print this help, or the help of a topic that follows.")
+	help.NoOptDefVal = "true"
 	l.general.Bool("version", false, "Print the version.")
 	if _, ok := opts.(Node); ok {
 		l.general.StringVar(&l.level, "log-level", "", "Log messages from this `LEVEL` on: debug, info, warn or error.")
