@@ -19,8 +19,8 @@ const (
 	helpColumns = 100
 )
 
-// Help checks the help of an executable and of its commands. The executable's help fits on a screen. Each command has an
-// example and each flag a text. The command line of each example is accepted. Each topic has its text. newCommand
+// Help checks the help of an executable and of its commands. The executable's help fits on a screen. Each command has
+// an example and each flag a text. The command line of each example is accepted. Each topic has its text. newCommand
 // returns a new command each time.
 func Help(t *testing.T, newCommand func() *cobra.Command) {
 	t.Chdir(t.TempDir()) // so that no word is a file
