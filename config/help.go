@@ -94,7 +94,8 @@ func newHelpCommand() *cobra.Command {
 			if l == nil {
 				return asked.Help()
 			}
-			if topic, err = l.topic(topic); err != nil {
+			topic, err = l.topic(topic)
+			if err != nil {
 				return err
 			}
 			fmt.Fprint(cmd.OutOrStdout(), l.help(asked, topic))
