@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 )
 
 // Call waits until the service of c, a client of n, is available, calls it and returns the response. Implementations of

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/text/printable"
 	"tapedeck/msgs/builtin_interfaces"
-	"tapedeck/msgs/printable"
 	"tapedeck/msgs/rcl_interfaces"
 )
 

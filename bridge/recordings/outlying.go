@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"tapedeck/codec"
+	"tapedeck/codec/text/plural"
 	"tapedeck/codec/training/episode"
-	"tapedeck/msgs/plural"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/store"
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 )
 
 // Search returns the recordings in a folder and in those below it, in the order of their paths. These are files that

@@ -19,7 +19,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/internal/joined"
 	"tapedeck/codec/store"
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 )
 
 const (

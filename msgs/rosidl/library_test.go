@@ -116,7 +116,7 @@ func TestAction(t *testing.T) {
 	_, err = l.Message("a_msgs/action/Fly_SendGoal_Request")
 	require.EqualError(t, err, "unknown type a_msgs/action/Fly")
 	_, err = NewLibrary(folder(map[string]string{"a/action/B.action": "bool x\n---\n"})).Message("a/action/B_Goal")
-	require.EqualError(t, err, `parse a/action/B.action: 1 line "---" instead of 2`)
+	require.EqualError(t, err, `parse a/action/B.action: the number of "---" lines is 1, not 2`)
 }
 
 func TestLibraryErrors(t *testing.T) {

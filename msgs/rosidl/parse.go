@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"tapedeck/msgs/plural"
 )
 
 // ParseMessage reads the text of a .msg file. The name is the full one, "sensor_msgs/msg/Imu". Names of other messages
@@ -63,7 +61,7 @@ func split(text string, count int) (parts []string, lines []int, err error) {
 		}
 	}
 	if len(parts) < count-1 {
-		return nil, nil, fmt.Errorf("%s \"---\" instead of %d", plural.Count(len(parts), "line"), count-1)
+		return nil, nil, fmt.Errorf("the number of \"---\" lines is %d, not %d", len(parts), count-1)
 	}
 	return append(parts, text[first:]), append([]int{0}, lines...), nil
 }

@@ -109,8 +109,8 @@ func TestParseMessageErrors(t *testing.T) {
 		{"long string", "string<=2 a 'abc'", `default of field a: "abc" has 3 characters, more than 2`},
 		{"message default", "Point a 1", "default of field a: my_msgs/msg/Point is a message and cannot have one"},
 		{"list default", "int8[] a 1", `default of field a: "1" is not a list like [1, 2]`},
-		{"short list", "int8[3] a [1, 2]", "default of field a: has 2 values, the array 3"},
-		{"long list", "int8[<=1] a [1, 2]", "default of field a: has 2 values, the sequence at most 1"},
+		{"short list", "int8[3] a [1, 2]", "default of field a: has 2 values instead of 3"},
+		{"long list", "int8[<=1] a [1, 2]", "default of field a: has 2 values, more than 1"},
 		{"hole in list", "int8[] a [1,,2]", `default of field a: "" is not an integer of 8 bits`},
 		{"itself", "Bad[] a", "my_msgs/msg/Bad contains itself"},
 	} {
@@ -146,7 +146,7 @@ func TestParseService(t *testing.T) {
 	require.Empty(t, s.Response.Fields)
 
 	for text, want := range map[string]string{
-		"bool x\n":              `parse my_srvs/srv/Bad.srv: 0 lines "---" instead of 1`,
+		"bool x\n":              `parse my_srvs/srv/Bad.srv: the number of "---" lines is 0, not 1`,
 		"---\nbool x\n---\n":    `parse my_srvs/srv/Bad.srv: a "---" too many in line 3`,
 		"bool x y\n---\n":       `parse my_srvs/srv/Bad.srv:1: default of field x: "y" is neither true nor false`,
 		"bool x\n---\n\nbool\n": `parse my_srvs/srv/Bad.srv:4: "" is not a name for a field of type bool`,

@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"tapedeck/msgs/plural"
 )
 
 // parseDefault reads the default value of a field: a value, or "[a, b]" for arrays and sequences.
@@ -31,10 +29,10 @@ func parseDefault(t Type, text string) (any, error) {
 		values = append(values, v)
 	}
 	if t.Shape == Array && len(values) != t.Length {
-		return nil, fmt.Errorf("has %s, the array %d", plural.Count(len(values), "value"), t.Length)
+		return nil, fmt.Errorf("has %d values instead of %d", len(values), t.Length)
 	}
 	if t.Length > 0 && len(values) > t.Length {
-		return nil, fmt.Errorf("has %s, the sequence at most %d", plural.Count(len(values), "value"), t.Length)
+		return nil, fmt.Errorf("has %d values, more than %d", len(values), t.Length)
 	}
 	return values, nil
 }
@@ -69,7 +67,7 @@ func parseValue(t Type, text string) (any, error) {
 	case String, WString:
 		v := unquote(text)
 		if n := utf8.RuneCountInString(v); t.StringBound > 0 && n > t.StringBound {
-			return nil, fmt.Errorf("%q has %s, more than %d", v, plural.Count(n, "character"), t.StringBound)
+			return nil, fmt.Errorf("%q has %d characters, more than %d", v, n, t.StringBound)
 		}
 		return v, nil
 	case Int8, Int16, Int32, Int64:

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strconv"
 
+	"tapedeck/codec/text/human"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/hardware"
-	"tapedeck/nodes/internal/human"
 )
 
 // optionTexts are the help texts of options: see config.Described.

@@ -7,9 +7,9 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/device/realman"
+	"tapedeck/codec/text/human"
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/nodes/internal/graph/rospub"
-	"tapedeck/nodes/internal/human"
 )
 
 // troubleTime is how long a problem shows in the status of an arm.

@@ -10,8 +10,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"tapedeck/codec/text/human"
 	"tapedeck/msgs/sensor_msgs"
-	"tapedeck/nodes/internal/human"
 )
 
 const (

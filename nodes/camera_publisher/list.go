@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"tapedeck/bridge/device/v4l2"
-	"tapedeck/nodes/internal/human"
+	"tapedeck/codec/text/human"
 )
 
 // list prints the cameras of a system with their formats and controls.

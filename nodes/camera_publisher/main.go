@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"tapedeck/bridge/device/v4l2"
+	"tapedeck/codec/text/human"
+	"tapedeck/codec/text/printable"
 	"tapedeck/config"
-	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/graph"
-	"tapedeck/nodes/internal/human"
 )
 
 // examples are command lines for the help text.

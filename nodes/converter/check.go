@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/codec/text/human"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/fleet/contract"
-	"tapedeck/nodes/internal/human"
 )
 
 // checkOptions are the options of check.

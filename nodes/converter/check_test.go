@@ -126,7 +126,7 @@ func TestCheckSamples(t *testing.T) {
 		"faults/carla_no_kinematics.log":                 nil,
 		"faults/carla_order_of_actors.log":               nil,
 		"faults/check_payload/badlong.mcap":              {"32 bytes left behind the last field"},
-		"faults/check_payload/badstr.mcap":               {"string of 2147483647 bytes, but only 3 are left"},
+		"faults/check_payload/badstr.mcap":               {"string length 2147483647 does not fit: bytes left: 3"},
 		"mavlink/synthetic_px4_v2.tlog":                  nil,
 		"rosbag2/humble_py/talker":                       nil,
 		"rosbag2/rolling_py/mcap/wbag":                   nil,

@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"tapedeck/codec/store"
+	"tapedeck/codec/text/human"
+	"tapedeck/codec/text/printable"
 	"tapedeck/codec/training/episode"
 	"tapedeck/config"
-	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/convert"
-	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
 )
 

@@ -14,11 +14,11 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/format/session"
+	"tapedeck/codec/text/human"
 	rows "tapedeck/codec/training/align"
 	"tapedeck/codec/training/episode"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/convert"
-	"tapedeck/nodes/internal/human"
 	"tapedeck/test/samples"
 )
 

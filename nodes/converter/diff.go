@@ -8,8 +8,8 @@ import (
 	"os"
 	"time"
 
+	"tapedeck/codec/text/printable"
 	"tapedeck/config"
-	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/diff"
 	"tapedeck/nodes/internal/progress"
 )

@@ -18,9 +18,9 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/series"
 	"tapedeck/codec/store"
+	"tapedeck/codec/text/human"
 	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/convert/manifest"
-	"tapedeck/nodes/internal/human"
 )
 
 // eachLine is the line of JSON about a recording that was to be converted by itself.

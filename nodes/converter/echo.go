@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/codec/text/human"
 	"tapedeck/nodes/internal/echo"
 	"tapedeck/nodes/internal/filter/timerange"
-	"tapedeck/nodes/internal/human"
 )
 
 // echoOptions are the options of echo.

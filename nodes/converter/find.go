@@ -14,14 +14,14 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/store"
+	"tapedeck/codec/text/human"
+	"tapedeck/codec/text/printable"
 	"tapedeck/config"
-	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/filter/condition"
 	"tapedeck/nodes/internal/filter/timerange"
 	"tapedeck/nodes/internal/fleet/catalogue"
 	"tapedeck/nodes/internal/formats"
-	"tapedeck/nodes/internal/human"
 )
 
 // findOptions are the options of find.

@@ -16,9 +16,9 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/text/printable"
 	"tapedeck/config"
 	"tapedeck/msgs"
-	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/fleet/catalogue"
 	"tapedeck/test/samples"
 )

@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"tapedeck/codec/store"
+	"tapedeck/codec/text/human"
+	"tapedeck/codec/text/printable"
 	"tapedeck/config"
-	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/describe"
 	"tapedeck/nodes/internal/fleet/catalogue"
-	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
 )
 

@@ -5,9 +5,9 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/codec/text/human"
 	"tapedeck/msgs/service_msgs"
 	"tapedeck/nodes/internal/describe"
-	"tapedeck/nodes/internal/human"
 )
 
 // callID identifies a call among the events of a service.

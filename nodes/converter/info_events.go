@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/human"
+	"tapedeck/codec/text/human"
 )
 
 // eventRow describes one event, or several of one kind and topic.

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"tapedeck/codec"
+	"tapedeck/codec/text/human"
 	"tapedeck/codec/training/episode"
 	"tapedeck/nodes/internal/describe"
 	"tapedeck/nodes/internal/formats"
-	"tapedeck/nodes/internal/human"
 )
 
 // shownEvents is the most events that are listed.

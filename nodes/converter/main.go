@@ -11,11 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"tapedeck/bridge/recordings/all"
+	"tapedeck/codec/text/human"
+	"tapedeck/codec/text/printable"
 	"tapedeck/config"
-	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/diff"
 	"tapedeck/nodes/internal/formats"
-	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/othertools"
 )
 

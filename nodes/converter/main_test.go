@@ -17,9 +17,10 @@ import (
 
 	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec"
+	"tapedeck/codec/text/human"
+	"tapedeck/codec/text/printable"
 	"tapedeck/config"
 	"tapedeck/config/configtest"
-	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/describe"
 	"tapedeck/nodes/internal/diff"
@@ -27,7 +28,6 @@ import (
 	"tapedeck/nodes/internal/filter/timerange"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/formats/live"
-	"tapedeck/nodes/internal/human"
 )
 
 // TestMain lets the test's executable be the converter, so that tests see exit codes.

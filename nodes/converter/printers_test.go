@@ -17,9 +17,9 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/text/printable"
 	"tapedeck/config"
 	"tapedeck/msgs"
-	"tapedeck/msgs/printable"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
 )

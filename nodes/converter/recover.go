@@ -13,11 +13,11 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/store"
+	"tapedeck/codec/text/human"
 	"tapedeck/codec/training/episode"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/describe"
-	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/human"
+	"tapedeck/codec/text/human"
 )
 
 const (

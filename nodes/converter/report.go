@@ -14,11 +14,11 @@ import (
 	"tapedeck/bridge/translate/robot"
 	"tapedeck/codec"
 	"tapedeck/codec/store"
+	"tapedeck/codec/text/human"
 	"tapedeck/codec/training/episode"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/describe"
 	"tapedeck/nodes/internal/fleet/contract"
-	"tapedeck/nodes/internal/human"
 	page "tapedeck/nodes/internal/page/report"
 	"tapedeck/nodes/internal/progress"
 )

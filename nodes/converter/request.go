@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tapedeck/codec/text/human"
+	"tapedeck/codec/text/printable"
 	"tapedeck/config"
-	"tapedeck/msgs/printable"
 	"tapedeck/msgs/tapedeck"
 	"tapedeck/nodes/internal/graph/remote"
-	"tapedeck/nodes/internal/human"
 )
 
 // requestOptions are the options of request.

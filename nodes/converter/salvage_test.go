@@ -15,7 +15,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/format/rosbag2"
-	"tapedeck/nodes/internal/human"
+	"tapedeck/codec/text/human"
 )
 
 // extent is where in a file something is.

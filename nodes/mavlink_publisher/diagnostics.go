@@ -3,9 +3,9 @@ package main
 import (
 	"fmt"
 
+	"tapedeck/codec/text/human"
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/nodes/internal/graph/rospub"
-	"tapedeck/nodes/internal/human"
 
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
 )

@@ -12,11 +12,11 @@ import (
 	"tapedeck/bridge/device/mavlink"
 	"tapedeck/bridge/translate/mavros"
 	"tapedeck/codec"
+	"tapedeck/codec/text/human"
 	"tapedeck/config"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/nodes/internal/graph/rospub"
-	"tapedeck/nodes/internal/human"
 )
 
 // link publishes the vehicles of one source.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tapedeck/codec/text/human"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/graph"
-	"tapedeck/nodes/internal/human"
 )
 
 // examples are command lines for the help text.

@@ -6,8 +6,8 @@ import (
 	"tapedeck/codec/store"
 	"tapedeck/codec/store/http"
 	"tapedeck/codec/store/s3"
+	"tapedeck/codec/text/human"
 	"tapedeck/config"
-	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/player/player"
 )
 

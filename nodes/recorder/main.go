@@ -3,8 +3,8 @@ package main
 
 import (
 	"tapedeck/codec"
+	"tapedeck/codec/text/human"
 	"tapedeck/config"
-	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/recorder/recorder"
 )
 

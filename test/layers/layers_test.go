@@ -125,6 +125,8 @@ func TestLayers(t *testing.T) {
 		{folder: "codec/store/s3", may: []string{"codec/store/.", "codec/store/internal"}},
 		{folder: "codec", never: []string{"codec/store/http", "codec/store/s3"}},
 		{folder: "codec/.", never: []string{"codec/format", "codec/training"}},
+		{folder: "codec/text/plural", may: []string{"codec/text"}},
+		{folder: "codec/text/printable", may: []string{"codec/text"}},
 		{folder: "codec/encoding", never: []string{"codec/format", "codec/store", "codec/training"}},
 		{folder: "codec/internal", never: []string{"codec/format", "codec/training"}},
 		{folder: "codec/training", never: []string{"codec/format"}},

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"math"
 
+	"tapedeck/codec/text/plural"
 	"tapedeck/codec/training/align"
-	"tapedeck/msgs/plural"
 )
 
 const (

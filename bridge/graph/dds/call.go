@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"tapedeck/bridge"
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 	"tapedeck/msgs/rosidl/wire"
 )
 

@@ -15,7 +15,7 @@ import (
 	"unsafe"
 
 	"tapedeck/bridge"
-	"tapedeck/msgs/printable"
+	"tapedeck/codec/text/printable"
 )
 
 func (n *node) Security() bridge.Security { return n.security }

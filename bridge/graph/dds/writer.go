@@ -14,7 +14,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/graph/internal/endpoints"
 	"tapedeck/codec"
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 )
 
 var errClosed = endpoints.ErrClosed

@@ -15,7 +15,7 @@ import (
 	"github.com/tiiuae/rclgo/pkg/rclgo"
 
 	"tapedeck/bridge"
-	"tapedeck/msgs/printable"
+	"tapedeck/codec/text/printable"
 )
 
 // processLog is rcl's logging, which belongs to the process. rcl wants one call of it at a time, and none while a node,

@@ -20,7 +20,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/graph/internal/endpoints"
 	"tapedeck/codec"
-	"tapedeck/msgs/printable"
+	"tapedeck/codec/text/printable"
 	"tapedeck/msgs/rosidl"
 )
 

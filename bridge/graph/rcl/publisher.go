@@ -17,7 +17,7 @@ import (
 	"github.com/tiiuae/rclgo/pkg/rclgo"
 
 	"tapedeck/codec"
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 )
 
 // publisher implements bridge.Publisher.

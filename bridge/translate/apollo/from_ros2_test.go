@@ -317,10 +317,10 @@ func TestFromROS2Errors(t *testing.T) {
 		want     string
 	}{
 		"short": {"sensor_msgs/msg/JointState", []byte{0, 1, 0, 0, 1, 0, 0, 0},
-			"decode sensor_msgs/msg/JointState: header.stamp.nanosec: offset 8: 4 bytes expected, 0 are left"},
+			"decode sensor_msgs/msg/JointState: header.stamp.nanosec: offset 8: bytes needed: 4, left: 0"},
 		"length": {"std_msgs/msg/Float64MultiArray", []byte{0, 1, 0, 0, 0xff, 0xff, 0xff, 0xff},
-			"decode std_msgs/msg/Float64MultiArray: layout.dim: offset 8: sequence of 4294967295 elements of 12 " +
-				"bytes or more, but only 0 bytes left"},
+			"decode std_msgs/msg/Float64MultiArray: layout.dim: offset 8: sequence length 4294967295 does " +
+				"not fit: bytes needed: 51539607540, left: 0"},
 		"long": {"std_msgs/msg/Bool", make([]byte, 13),
 			"decode std_msgs/msg/Bool: 8 bytes left behind the last field; the payload does not fit the definition"},
 		"encapsulation": {"std_msgs/msg/Bool", []byte{9, 9, 9, 9, 1},

@@ -7,7 +7,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/format/record"
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/rosidl/wire"
 )

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"tapedeck/codec/encoding/cdr"
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 	"tapedeck/msgs/sensor_msgs"
 )
 

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 )
 
 // Geoid is a grid of heights of mean sea level above the ellipsoid, in a file of GeographicLib such as egm96-5.pgm: a

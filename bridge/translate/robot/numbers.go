@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"tapedeck/codec/encoding/cdr"
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 	"tapedeck/msgs/rosidl"
 )
 

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/text/plural"
 	"tapedeck/codec/training/align"
 	"tapedeck/codec/training/episode"
-	"tapedeck/msgs/plural"
 	"tapedeck/msgs/rosidl"
 )
 

@@ -11,7 +11,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 	"tapedeck/msgs/rosidl/wire"
 )
 

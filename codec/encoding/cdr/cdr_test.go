@@ -119,11 +119,11 @@ func TestMarshalError(t *testing.T) {
 	}{
 		"sequence": {
 			&rcl_interfaces.ParameterDescriptor{IntegerRange: make([]rcl_interfaces.IntegerRange, 2)},
-			"encode rcl_interfaces/msg/ParameterDescriptor: sequence of 2 elements, but at most 1 are allowed",
+			"encode rcl_interfaces/msg/ParameterDescriptor: sequence length 2 exceeds the bound 1",
 		},
 		"string": {
 			&rmw_dds_common.NodeEntitiesInfo{NodeName: strings.Repeat("n", 257)},
-			"encode rmw_dds_common/msg/NodeEntitiesInfo: string of 257 bytes, but at most 256 are allowed",
+			"encode rmw_dds_common/msg/NodeEntitiesInfo: string length 257 exceeds the bound 256",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -144,11 +144,11 @@ func TestUnmarshalError(t *testing.T) {
 	require.ErrorContains(t, Unmarshal(append(payload, make([]byte, 8)...), &m),
 		"decode sensor_msgs/msg/Imu: 8 bytes left behind the last field")
 	require.ErrorContains(t, Unmarshal(payload[:100], &m), "decode sensor_msgs/msg/Imu: offset")
-	require.ErrorContains(t, Unmarshal(nil, &m), "decode sensor_msgs/msg/Imu: payload of 0 bytes")
+	require.ErrorContains(t, Unmarshal(nil, &m), "decode sensor_msgs/msg/Imu: payload length 0 is too short")
 	var d rcl_interfaces.ParameterDescriptor
 	require.ErrorContains(t, Unmarshal(unhex(t, "00010000 01000000 00 00 0000 01000000 00 000000 01000000 00 00 00 00 "+
 		"00000000 02000000"), &d),
-		"sequence of 2 elements, but at most 1 are allowed")
+		"sequence length 2 exceeds the bound 1")
 }
 
 // Reading into the same message again takes no memory, nor does appending to a buffer that is large enough.
@@ -171,7 +171,7 @@ func TestAllocations(t *testing.T) {
 func TestUnmarshalLengths(t *testing.T) {
 	var m tf2_msgs.TFMessage
 	payload := append(unhex(t, "00010000 00000100"), make([]byte, 1<<16)...)
-	require.ErrorContains(t, Unmarshal(payload, &m), "sequence of 65536 elements of 72 bytes or more")
+	require.ErrorContains(t, Unmarshal(payload, &m), "sequence length 65536 does not fit: bytes needed: 4718592")
 	require.Empty(t, m.Transforms)
 }
 

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/rosidl/wire"
 )

@@ -3,7 +3,7 @@ package cdr
 import (
 	"fmt"
 
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/rosidl/wire"
 )

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"tapedeck/codec/text/plural"
 	"tapedeck/msgs"
-	"tapedeck/msgs/plural"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/rosidl/wire"
 )

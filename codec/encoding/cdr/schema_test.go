@@ -150,10 +150,10 @@ func TestSchemaEncodeError(t *testing.T) {
 		"f64: value is float32, not float64":                           {"f64", float32(1)},
 		"u8: value is []uint8, not uint8":                              {"u8", []uint8{1}},
 		"data: value is uint8, not []uint8":                            {"data", uint8(1)},
-		"data: sequence of 5 elements, but at most 4 are allowed":      {"data", make([]uint8, 5)},
+		"data: sequence length 5 exceeds the bound 4":                  {"data", make([]uint8, 5)},
 		"shorts: value has 2 elements, but the array 3":                {"shorts", make([]int16, 2)},
-		"text: string of 6 bytes, but at most 5 are allowed":           {"text", "longer"},
-		"names: sequence of 3 elements, but at most 2 are allowed":     {"names", make([]string, 3)},
+		"text: string length 6 exceeds the bound 5":                    {"text", "longer"},
+		"names: sequence length 3 exceeds the bound 2":                 {"names", make([]string, 3)},
 		"inner: value is []uint8, not *cdr.Struct":                     {"inner", []uint8{}},
 		"inner: value is a p/msg/Empty, not a p/msg/Inner":             {"inner", empty()},
 		"inner: value is a geometry_msgs/msg/Point, not a p/msg/Inner": {"inner", &geometry_msgs.Point{}},
@@ -187,13 +187,13 @@ func TestSchemaDecodeError(t *testing.T) {
 		"short": {"p/msg/Inner", "00010000 01",
 			"decode p/msg/Inner: offset 4: p/msg/Inner takes 9 bytes or more, but only 1 are left"},
 		"padding counts": {"p/msg/Inner", "00010000 01 000000 00000000 0000",
-			"decode p/msg/Inner: b: offset 5: 8 bytes expected, 2 are left"},
+			"decode p/msg/Inner: b: offset 5: bytes needed: 8, left: 2"},
 		"huge count": {"p/msg/Deep", "00010000 ffffffff" + strings.Repeat("00", 40),
-			"decode p/msg/Deep: list: offset 8: sequence of 4294967295 elements of 21 bytes or more, but only 40 " +
-				"bytes left"},
+			"decode p/msg/Deep: list: offset 8: sequence length 4294967295 does not fit: " +
+				"bytes needed: 90194313195, left: 40"},
 		"path": {"p/msg/Deep", "00010000 02000000" +
 			"00000000 00000000 00000000 01 00000000000000 000000000000f03f 50000000" + strings.Repeat("00", 40),
-			"decode p/msg/Deep: list[1].name: offset 40: string of 80 bytes, but only 40 are left"},
+			"decode p/msg/Deep: list[1].name: offset 40: string length 80 does not fit: bytes left: 40"},
 		"XCDR2":       {"p/msg/Inner", "00070000 00", "decode p/msg/Inner: CDR header 00 07 00 00 names XCDR2"},
 		"large array": {"p/msg/Large", "00010000 00", "takes 524288 bytes or more"},
 	} {

@@ -183,13 +183,13 @@ func TestStampsOfOtherDefinitions(t *testing.T) {
 func TestStampsError(t *testing.T) {
 	s := stampsOf(t, msgs.Library(), "tf2_msgs/msg/TFMessage")
 	for payload, want := range map[string]string{
-		"":                  "find stamps of tf2_msgs/msg/TFMessage: payload of 0 bytes",
+		"":                  "find stamps of tf2_msgs/msg/TFMessage: payload length 0",
 		"00070000 00000000": "names XCDR2",
-		"00010000 ffffffff": "sequence of 4294967295 elements of 72 bytes or more, but only 0 bytes left",
-		"00010000 01000000 01000000 02000000 ffffffff" + strings.Repeat("00", 64): "string of 4294967295 bytes",
+		"00010000 ffffffff": "sequence length 4294967295 does not fit: bytes needed: 309237645240, left: 0",
+		"00010000 01000000 01000000 02000000 ffffffff" + strings.Repeat("00", 64): "string length 4294967295 does not fit",
 	} {
 		_, _, err := s.First(unhex(t, payload))
-		if want != "string of 4294967295 bytes" {
+		if want != "string length 4294967295 does not fit" {
 			require.ErrorContains(t, err, want)
 		}
 		require.ErrorContains(t, s.Add(unhex(t, payload), 1), want)

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"tapedeck/msgs/printable"
+	"tapedeck/codec/text/printable"
 )
 
 // AppendQuoted appends a text in double quotes, as JSON and YAML have it. Nothing in it controls a terminal.

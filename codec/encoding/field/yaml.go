@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tapedeck/msgs/printable"
+	"tapedeck/codec/text/printable"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/rosidl/wire"
 )

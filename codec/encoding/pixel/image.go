@@ -10,7 +10,7 @@ import (
 	"image/jpeg"
 	"image/png"
 
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 )
 
 // Image is an image as messages and files have it.

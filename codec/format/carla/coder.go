@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 )
 
 // coder decodes or encodes the data of a packet, so that one method of a Body describes both directions. All numbers

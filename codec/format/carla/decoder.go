@@ -3,7 +3,7 @@ package carla
 import (
 	"fmt"
 
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 )
 
 // Decoder decodes packets. It reuses values: a Body is valid until the next packet of its id is decoded.

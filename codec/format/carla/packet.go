@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 )
 
 // packetHead is the size of a packet's id and size.

@@ -13,9 +13,9 @@ import (
 	"tapedeck/codec/encoding/pixel"
 	"tapedeck/codec/format/hdf5/internal/child"
 	"tapedeck/codec/format/hdf5/internal/h5"
+	"tapedeck/codec/text/plural"
 	"tapedeck/codec/training/align"
 	"tapedeck/codec/training/episode"
-	"tapedeck/msgs/plural"
 )
 
 // pictures are the images of a camera in a file.

@@ -12,9 +12,9 @@ import (
 
 	"tapedeck/codec/format/hdf5/internal/child"
 	"tapedeck/codec/format/hdf5/internal/h5"
+	"tapedeck/codec/text/plural"
 	"tapedeck/codec/training/align"
 	"tapedeck/codec/training/episode"
-	"tapedeck/msgs/plural"
 )
 
 // period is the time between rows without times, in ns, as in ALOHA.

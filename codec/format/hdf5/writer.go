@@ -15,9 +15,9 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/format/hdf5/internal/h5"
+	"tapedeck/codec/text/plural"
 	"tapedeck/codec/training/align"
 	"tapedeck/codec/training/episode"
-	"tapedeck/msgs/plural"
 )
 
 // version is EasyTeleop's version of the layout.

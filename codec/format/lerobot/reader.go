@@ -14,9 +14,9 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/store"
+	"tapedeck/codec/text/plural"
 	"tapedeck/codec/training/align"
 	"tapedeck/codec/training/episode"
-	"tapedeck/msgs/plural"
 )
 
 // Source reads a dataset of v3.0 or v2.1.

@@ -12,7 +12,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/store"
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 )
 
 // tableReader reads a Parquet file.

@@ -11,8 +11,8 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/ffmpeg"
+	"tapedeck/codec/text/plural"
 	"tapedeck/codec/training/episode"
-	"tapedeck/msgs/plural"
 )
 
 // chunkFiles is the number of files in a folder.

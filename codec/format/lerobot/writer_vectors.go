@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"tapedeck/codec/text/plural"
 	"tapedeck/codec/training/align"
 	"tapedeck/codec/training/episode"
-	"tapedeck/msgs/plural"
 )
 
 // tolerance is how far a row may be from its place on the timeline, as in LeRobot.

@@ -11,7 +11,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/output"
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 )
 
 const (

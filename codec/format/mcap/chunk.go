@@ -14,7 +14,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 
 	"tapedeck/codec/internal/chunked"
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 )
 
 // chunkInfo is the head of a chunk record.

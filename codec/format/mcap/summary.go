@@ -13,7 +13,7 @@ import (
 
 	"tapedeck/codec/internal/chunked"
 	"tapedeck/codec/store"
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 )
 
 const footerSize = recordHead + 8 + 8 + 4

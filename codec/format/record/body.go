@@ -10,7 +10,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/chunked"
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/format/record/internal/recordpb"
 	"tapedeck/codec/internal/chunked"
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 
 	"tapedeck/codec/internal/chunked"
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 )
 
 const (

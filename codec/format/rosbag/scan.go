@@ -9,7 +9,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/chunked"
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 )
 
 // scan finds the segments by going through the whole file. closed says that the writer closed it.

@@ -7,7 +7,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/format/rosbag2/internal/sqlite"
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 )
 
 // countFromMetadata takes the counts from the metadata, which avoids reading all messages, if it describes

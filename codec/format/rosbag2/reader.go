@@ -17,7 +17,7 @@ import (
 	"tapedeck/codec/internal/joined"
 	"tapedeck/codec/series"
 	"tapedeck/codec/store"
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 )
 
 // Reader reads a bag. It describes the messages in the files; metadata.yaml adds topics without messages, and what the

@@ -15,7 +15,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/format/mcap"
 	"tapedeck/codec/internal/chunked"
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 )
 
 // damagedSuffix is appended to the names of files that Reindex has replaced.

@@ -11,8 +11,8 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/format/rosbag2/internal/sqlite"
+	"tapedeck/codec/text/plural"
 	"tapedeck/msgs"
-	"tapedeck/msgs/plural"
 )
 
 // salvage reads a database page by page: all messages whose pages are whole, whatever else is damaged, and those of a

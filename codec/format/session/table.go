@@ -12,9 +12,9 @@ import (
 	"strings"
 
 	"tapedeck/codec/store"
+	"tapedeck/codec/text/plural"
 	"tapedeck/codec/training/align"
 	"tapedeck/codec/training/episode"
-	"tapedeck/msgs/plural"
 )
 
 // fileNames are the names of the tables of an arm.

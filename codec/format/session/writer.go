@@ -19,9 +19,9 @@ import (
 	"tapedeck/codec/encoding/pixel"
 	"tapedeck/codec/internal/output"
 	"tapedeck/codec/store"
+	"tapedeck/codec/text/plural"
 	"tapedeck/codec/training/align"
 	"tapedeck/codec/training/episode"
-	"tapedeck/msgs/plural"
 )
 
 // Options are those of a session that is written.

@@ -16,9 +16,9 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/encoding/cdr"
 	"tapedeck/codec/internal/chunked"
+	"tapedeck/codec/text/plural"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
-	"tapedeck/msgs/plural"
 	"tapedeck/msgs/rcl_interfaces"
 )
 

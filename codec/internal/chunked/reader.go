@@ -7,7 +7,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/store"
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 )
 
 // Reader implements codec.Reader for a format that describes its files by a Layout. It indexes

@@ -8,7 +8,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"tapedeck/codec"
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 )
 
 // maxMessage is the largest message that is decompressed, in bytes.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 )
 
 // Streams are the inputs of Align.

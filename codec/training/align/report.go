@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"tapedeck/msgs/plural"
-	"tapedeck/msgs/printable"
+	"tapedeck/codec/text/plural"
+	"tapedeck/codec/text/printable"
 )
 
 // Reasons why rows are dropped, in StreamReport.Dropped. Files keep them in these words; people read those of

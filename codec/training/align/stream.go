@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 )
 
 // Vector is a stream of numbers: joints, a pose, a gripper.

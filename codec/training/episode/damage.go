@@ -7,8 +7,8 @@ import (
 	"slices"
 	"sync"
 
+	"tapedeck/codec/text/plural"
 	"tapedeck/codec/training/align"
-	"tapedeck/msgs/plural"
 )
 
 // DamagedError is the error of Frames about a frame that is damaged. Others may be whole.

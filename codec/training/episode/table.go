@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"tapedeck/codec/text/plural"
 	"tapedeck/codec/training/align"
-	"tapedeck/msgs/plural"
 )
 
 // Table is the rows of a training set from which an Episode was read. Each stream of its arms has a sample for each

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"tapedeck/codec/text/plural"
 	"tapedeck/codec/training/align"
-	"tapedeck/msgs/plural"
 )
 
 // QPos returns the positions of all arms in one vector: for each arm its joints, then the opening of its gripper, 0

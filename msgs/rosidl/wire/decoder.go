@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 	"unicode/utf16"
-
-	"tapedeck/msgs/plural"
 )
 
 // Decoder reads a payload in either byte order. The first value that the payload does not hold is kept as Err; from
@@ -30,7 +28,7 @@ func NewDecoder(payload []byte) *Decoder {
 func (d *Decoder) Reset(payload []byte) {
 	*d = Decoder{}
 	if len(payload) < HeaderSize {
-		d.err = fmt.Errorf("payload of %s is too short for the 4-byte CDR header", plural.Count(len(payload), "byte"))
+		d.err = fmt.Errorf("payload length %d is too short for the 4-byte CDR header", len(payload))
 		return
 	}
 	switch kind := binary.BigEndian.Uint16(payload); kind {
@@ -81,7 +79,7 @@ func (d *Decoder) Skip(n int) { d.Raw(1, n) }
 func (d *Decoder) Raw(size, n int) []byte {
 	start := d.pos + -d.pos&(size-1)
 	if n < 0 || n > len(d.body)-start {
-		d.Fail("%s expected, %d are left", plural.Count(n, "byte"), max(0, len(d.body)-start))
+		d.Fail("bytes needed: %d, left: %d", n, max(0, len(d.body)-start))
 		return nil
 	}
 	d.pos = start + n
@@ -159,12 +157,11 @@ func (d *Decoder) Float64() float64 { return math.Float64frombits(d.Uint64()) }
 func (d *Decoder) Length(size, bound int) int {
 	n := d.Uint32()
 	if bound > 0 && uint64(n) > uint64(bound) {
-		d.Fail("sequence of %s, but at most %d are allowed", plural.Count(n, "element"), bound)
+		d.Fail("sequence length %d exceeds the bound %d", n, bound)
 		return 0
 	}
 	if uint64(n) > uint64(d.Remaining()/size) {
-		d.Fail("sequence of %s of %s or more, but only %s left", plural.Count(n, "element"), plural.Count(size, "byte"),
-			plural.Count(d.Remaining(), "byte"))
+		d.Fail("sequence length %d does not fit: bytes needed: %d, left: %d", n, uint64(n)*uint64(size), d.Remaining())
 		return 0
 	}
 	return int(n)
@@ -175,7 +172,7 @@ func (d *Decoder) Length(size, bound int) int {
 func (d *Decoder) Chars(bound int) []byte {
 	n := d.Uint32()
 	if uint64(n) > uint64(d.Remaining()) {
-		d.Fail("string of %s, but only %d are left", plural.Count(n, "byte"), d.Remaining())
+		d.Fail("string length %d does not fit: bytes left: %d", n, d.Remaining())
 		return nil
 	}
 	b := d.Raw(1, int(n))
@@ -183,7 +180,7 @@ func (d *Decoder) Chars(bound int) []byte {
 		b = b[:len(b)-1]
 	}
 	if bound > 0 && len(b) > bound {
-		d.Fail("string of %s, but at most %d are allowed", plural.Count(len(b), "byte"), bound)
+		d.Fail("string length %d exceeds the bound %d", len(b), bound)
 		return nil
 	}
 	return b
@@ -206,7 +203,7 @@ func (d *Decoder) SkipString() { d.Chars(0) }
 func (d *Decoder) WString(bound int) string {
 	n := d.Length(2, 0)
 	if bound > 0 && n > bound {
-		d.Fail("wstring of %s, but at most %d are allowed", plural.Count(n, "character"), bound)
+		d.Fail("wstring length %d exceeds the bound %d", n, bound)
 		return ""
 	}
 	units := make([]uint16, n)

@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 	"unicode/utf16"
-
-	"tapedeck/msgs/plural"
 )
 
 // Encoder appends a payload to a slice, little-endian. Its methods cannot fail one by one: the first value that CDR or
@@ -102,7 +100,7 @@ func (e *Encoder) Float64(v float64) { e.Uint64(math.Float64bits(v)) }
 // Length appends the number of elements of a sequence of at most bound elements, or any number if bound is 0.
 func (e *Encoder) Length(n, bound int) {
 	if bound > 0 && n > bound {
-		e.fail("sequence of %s, but at most %d are allowed", plural.Count(n, "element"), bound)
+		e.fail("sequence length %d exceeds the bound %d", n, bound)
 	} else if uint64(n) > math.MaxUint32 {
 		e.fail("sequence of %d elements, but CDR counts no further than %d", n, uint32(math.MaxUint32))
 	}
@@ -112,7 +110,7 @@ func (e *Encoder) Length(n, bound int) {
 // String appends a string of at most bound bytes, or of any length if bound is 0.
 func (e *Encoder) String(s string, bound int) {
 	if bound > 0 && len(s) > bound {
-		e.fail("string of %s, but at most %d are allowed", plural.Count(len(s), "byte"), bound)
+		e.fail("string length %d exceeds the bound %d", len(s), bound)
 	}
 	e.Length(len(s)+1, 0)
 	e.buf = append(append(e.buf, s...), 0)
@@ -122,7 +120,7 @@ func (e *Encoder) String(s string, bound int) {
 func (e *Encoder) WString(s string, bound int) {
 	units := utf16.Encode([]rune(s))
 	if bound > 0 && len(units) > bound {
-		e.fail("wstring of %s, but at most %d are allowed", plural.Count(len(units), "character"), bound)
+		e.fail("wstring length %d exceeds the bound %d", len(units), bound)
 	}
 	e.Length(len(units), 0)
 	for _, u := range units {

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"tapedeck/msgs/plural"
 )
 
 // MaxPadding is how many bytes may follow the last field of a payload: senders pad payloads to 4 bytes, old ones to 8.
@@ -14,8 +12,7 @@ const MaxPadding = 7
 // Finish returns the error of d, or one if more than padding is left.
 func (d *Decoder) Finish() error {
 	if d.err == nil && d.Remaining() > MaxPadding {
-		return fmt.Errorf("%s left behind the last field; the payload does not fit the definition",
-			plural.Count(d.Remaining(), "byte"))
+		return fmt.Errorf("%d bytes left behind the last field; the payload does not fit the definition", d.Remaining())
 	}
 	return d.err
 }

@@ -212,27 +212,27 @@ func TestDecoderErrors(t *testing.T) {
 		read    func(*Decoder)
 		want    string
 	}{
-		"empty":          {"", func(*Decoder) {}, "payload of 0 bytes is too short"},
+		"empty":          {"", func(*Decoder) {}, "payload length 0 is too short"},
 		"XCDR2":          {"00070000 00000000", func(*Decoder) {}, "only plain CDR version 1"},
 		"parameter list": {"00030000 00000000", func(*Decoder) {}, "only plain CDR version 1"},
 		"no CDR":         {"4c460000 00000000", func(*Decoder) {}, "4c 46 00 00 is no CDR header"},
 		"huge string": {"00010000 ffffffff 61", func(d *Decoder) { d.String(0) },
-			"offset 8: string of 4294967295 bytes, but only 1 are left"},
+			"offset 8: string length 4294967295 does not fit: bytes left: 1"},
 		"huge sequence": {"00010000 ffffffff 61", func(d *Decoder) { DecodeSequence[float64](d, nil, 0) },
-			"sequence of 4294967295 elements of 8 bytes or more"},
+			"sequence length 4294967295 does not fit: bytes needed: 34359738360"},
 		"huge structs": {"00010000 ffffff7f 61", func(d *Decoder) { DecodeFlats[float32](d, []point(nil), 0) },
-			"elements of 12 bytes or more"},
-		"huge wstring": {"00010000 ffffff7f 61", func(d *Decoder) { d.WString(0) }, "sequence of 2147483647 elements"},
+			"sequence length 2147483647 does not fit: bytes needed: 25769803764, left: 1"},
+		"huge wstring": {"00010000 ffffff7f 61", func(d *Decoder) { d.WString(0) }, "sequence length 2147483647"},
 		"string bound": {"00010000 04000000 61626300", func(d *Decoder) { d.String(2) },
-			"string of 3 bytes, but at most 2 are allowed"},
+			"string length 3 exceeds the bound 2"},
 		"wstring bound": {"00010000 02000000 6100 6200", func(d *Decoder) { d.WString(1) },
-			"wstring of 2 characters, but at most 1"},
+			"wstring length 2 exceeds the bound 1"},
 		"sequence bound": {"00010000 02000000 6162", func(d *Decoder) { DecodeSequence[uint8](d, nil, 1) },
-			"sequence of 2 elements, but at most 1"},
+			"sequence length 2 exceeds the bound 1"},
 		"the first stays": {"00010000 01", func(d *Decoder) { d.Uint32(); d.Uint8(); d.String(0); d.Uint64() },
-			"offset 4: 4 bytes expected, 1 are left"},
-		"skip":           {"00010000 01", func(d *Decoder) { d.Skip(2) }, "2 bytes expected, 1 are left"},
-		"skip backwards": {"00010000 01", func(d *Decoder) { d.Skip(-2) }, "-2 bytes expected"},
+			"offset 4: bytes needed: 4, left: 1"},
+		"skip":           {"00010000 01", func(d *Decoder) { d.Skip(2) }, "bytes needed: 2, left: 1"},
+		"skip backwards": {"00010000 01", func(d *Decoder) { d.Skip(-2) }, "bytes needed: -2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := NewDecoder(unhex(t, c.payload))
@@ -248,10 +248,10 @@ func TestEncoderErrors(t *testing.T) {
 		write func(*Encoder)
 		want  string
 	}{
-		"string":   {func(e *Encoder) { e.String("abc", 2) }, "string of 3 bytes, but at most 2 are allowed"},
-		"wstring":  {func(e *Encoder) { e.WString("😀", 1) }, "wstring of 2 characters, but at most 1"},
-		"sequence": {func(e *Encoder) { EncodeSequence(e, []uint8{1, 2}, 1) }, "sequence of 2 elements, but at most 1"},
-		"first":    {func(e *Encoder) { e.Length(3, 2); e.String("abc", 2) }, "sequence of 3 elements"},
+		"string":   {func(e *Encoder) { e.String("abc", 2) }, "string length 3 exceeds the bound 2"},
+		"wstring":  {func(e *Encoder) { e.WString("😀", 1) }, "wstring length 2 exceeds the bound 1"},
+		"sequence": {func(e *Encoder) { EncodeSequence(e, []uint8{1, 2}, 1) }, "sequence length 2 exceeds the bound 1"},
+		"first":    {func(e *Encoder) { e.Length(3, 2); e.String("abc", 2) }, "sequence length 3 exceeds the bound 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := NewEncoder(nil)

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/human"
+	"tapedeck/codec/text/human"
 )
 
 // shownDamage is how many damaged places of the inputs are reported one by one.

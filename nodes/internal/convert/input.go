@@ -11,9 +11,9 @@ import (
 
 	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
+	"tapedeck/codec/text/human"
 	"tapedeck/codec/training/episode"
 	"tapedeck/nodes/internal/formats"
-	"tapedeck/nodes/internal/human"
 )
 
 // open opens recordings with their messages translated to the encodings of t, as far as possible.

@@ -15,11 +15,11 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/store"
 	"tapedeck/codec/store/s3"
+	"tapedeck/codec/text/human"
 	"tapedeck/codec/training/align"
 	"tapedeck/codec/training/episode"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
-	"tapedeck/nodes/internal/human"
 )
 
 // Job is a conversion of one or several recordings, merged in time, to one recording.

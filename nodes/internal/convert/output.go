@@ -13,9 +13,9 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/store"
 	"tapedeck/codec/store/s3"
+	"tapedeck/codec/text/human"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
-	"tapedeck/nodes/internal/human"
 )
 
 // output is a recording being written. It is written in a temporary folder, and moved or sent to its path once it is

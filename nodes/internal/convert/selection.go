@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/codec/text/human"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/filter/pattern"
 	"tapedeck/nodes/internal/formats"
-	"tapedeck/nodes/internal/human"
 )
 
 // ParsePatterns parses the values of a flag, which may be separated by commas.

@@ -5,10 +5,10 @@ import (
 
 	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
+	"tapedeck/codec/text/human"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/formats/live"
-	"tapedeck/nodes/internal/human"
 )
 
 // target describes what an output can hold.

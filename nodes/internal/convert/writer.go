@@ -13,8 +13,8 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/series"
 	"tapedeck/codec/store"
+	"tapedeck/codec/text/human"
 	"tapedeck/nodes/internal/formats/live"
-	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/readahead"
 )
 

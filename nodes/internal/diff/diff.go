@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"tapedeck/codec"
+	"tapedeck/codec/text/human"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/describe"
-	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
 	"tapedeck/nodes/internal/readahead"
 )

@@ -10,9 +10,9 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/text/human"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
-	"tapedeck/nodes/internal/human"
 )
 
 // Field is a field that differs between two messages.

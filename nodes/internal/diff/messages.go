@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/codec/text/human"
 	"tapedeck/nodes/internal/formats"
-	"tapedeck/nodes/internal/human"
 )
 
 // byField reports whether messages of a topic whose bytes differ are compared by their fields: senders may fill the

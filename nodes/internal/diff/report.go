@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"tapedeck/msgs/printable"
-	"tapedeck/nodes/internal/human"
+	"tapedeck/codec/text/human"
+	"tapedeck/codec/text/printable"
 )
 
 // Report is the result of a comparison.

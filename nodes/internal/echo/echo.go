@@ -15,11 +15,11 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/encoding/cdr"
 	"tapedeck/codec/encoding/field"
+	"tapedeck/codec/text/human"
+	"tapedeck/codec/text/printable"
 	"tapedeck/config"
 	"tapedeck/msgs"
-	"tapedeck/msgs/printable"
 	"tapedeck/msgs/rosidl/wire"
-	"tapedeck/nodes/internal/human"
 )
 
 // optionTexts are the help texts of options: see config.Described.

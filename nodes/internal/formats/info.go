@@ -11,8 +11,8 @@ import (
 	"tapedeck/codec/format/carla/query"
 	"tapedeck/codec/series"
 	"tapedeck/codec/store"
+	"tapedeck/codec/text/human"
 	"tapedeck/config"
-	"tapedeck/nodes/internal/human"
 )
 
 // InfoOptions ask for what a format's own tools print of a recording. They are parameters of info.

@@ -8,7 +8,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/format/record"
-	"tapedeck/nodes/internal/human"
+	"tapedeck/codec/text/human"
 )
 
 // writeApolloInfo writes info as Apollo's "cyber_recorder info" does: of a record file byte for byte but for hidden

@@ -15,8 +15,8 @@ import (
 	"tapedeck/codec/format/rosbag2"
 	"tapedeck/codec/format/tlog"
 	"tapedeck/codec/format/ulog"
+	"tapedeck/codec/text/human"
 	"tapedeck/codec/training/episode"
-	"tapedeck/nodes/internal/human"
 )
 
 // Detail is a line of what a format knows of a recording beside what there is to know of any.

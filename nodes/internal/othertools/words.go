@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tapedeck/codec/text/human"
 	"tapedeck/config"
-	"tapedeck/nodes/internal/human"
 )
 
 const (

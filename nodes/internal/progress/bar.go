@@ -11,7 +11,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
-	"tapedeck/msgs/printable"
+	"tapedeck/codec/text/printable"
 )
 
 // Bar is a progress bar on a terminal. A nil Bar is valid and shows nothing. Its methods are cheap enough to be called

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
-	"tapedeck/msgs/printable"
+	"tapedeck/codec/text/printable"
 )
 
 // Line is a status line at the bottom of a terminal, which may have a table above. All other output to the terminal

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"tapedeck/msgs/printable"
+	"tapedeck/codec/text/printable"
 )
 
 // Table is text in columns above a line. The first column is aligned to the left and cut if it is too wide; the others

@@ -11,10 +11,10 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/text/human"
 	"tapedeck/msgs/action_msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/rosidl/wire"
-	"tapedeck/nodes/internal/human"
 )
 
 // replyPatience is how long a reply is waited for.

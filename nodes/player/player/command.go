@@ -15,9 +15,9 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec/store"
+	"tapedeck/codec/text/human"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/graph"
-	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/othertools"
 	"tapedeck/nodes/internal/progress"
 )

@@ -11,7 +11,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/recordings"
-	"tapedeck/nodes/internal/human"
+	"tapedeck/codec/text/human"
 	"tapedeck/nodes/internal/page/livepage"
 	"tapedeck/nodes/internal/page/report"
 )

@@ -13,6 +13,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/text/human"
 	"tapedeck/config"
 	"tapedeck/msgs/builtin_interfaces"
 	diag "tapedeck/msgs/diagnostic_msgs"
@@ -21,7 +22,6 @@ import (
 	"tapedeck/nodes/internal/filter/timerange"
 	"tapedeck/nodes/internal/graph/remote"
 	"tapedeck/nodes/internal/graph/rospub"
-	"tapedeck/nodes/internal/human"
 )
 
 // newRemotes returns the commands that control a running player.

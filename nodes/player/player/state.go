@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"time"
 
+	"tapedeck/codec/text/human"
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/nodes/internal/graph/remote"
 	"tapedeck/nodes/internal/graph/rospub"
-	"tapedeck/nodes/internal/human"
 )
 
 // state is the progress of a playback.

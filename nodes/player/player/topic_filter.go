@@ -8,10 +8,10 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/codec/text/human"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/filter/pattern"
 	"tapedeck/nodes/internal/graph"
-	"tapedeck/nodes/internal/human"
 )
 
 // selector is an option that names topics.

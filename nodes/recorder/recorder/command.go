@@ -12,10 +12,10 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/codec/text/human"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats/live"
 	"tapedeck/nodes/internal/graph"
-	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/othertools"
 	"tapedeck/nodes/internal/progress"
 	"tapedeck/nodes/recorder/internal/selection"

@@ -13,12 +13,12 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/codec/text/human"
 	"tapedeck/config"
 	"tapedeck/msgs"
 	"tapedeck/nodes/internal/echo"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/graph/remote"
-	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/recorder/internal/filewriter"
 	"tapedeck/nodes/recorder/internal/intake"
 	"tapedeck/nodes/recorder/internal/owner"

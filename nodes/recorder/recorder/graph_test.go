@@ -17,8 +17,8 @@ import (
 	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/text/printable"
 	"tapedeck/config/configtest"
-	"tapedeck/msgs/printable"
 	"tapedeck/msgs/std_msgs"
 	tdi "tapedeck/msgs/type_description_interfaces"
 )

@@ -16,10 +16,10 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/codec/text/human"
+	"tapedeck/codec/text/printable"
 	"tapedeck/config"
-	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/graph/remote"
-	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/recorder/internal/subscription"
 )
 

@@ -12,13 +12,13 @@ import (
 
 	"tapedeck/bridge/translate/robot"
 	"tapedeck/codec/store"
+	"tapedeck/codec/text/human"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/confine"
 	"tapedeck/nodes/internal/filter/pattern"
 	"tapedeck/nodes/internal/fleet/contract"
 	"tapedeck/nodes/internal/formats/live"
 	"tapedeck/nodes/internal/graph"
-	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/recorder/internal/diskguard"
 	"tapedeck/nodes/recorder/internal/selection"
 )

@@ -12,8 +12,8 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/msgs/printable"
-	"tapedeck/nodes/internal/human"
+	"tapedeck/codec/text/human"
+	"tapedeck/codec/text/printable"
 	"tapedeck/nodes/recorder/internal/filewriter"
 )
 

@@ -9,13 +9,13 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/text/human"
 	"tapedeck/msgs"
 	srv "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/std_srvs"
 	"tapedeck/msgs/tapedeck"
 	"tapedeck/nodes/internal/graph/remote"
 	"tapedeck/nodes/internal/graph/rosbag2compat"
-	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/recorder/internal/queue"
 )
 

@@ -8,10 +8,10 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/codec/text/human"
 	"tapedeck/config"
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/nodes/internal/fleet/contract"
-	"tapedeck/nodes/internal/human"
 )
 
 // notMet is the exit code with --require if a recording does not meet the contract.

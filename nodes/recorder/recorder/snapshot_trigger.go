@@ -12,8 +12,9 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/text/human"
+	"tapedeck/codec/text/printable"
 	"tapedeck/config"
-	"tapedeck/msgs/printable"
 	"tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/std_msgs"
@@ -21,7 +22,6 @@ import (
 	"tapedeck/msgs/tapedeck"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/graph/remote"
-	"tapedeck/nodes/internal/human"
 )
 
 // triggerOptions are the parameters of the subcommand.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"tapedeck/bridge"
+	"tapedeck/codec/text/human"
 	"tapedeck/nodes/internal/graph/remote"
-	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
 	"tapedeck/nodes/recorder/internal/subscription"
 )

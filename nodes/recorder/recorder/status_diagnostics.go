@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"tapedeck/codec/text/human"
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/nodes/internal/graph/rospub"
-	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/recorder/internal/diskguard"
 	"tapedeck/nodes/recorder/internal/subscription"
 )

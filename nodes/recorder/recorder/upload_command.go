@@ -13,8 +13,8 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/codec/store"
+	"tapedeck/codec/text/human"
 	"tapedeck/config"
-	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
 	"tapedeck/nodes/recorder/internal/upload"
 )

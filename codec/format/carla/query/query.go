@@ -19,7 +19,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/format/carla"
-	"tapedeck/msgs/printable"
+	"tapedeck/codec/text/printable"
 )
 
 // Style is the version of CARLA that a text follows.

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"tapedeck/codec"
+	"tapedeck/codec/text/human"
 	"tapedeck/config"
-	"tapedeck/nodes/internal/human"
 )
 
 // optionTexts are the help texts of options: see config.Described.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"tapedeck/nodes/internal/human"
+	"tapedeck/codec/text/human"
 )
 
 // clockStep is a change of the time from stamps to receipt that stays.

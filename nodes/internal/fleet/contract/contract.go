@@ -16,7 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/human"
+	"tapedeck/codec/text/human"
 )
 
 // Contract is what is expected of recordings. The zero value expects nothing.

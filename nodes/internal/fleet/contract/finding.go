@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"strings"
 
-	"tapedeck/nodes/internal/human"
+	"tapedeck/codec/text/human"
 )
 
 // Finding is something that is wrong with a recording.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/human"
+	"tapedeck/codec/text/human"
 )
 
 // Live checks a recording that is being made by the counts of its messages alone: which topics are missing or silent,

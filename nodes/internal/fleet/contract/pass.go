@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/human"
+	"tapedeck/codec/text/human"
 )
 
 // Pass takes the messages of a recording in the order of their log times.

@@ -14,13 +14,13 @@ import (
 	"tapedeck/codec/encoding/cdr"
 	"tapedeck/codec/encoding/field"
 	"tapedeck/codec/encoding/pixel"
+	"tapedeck/codec/text/human"
 	"tapedeck/msgs"
 	"tapedeck/msgs/carla_msgs"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/rosidl/wire"
 	"tapedeck/msgs/tf2_msgs"
-	"tapedeck/nodes/internal/human"
 )
 
 // stream is what is known of the messages of one channel.

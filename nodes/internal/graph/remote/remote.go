@@ -15,13 +15,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"tapedeck/bridge"
+	"tapedeck/codec/text/human"
+	"tapedeck/codec/text/printable"
 	"tapedeck/config"
 	"tapedeck/msgs"
-	"tapedeck/msgs/printable"
 	srv "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/graph/rosbag2compat"
-	"tapedeck/nodes/internal/human"
 )
 
 // optionTexts are the help texts of options: see config.Described.

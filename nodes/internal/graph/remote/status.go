@@ -10,9 +10,9 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec/encoding/cdr"
-	"tapedeck/msgs/printable"
+	"tapedeck/codec/text/human"
+	"tapedeck/codec/text/printable"
 	"tapedeck/msgs/std_srvs"
-	"tapedeck/nodes/internal/human"
 )
 
 // Status is how a node is. Its service status answers with it as JSON.

@@ -13,9 +13,9 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/text/human"
 	"tapedeck/msgs"
 	"tapedeck/nodes/internal/fleet/contract"
-	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/readahead"
 )
 

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/codec/text/human"
 	"tapedeck/codec/training/align"
 	"tapedeck/codec/training/episode"
-	"tapedeck/nodes/internal/human"
 )
 
 const (

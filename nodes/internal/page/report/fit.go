@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"tapedeck/nodes/internal/human"
+	"tapedeck/codec/text/human"
 )
 
 // fewCurves is the round from which on fit leaves out curves, too.

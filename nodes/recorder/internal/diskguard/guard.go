@@ -13,7 +13,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/human"
+	"tapedeck/codec/text/human"
 	"tapedeck/nodes/recorder/internal/owner"
 )
 

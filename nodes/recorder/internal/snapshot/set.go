@@ -12,9 +12,9 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/codec/text/human"
 	"tapedeck/nodes/internal/filter/condition"
 	"tapedeck/nodes/internal/formats/live"
-	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/recorder/internal/queue"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"tapedeck/nodes/internal/human"
+	"tapedeck/codec/text/human"
 )
 
 // Status is what waits to be uploaded.

@@ -13,7 +13,7 @@ import (
 
 	"gonum.org/v1/hdf5"
 
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 )
 
 // Number is an element type of datasets.

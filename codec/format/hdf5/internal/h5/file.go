@@ -15,7 +15,7 @@ import (
 
 	"gonum.org/v1/hdf5"
 
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 )
 
 // File is an open file. Close also closes its datasets, which may be used in several goroutines.

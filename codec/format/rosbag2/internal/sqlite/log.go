@@ -7,7 +7,7 @@ import (
 	"io"
 	"math/bits"
 
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/text/plural"
 )
 
 const (

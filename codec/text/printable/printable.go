@@ -1,5 +1,5 @@
-// Package printable makes texts of others fit to be shown: nothing in them controls a terminal, is invisible or changes
-// the order of what is beside it. Like plural, it is below msgs because all other folders may import that.
+// Package printable makes foreign texts safe to show: they cannot control a terminal, hide characters or reorder the
+// text beside them.
 package printable
 
 import (

@@ -1,11 +1,11 @@
-// Package plural writes numbers with their nouns. It is below msgs because that is what all other folders may import.
+// Package plural writes numbers with their nouns.
 package plural
 
 import (
 	"fmt"
 	"strings"
 
-	"tapedeck/msgs/printable"
+	"tapedeck/codec/text/printable"
 )
 
 // Number is the type of a number of things.

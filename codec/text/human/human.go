@@ -7,8 +7,8 @@ import (
 	"os"
 	"time"
 
-	"tapedeck/msgs/plural"
-	"tapedeck/msgs/printable"
+	"tapedeck/codec/text/plural"
+	"tapedeck/codec/text/printable"
 )
 
 // The standard streams of the commands, whose texts may be those of others: nothing of them controls the terminal.
