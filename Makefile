@@ -3,7 +3,8 @@
 # make test-all  passes all tests, also beside other projects' programs, which it installs
 # make quick  passes the short tests of what depends on what has changed since the last commit, in a minute or two;
 #             SINCE=main is since another one
-# make stress runs all tests 5 times on a busy machine, in about an hour, and prints which failed how often; N=20 is more often
+# make stress runs all tests 5 times on a busy machine, in about an hour, and prints which failed how often;
+#             N=20 runs them 20 times
 # make build  puts the nodes into bin/
 # make static puts a converter into bin/static/ that needs no libraries: without HDF5 and `converter serve`
 # make reference  writes the options into docs/reference/options.md, and their defaults into config/*.yaml
@@ -13,8 +14,9 @@
 # make bench  measures recording, writing and reading beside a baseline
 # make bench-recorder  measures recording beside the recorders of ROS 2 that are installed, in about 25 minutes;
 #                      with BENCH="-rounds 1 -only 50k" less, and -help for what else
-# make bench-player    measures playing so, in about 10 minutes; BENCH as there
-# make bench-convert   measures converting beside the programs of others that are installed, in about 5 minutes; BENCH as there
+# make bench-player    measures playing beside ROS 2's players, in about 10 minutes; BENCH as for bench-recorder
+# make bench-convert   measures converting beside the installed programs of others, in about 5 minutes;
+#                      BENCH as for bench-recorder
 # make bench-hardware  measures what the publishers of hardware take, in half a minute
 # make bench-seek      measures seeks in recordings of 10 GB, in about 5 minutes
 
@@ -38,7 +40,8 @@ N ?= 5
 
 SINCE ?= HEAD
 
-.PHONY: build static demo pictures test test-all quick stress reference lint fuzz bench bench-recorder bench-player bench-seek bench-convert bench-hardware deps test-deps test-all-deps clean
+.PHONY: build static demo pictures test test-all quick stress reference lint fuzz bench bench-recorder bench-player bench-seek bench-convert bench-hardware \
+	deps test-deps test-all-deps clean
 
 build: deps
 	$(GO) build -o bin/ ./nodes/...
@@ -72,7 +75,8 @@ stress: test-all-deps
 
 # The tests that compare these files write them, one node after the other.
 reference:
-	UPDATE_REFERENCE=1 test/lean $(GO) test -p 1 -count=1 -run '^TestEveryOption' $(dir $(wildcard ./nodes/*/main.go)) ./nodes/recorder/recorder ./nodes/player/player
+	UPDATE_REFERENCE=1 test/lean $(GO) test -p 1 -count=1 -run '^TestEveryOption' \
+		$(dir $(wildcard ./nodes/*/main.go)) ./nodes/recorder/recorder ./nodes/player/player
 
 lint: deps
 	$(GO) run $(GOLANGCI_LINT) run --build-tags "$(TAGS)"
@@ -81,10 +85,12 @@ lint: deps
 fuzz:
 	grep -r --include='*_test.go' -o '^func Fuzz[A-Za-z0-9]*' bridge codec config msgs nodes test | \
 		while IFS=: read -r file target; do \
-		$(GO) test "./$${file%/*}" -run '^$$' -fuzz "^$${target#func }$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x || exit 1; done
+		$(GO) test "./$${file%/*}" -run '^$$' -fuzz "^$${target#func }$$" -fuzztime $(FUZZTIME) \
+			-fuzzminimizetime 20x || exit 1; done
 
 bench: build
-	$(GO) test -run '^$$' -bench . -benchmem ./codec/format/record ./codec/format/mcap ./codec/encoding/cdr ./codec/format/carla ./codec/format/hdf5
+	$(GO) test -run '^$$' -bench . -benchmem \
+		./codec/format/record ./codec/format/mcap ./codec/encoding/cdr ./codec/format/carla ./codec/format/hdf5
 	$(GO) run ./test/bench/recorder -only 'taken x .*(receiving|tapedeck)'
 
 bench-recorder: build
