@@ -7,7 +7,7 @@
 #             N=20 runs them 20 times
 # make build  puts the nodes into bin/
 # make static puts a converter into bin/static/ that needs no libraries: without HDF5 and `converter serve`
-# make reference  writes the options into docs/reference/options.md, and their defaults into config/*.yaml
+# make reference  runs go generate, which writes the options into docs/reference/ and config/*.yaml
 # make pictures  makes docs/pictures from the recording of make demo, with Chromium
 # make lint   runs gofmt, the linters, among them go vet and staticcheck, and the tests of test/layers
 # make fuzz   runs each fuzz test for FUZZTIME, 1m: can damaged input upset what reads it? About an hour in all
@@ -75,8 +75,7 @@ stress: test-all-deps
 
 # The tests that compare these files write them, one node after the other.
 reference:
-	UPDATE_REFERENCE=1 test/lean $(GO) test -p 1 -count=1 -run '^TestEveryOption' \
-		$(dir $(wildcard ./nodes/*/main.go)) ./nodes/recorder/recorder ./nodes/player/player
+	test/lean $(GO) generate ./nodes/...
 
 lint: deps
 	$(GO) run $(GOLANGCI_LINT) run --build-tags "$(TAGS)"

@@ -1,12 +1,11 @@
 // Package configtest checks, in tests, that documentation and default parameter files list all options of a command,
-// and that commands take the flags of other programs. With the environment variable UPDATE_REFERENCE, as 'make
-// reference' sets it, it writes what documentation and files lack.
+// and that commands take the flags of other programs. With the environment variable UPDATE_REFERENCE, as go generate
+// sets it, it writes what documentation and files lack.
 package configtest
 
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -66,7 +65,7 @@ func updating() bool { return os.Getenv("UPDATE_REFERENCE") != "" }
 // advise joins errors, and says what to do if there are any.
 func advise(errs ...error) error {
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("%w\n'make reference' writes what the options say", err)
+		return fmt.Errorf("%w\n'go generate ./nodes/...' writes what the options say", err)
 	}
 	return nil
 }
@@ -117,92 +116,129 @@ func CheckTable(path, command string, opts any) error {
 	return advise(errs...)
 }
 
-// CheckFile checks that a default parameter file lists every option for any node, each with its default, and nothing
-// else. The options must hold their defaults.
+// CheckFile checks that a default parameter file is what the options say: for any node, each option with its text and
+// its default, by group. The options must hold their defaults. What stands above ros__parameters in the file is written
+// by hand, and so are the paragraphs of comments between the heading of a group and its options.
 func CheckFile(path string, opts any) error {
-	if updating() {
-		if err := updateFile(path, opts); err != nil {
-			return err
-		}
-	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	var file map[string]map[string]map[string]any
-	if err := yaml.Unmarshal(text, &file); err != nil {
-		return err
+	want, err := fileText(string(text), opts)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	listed := map[string]bool{}
-	list(file["/**"]["ros__parameters"], "", listed)
+	var stale []error
+	switch {
+	case want == string(text):
+	case updating():
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			return err
+		}
+	default:
+		for line := range strings.Lines(want) {
+			if !strings.Contains("\n"+string(text), "\n"+line) {
+				stale = append(stale, fmt.Errorf("%s lacks the line\n%s", path, line))
+			}
+		}
+		if stale == nil {
+			stale = append(stale, fmt.Errorf("%s has its lines in another order, or more of them", path))
+		}
+		return advise(stale...)
+	}
+	return checkDefaults(path, opts)
+}
+
+// checkDefaults checks that a parameter file, when it is read, sets each option to its default.
+func checkDefaults(path string, opts any) error {
 	got := reflect.New(reflect.TypeOf(opts).Elem()).Interface()
 	errs := []error{config.ReadFile(path, "/node", got)}
 	inFile := config.Parameters(got)
 	for i, p := range config.Parameters(opts) {
-		if !listed[p.Name] {
-			errs = append(errs, fmt.Errorf("%s: parameter %s is missing", path, p.Name))
-		} else if inFile[i].Default != p.Default {
+		if inFile[i].Default != p.Default {
 			errs = append(errs, fmt.Errorf("%s: parameter %s is %s, the default is %s", path, p.Name, inFile[i].Default,
 				p.Default))
 		}
-		delete(listed, p.Name)
 	}
-	for _, name := range slices.Sorted(maps.Keys(listed)) {
-		errs = append(errs, fmt.Errorf("%s: parameter %s is no option", path, name))
-	}
-	return advise(errs...)
+	return errors.Join(errs...)
 }
 
-// updateFile gives each option its default in a parameter file, and adds those that are missing.
-func updateFile(path string, opts any) error {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err
+// fileText returns what a parameter file should have, given what it has.
+func fileText(have string, opts any) (string, error) {
+	const start = "  ros__parameters:\n"
+	head, body, ok := strings.Cut(have, start)
+	if !ok {
+		return "", errors.New("the file has no ros__parameters")
 	}
-	got := reflect.New(reflect.TypeOf(opts).Elem()).Interface()
-	if err := config.ReadFile(path, "/node", got); err != nil {
-		return err
-	}
-	given := map[string]string{}
-	for _, p := range config.Parameters(got) {
-		given[p.Name] = p.Default
-	}
-	lines := strings.SplitAfter(string(text), "\n")
-	at := slices.Index(lines, "  ros__parameters:\n")
-	for _, p := range slices.Concat(config.Groups(opts)...) {
-		if p.Type == "any" { // options of entries have no defaults
-			continue
-		}
-		value, err := valueText(p)
-		if err != nil {
-			return err
-		}
-		line := fmt.Sprintf("    %s: %s\n", p.Name, value)
-		i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "    "+p.Name+":") })
-		switch {
-		case i < 0:
-			lines = slices.Insert(lines, at+1, "\n", comment(p.Help), line)
-			at += 3
-		case given[p.Name] != p.Default:
-			lines[i] = line
-			fallthrough
-		default:
-			at = i
+	var b strings.Builder
+	b.WriteString(head + start)
+	for _, group := range config.Groups(opts) {
+		heading, notes := sectionOf(strings.Trim(body, "\n"), group[0].Group)
+		fmt.Fprintf(&b, "\n%s\n%s", heading, notes)
+		for _, p := range group {
+			if p.Type == "any" { // options of entries have no defaults
+				continue
+			}
+			value, err := valueText(p)
+			if err != nil {
+				return "", err
+			}
+			fmt.Fprintf(&b, "\n%s    %s: %s\n", comment(textOf(p)), p.Name, value)
 		}
 	}
-	return os.WriteFile(path, []byte(strings.Join(lines, "")), 0o644)
+	return b.String(), nil
 }
 
-// comment returns what stands above an option in a parameter file.
-func comment(help string) string {
-	text, line := "", "    #"
-	for word := range strings.FieldsSeq(help) {
+// sectionOf returns the heading of a group in the body of a parameter file, which may go on after the name of the group,
+// and the notes below it, with an empty line before each.
+func sectionOf(body, group string) (heading, notes string) {
+	heading = "    # ── " + group + " ──"
+	paragraphs := strings.Split(body, "\n\n")
+	i := slices.IndexFunc(paragraphs, func(text string) bool {
+		return text == heading || strings.HasPrefix(text, "    # ── "+group+": ")
+	})
+	if i < 0 {
+		return heading, ""
+	}
+	for _, text := range paragraphs[i+1:] {
+		last := text[strings.LastIndex(text, "\n")+1:]
+		if !strings.HasPrefix(last, "    #") || strings.HasPrefix(last, "    # ── ") {
+			break
+		}
+		notes += "\n" + text + "\n"
+	}
+	return paragraphs[i], notes
+}
+
+// textOf returns what is said of an option besides its name, type and default.
+func textOf(p config.Parameter) string {
+	text := p.Help
+	if p.Options != nil {
+		text += " One of " + strings.Join(p.Options, ", ") + "."
+	}
+	notes := p.Bounds()
+	if p.Type == "string array" {
+		notes = "a list"
+	}
+	if notes != "" {
+		text += " (" + notes + ")"
+	}
+	return strings.TrimSpace(text)
+}
+
+// comment returns a text as lines of comments in a parameter file.
+func comment(text string) string {
+	lines, line := "", "    #"
+	for word := range strings.FieldsSeq(text) {
 		if utf8.RuneCountInString(line+" "+word) > 120 {
-			text, line = text+line+"\n", "    #"
+			lines, line = lines+line+"\n", "    #"
 		}
 		line += " " + word
 	}
-	return text + line + "\n"
+	if line == "    #" {
+		return lines
+	}
+	return lines + line + "\n"
 }
 
 // valueText returns the default of an option as YAML.
@@ -222,15 +258,4 @@ func valueText(p config.Parameter) (string, error) {
 	}
 	text, err := yaml.Marshal(node)
 	return strings.TrimSpace(string(text)), err
-}
-
-// list adds the names of parameters, those of nested ones with dots.
-func list(parameters map[string]any, prefix string, names map[string]bool) {
-	for name, value := range parameters {
-		if nested, ok := value.(map[string]any); ok {
-			list(nested, prefix+name+".", names)
-		} else {
-			names[prefix+name] = true
-		}
-	}
 }

@@ -99,62 +99,137 @@ func TestUpdateTable(t *testing.T) {
 	}
 }
 
-const good = `/**:
-  ros__parameters:
-    topics: [/tf, /clock]
-    all: false
-    storage: record
-    length: 3600.0
-    size: 256MiB
-    kinds: []
-    width: 640
-    debug: no
-    camera: {width: 0x280, debug: no}
-`
-
-func TestCheckFile(t *testing.T) {
-	opts := defaults()
-	opts.Camera.Width = 640
-	require.NoError(t, CheckFile(write(t, good), opts))
-	for change, want := range map[[2]string]string{
-		{"    all: false\n", ""}:     "parameter all is missing",
-		{"width: 640", "width: 641"}: "parameter width is 641, the default is 640",
-		{"256MiB", "x"}:              "want a size",
-		{"kinds: []", "kind: []"}:    "parameter kind is no option",
-	} {
-		err := CheckFile(write(t, strings.Replace(good, change[0], change[1], 1)), opts)
-		require.ErrorContains(t, err, want)
-	}
-	require.ErrorContains(t, CheckFile(filepath.Join(t.TempDir(), "missing.yaml"), opts), "no such file")
-}
-
 type one struct {
-	Topics []string      `param:"topics"`
-	Name   string        `param:"name"`
-	Length time.Duration `param:"length"`
-	Added  []string      `param:"added"`
+	Topics []string      `param:"topics" group:"Topics"`
+	Name   string        `param:"name" group:"Output"`
+	Length time.Duration `param:"length" group:"Output" min:"0"`
+	Added  []string      `param:"added" group:"Output"`
+	Kind   string        `param:"kind" group:"Kinds" options:"a|b"`
 	Some   bool          `param:"some"`
+	Lens   Lens          `param:"lens"`
 }
 
 func (*one) OptionTexts() string {
-	return "[one]\nadded\n\tAn option that was not there before.\n" +
-		"\tIts description is longer than one line of the file may be and is broken here.\n"
+	return "[one]\ntopics\n\tRecord this TOPIC.\nlength\n\tStop after this long.\n\t0 means never.\nadded\n" +
+		"\tAn option that was not there before.\n" +
+		"\tIts description is longer than one line of the file may be and is broken here.\nkind\n\tKind.\n"
 }
 
-// Defaults are set and options added with their help; everything else stays.
-func TestUpdateFile(t *testing.T) {
-	path := write(t, "# Head.\n/**:\n  ros__parameters:\n\n    # ── Options ──\n\n    # Record [these].\n"+
-		"    topics: []\n\n    name: \"\"\n\n    # Stop after, in s.\n    length: 60.0\n\n    some: true\n")
-	opts := &one{Topics: []string{"/a b", "*"}, Length: time.Minute, Added: []string{"x"}}
-	require.Error(t, CheckFile(path, opts))
+const head = "# Head.\n/**:\n  ros__parameters:\n"
+
+const good = head + `
+    # ── Topics ──
+
+    # A note.
+    #
+    #   of two paragraphs
+
+    # Another note.
+
+    # Record this TOPIC. (a list)
+    topics: [/a b, '*']
+
+    # ── Output ──
+
+    name: ""
+
+    # Stop after this long. 0 means never. (at least 0)
+    length: 1m
+
+    # An option that was not there before. Its description is longer than one line of the file may be and is broken
+    # here. (a list)
+    added: [x]
+
+    # ── Kinds: which there are ──
+
+    # Kind. One of a, b.
+    kind: a
+
+    # ── Options ──
+
+    some: false
+
+    # ── Lens ──
+
+    # (1 to 4096)
+    lens.width: 640
+
+    lens.debug: false
+`
+
+func TestCheckFile(t *testing.T) {
+	opts := func() *one {
+		return &one{Topics: []string{"/a b", "*"}, Length: time.Minute, Added: []string{"x"}, Kind: "a",
+			Lens: Lens{Width: 640}}
+	}
+	require.NoError(t, CheckFile(write(t, good), opts()))
+	for change, want := range map[[2]string]string{
+		{"    length: 1m\n", ""}:                             "lacks the line\n    length: 1m\n",
+		{"    length: 1m\n", "    length: 60\n"}:             "lacks the line\n    length: 1m\n",
+		{"Kind. One", "Kind: one"}:                           "lacks the line\n    # Kind. One of a, b.\n",
+		{"    # ── Kinds: which there are ──\n\n", ""}:       "lacks the line\n    # ── Kinds ──\n",
+		{"    some: false\n", "    some: false\n    b: 1\n"}: "another order, or more of them",
+		{"ros__parameters", "parameters"}:                    "the file has no ros__parameters",
+	} {
+		path := write(t, strings.Replace(good, change[0], change[1], 1))
+		err := CheckFile(path, opts())
+		require.ErrorContains(t, err, want)
+		if strings.HasPrefix(want, "the file") {
+			continue
+		}
+		require.ErrorContains(t, err, "\n'go generate ./nodes/...' writes what the options say")
+		t.Setenv("UPDATE_REFERENCE", "1")
+		require.NoError(t, CheckFile(path, opts()))
+		t.Setenv("UPDATE_REFERENCE", "")
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, strings.Replace(good, ": which there are", "", 1),
+			strings.Replace(string(text), ": which there are", "", 1))
+	}
+	require.ErrorContains(t, CheckFile(filepath.Join(t.TempDir(), "missing.yaml"), opts()), "no such file")
+	// A default that its own text does not give.
+	odd := opts()
+	odd.Topics = []string{"a,b"}
+	path := write(t, head)
 	t.Setenv("UPDATE_REFERENCE", "1")
-	require.NoError(t, CheckFile(path, opts))
-	t.Setenv("UPDATE_REFERENCE", "")
-	require.NoError(t, CheckFile(path, opts))
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, "# Head.\n/**:\n  ros__parameters:\n\n    # ── Options ──\n\n    # Record [these].\n"+
-		"    topics: [/a b, '*']\n\n    name: \"\"\n\n    # Stop after, in s.\n    length: 60.0\n\n"+
-		"    # An option that was not there before. Its description is longer than one line of the file may be and is "+
-		"broken\n    # here.\n    added: [x]\n\n    some: false\n", string(text))
+	require.ErrorContains(t, CheckFile(path, &struct {
+		Length time.Duration `param:"length" min:"1s"`
+	}{}), "0s is not allowed, want at least 1s")
+	require.NoError(t, CheckFile(path, odd))
+}
+
+type flags struct {
+	Size  config.Size `param:"size" short:"s" alias:"bytes,size-in-mb:MiB,last:@%ns"`
+	All   bool        `param:"all" short:"a"`
+	Name  string      `param:"name" alias:"called"`
+	Other string      `param:"other" group:"ROS 2"`
+	None  string      `param:"none" flag:"-"`
+}
+
+func TestCheckFlags(t *testing.T) {
+	const begin, end = "# Flags\n\n## Play\n\nText `--x`.\n\n| | other | tapedeck |\n| --- | --- | --- |\n" +
+		"| a | `--foreign` | ", " |\n| b | `--all` | `--name NAME` (`--called`), a\\|b |\n\n## Last\n| | `--y` | `--z` |\n"
+	const good = "`-s --size 1GB` (`--bytes`, `--size-in-mb` in MiB, `--last`; more), `-a --all`; `--called` counts"
+	require.NoError(t, CheckFlags(write(t, begin+good+end), "Play", &flags{}, true))
+	for _, have := range []string{
+		"`--size 1GB` (`--bytes`; more), `--all`; `--called` counts",
+		"`-x --size 1GB` (`--size-in-mb`, `--bytes`; more), `-b --all`; `--called` counts",
+	} {
+		path := write(t, begin+have+end)
+		require.ErrorContains(t, CheckFlags(path, "Play", &flags{}, true), "flags have other letters or aliases\n'go ")
+		t.Setenv("UPDATE_REFERENCE", "1")
+		require.NoError(t, CheckFlags(path, "Play", &flags{}, true))
+		t.Setenv("UPDATE_REFERENCE", "")
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, begin+good+end, string(text))
+	}
+	path := write(t, begin+"`--sizes`, `--size`"+end)
+	err := CheckFlags(path, "Play", &flags{}, true)
+	require.ErrorContains(t, err, "--sizes is no flag")
+	require.ErrorContains(t, err, "no row has --all in its last column")
+	require.NotContains(t, err.Error(), "other")
+	require.NotContains(t, CheckFlags(path, "Play", &flags{}, false).Error(), "no row")
+	require.ErrorContains(t, CheckFlags(path, "Record", &flags{}, true), "has no section Record")
+	require.ErrorContains(t, CheckFlags(filepath.Join(t.TempDir(), "x"), "Play", &flags{}, true), "no such file")
 }

@@ -24,6 +24,8 @@ import (
 //go:embed examples.txt
 var examples string
 
+//go:generate env UPDATE_REFERENCE=1 go test -count=1 -run ^TestEveryOption .
+
 // optionTexts are the help texts of options: see config.Described.
 //
 //go:embed options.txt

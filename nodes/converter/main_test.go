@@ -253,6 +253,8 @@ func TestHuman(t *testing.T) {
 
 func TestEveryOptionIsDocumented(t *testing.T) {
 	require.NoError(t, configtest.CheckFile("../../config/converter.yaml", defaultConvertOptions()))
+	require.NoError(t, configtest.CheckFlags("../../docs/reference/comparison.md", "Convert", defaultConvertOptions(),
+		false))
 	service := defaultNodeOptions()
 	for command, o := range map[string]any{
 		"converter IN… OUT": defaultConvertOptions(), "converter serve": &service,

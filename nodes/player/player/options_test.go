@@ -4,8 +4,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,36 +20,7 @@ func TestEveryOptionIsDocumented(t *testing.T) {
 	o := defaultOptions()
 	require.NoError(t, configtest.CheckFile("../../../config/player.yaml", &o))
 	require.NoError(t, configtest.CheckTable("../../../docs/reference/options.md", "player", &o))
-}
-
-// TestTableOfOptions has each option in the last column of the table beside those of other players, and nothing else
-// there.
-func TestTableOfOptions(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/reference/comparison.md")
-	require.NoError(t, err)
-	_, table, _ := strings.Cut(string(text), "\n## Play")
-	table, _, _ = strings.Cut(table, "\n## ")
-	var named []string
-	for line := range strings.SplitSeq(table, "\n") {
-		if cells := strings.Split(strings.ReplaceAll(line, `\|`, "/"), "|"); len(cells) == 7 {
-			for _, flag := range regexp.MustCompile(`--([a-z-]*[a-z])`).FindAllStringSubmatch(cells[5], -1) {
-				named = append(named, flag[1])
-			}
-		}
-	}
-	o := defaultOptions()
-	var flags []string
-	for _, p := range config.Parameters(&o) {
-		if p.Flag != "" && p.Group != "ROS 2" {
-			flags = append(flags, p.Flag)
-			for _, alias := range p.Aliases {
-				flags = append(flags, alias.Name)
-			}
-		}
-	}
-	slices.Sort(named)
-	slices.Sort(flags)
-	require.Equal(t, flags, slices.Compact(named))
+	require.NoError(t, configtest.CheckFlags("../../../docs/reference/comparison.md", "Play", &o, true))
 }
 
 // Recordings are named without a flag or behind -i, and rules for names as of rosbag play.

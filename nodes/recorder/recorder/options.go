@@ -23,6 +23,8 @@ import (
 	"tapedeck/nodes/recorder/internal/selection"
 )
 
+//go:generate env UPDATE_REFERENCE=1 go test -count=1 -run ^TestEveryOption .
+
 // optionTexts are the help texts of options: see config.Described.
 //
 //go:embed options.txt

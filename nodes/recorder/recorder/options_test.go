@@ -23,6 +23,7 @@ func TestEveryOptionIsDocumented(t *testing.T) {
 	o := defaultOptions()
 	require.NoError(t, configtest.CheckFile("../../../config/recorder.yaml", &o))
 	require.NoError(t, configtest.CheckTable("../../../docs/reference/options.md", "recorder", &o))
+	require.NoError(t, configtest.CheckFlags("../../../docs/reference/comparison.md", "Record", &o, false))
 }
 
 func TestTopicsOfTheCommandLine(t *testing.T) {
