@@ -189,8 +189,8 @@ func fileText(have string, opts any) (string, error) {
 	return b.String(), nil
 }
 
-// sectionOf returns the heading of a group in the body of a parameter file, which may go on after the name of the group,
-// and the notes below it, with an empty line before each.
+// sectionOf returns the heading of a group in the body of a parameter file, and the notes below it with an empty line
+// before each. The heading may have more than the name of the group.
 func sectionOf(body, group string) (heading, notes string) {
 	heading = "    # ── " + group + " ──"
 	paragraphs := strings.Split(body, "\n\n")

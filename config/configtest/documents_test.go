@@ -208,7 +208,8 @@ type flags struct {
 
 func TestCheckFlags(t *testing.T) {
 	const begin, end = "# Flags\n\n## Play\n\nText `--x`.\n\n| | other | tapedeck |\n| --- | --- | --- |\n" +
-		"| a | `--foreign` | ", " |\n| b | `--all` | `--name NAME` (`--called`), a\\|b |\n\n## Last\n| | `--y` | `--z` |\n"
+		"| a | `--foreign` | ", " |\n| b | `--all` | `--name NAME` (`--called`), a\\|b |\n\n" +
+		"## Last\n| | `--y` | `--z` |\n"
 	const good = "`-s --size 1GB` (`--bytes`, `--size-in-mb` in MiB, `--last`; more), `-a --all`; `--called` counts"
 	require.NoError(t, CheckFlags(write(t, begin+good+end), "Play", &flags{}, true))
 	for _, have := range []string{
