@@ -111,7 +111,8 @@ func newHelpCommand() *cobra.Command {
 func namesake(cmd *cobra.Command) string {
 	l := loaderOf(cmd.Root())
 	if cmd.HasParent() && slices.Contains(l.topics(), cmd.Name()) {
-		return fmt.Sprintf("\nOptions of %s without a command:\n\n%s", cmd.Root().Name(), l.help(cmd.Root(), cmd.Name()))
+		return fmt.Sprintf("\nOptions of %s without a command:\n\n%s", cmd.Root().Name(),
+			l.help(cmd.Root(), cmd.Name()))
 	}
 	return ""
 }
@@ -131,7 +132,7 @@ func topicName(group string) string { return strings.ReplaceAll(strings.ToLower(
 func (l *loader) topic(word string) (string, error) {
 	word = topicName(word)
 	list := append(l.topics(), everything)
-	if word == "" || slices.Contains(list, word) {
+	if word == "" || word == manTopic || slices.Contains(list, word) {
 		return word, nil
 	}
 	var found []string
@@ -156,6 +157,8 @@ func (l *loader) help(cmd *cobra.Command, topic string) string {
 		l.writeAll(&b, cmd)
 	case topic == generalTopic:
 		l.writeGeneral(&b)
+	case topic == manTopic:
+		l.writeMan(&b, cmd)
 	default:
 		i := slices.Index(l.topics(), topic)
 		fmt.Fprintf(&b, "%s:\n%s", l.groups[i].Name(), groupText(l.groups[i]))

@@ -30,7 +30,8 @@ type options struct {
 }
 
 func (*options) OptionTexts() string {
-	return "[options]\ntopics\n\tRecord this topic.\nall\n\tRecord every topic.\nstorage\n\tFormat of the recording.\n" +
+	return "[options]\ntopics\n\tRecord this topic.\nall\n\tRecord every topic.\n" +
+		"storage\n\tFormat of the recording.\n" +
 		"lenses\n\tOptions of the lens called NAME.\n[Lens]\nwidth\n\tColumns.\ndebug\n\tSay more.\n"
 }
 

@@ -2,6 +2,7 @@ package configtest
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -19,12 +20,17 @@ const (
 	helpColumns = 100
 )
 
+var (
+	manMacros    = []string{".TH", ".SH", ".SS", ".TP", ".PP", ".nf", ".fi"}
+	generalFlags = map[string]bool{"log-level": true, "use-sim-time": true} // which nodes have
+)
+
 // Help checks the help of an executable and of its commands. The executable's help fits on a screen. Each command has
-// an example and each flag a text. The command line of each example is accepted. Each topic has its text. newCommand
-// returns a new command each time.
+// an example and each flag a text. The command line of each example is accepted. Each topic has its text. The man page
+// has every flag, and shells get their completion. newCommand returns a new command each time.
 func Help(t *testing.T, newCommand func() *cobra.Command) {
 	t.Chdir(t.TempDir()) // so that no word is a file
-	print := func(argv ...string) string {
+	output := func(argv ...string) string {
 		cmd := newCommand()
 		var out bytes.Buffer
 		cmd.SetOut(&out)
@@ -32,8 +38,8 @@ func Help(t *testing.T, newCommand func() *cobra.Command) {
 		return out.String()
 	}
 	root := newCommand()
-	brief := print("--help")
-	require.Equal(t, brief, print("-h"))
+	brief := output("--help")
+	require.Equal(t, brief, output("-h"))
 	lines := strings.Split(strings.TrimSuffix(brief, "\n"), "\n")
 	require.LessOrEqual(t, len(lines), helpLines, brief)
 	for _, line := range lines {
@@ -57,17 +63,28 @@ func Help(t *testing.T, newCommand func() *cobra.Command) {
 		topic = strings.TrimSuffix(topic, ",")
 		require.ErrorContains(t, err, " "+topic+",")
 		heading := strings.ReplaceAll(topic, "-", " ") + ":\n"
-		require.Contains(t, strings.ToLower(print("--help", topic)), heading)
+		require.Contains(t, strings.ToLower(output("--help", topic)), heading)
+	}
+	man := output("--help", "man")
+	for line := range strings.Lines(man) {
+		macro, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		require.True(t, line[0] != '\'' && line[0] != '.' || slices.Contains(manMacros, macro), line)
+	}
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		require.Contains(t, output("completion", shell), root.Name())
 	}
 	for _, cmd := range commands {
 		path := strings.Fields(cmd.CommandPath())[1:]
-		all := print(append(path, "--help", "all")...)
+		all := output(append(path, "--help", "all")...)
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if f.Hidden {
 				return
 			}
 			require.NotEmpty(t, f.Usage, "--%s", f.Name)
 			require.Contains(t, all, "--"+f.Name)
+			if !generalFlags[f.Name] {
+				require.Contains(t, man, strings.ReplaceAll("--"+f.Name, "-", `\-`))
+			}
 		})
 		for line := range strings.Lines(all) {
 			require.True(t, !strings.HasPrefix(line, "  "+root.Name()+" ") ||
