@@ -19,7 +19,7 @@ func BenchmarkWrite(b *testing.B) { bench.Write(b) }
 func BenchmarkRead(b *testing.B)  { bench.Read(b) }
 func BenchmarkCopy(b *testing.B)  { bench.Copy(b) }
 
-// No message costs an allocation.
+// Writing and reading a message does not allocate.
 func TestNoAllocations(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.record")
 	w, err := create(path, codec.CreateOptions{})

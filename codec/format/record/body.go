@@ -16,41 +16,41 @@ import (
 const (
 	// maxName bounds the names of channels, for reading them without a copy.
 	maxName = 1 << 12
-	// maxFields is far above the fields of a message, and bounds how long it takes to see that there is none.
+	// maxFields is far above the fields of a message. It bounds the time in which readAny rejects other data.
 	maxFields = 64
-	// headSize is more than what precedes the content of a message whose channel has a name of less than 128 bytes.
+	// headSize is more than the bytes before the content of a message, if the channel's name is below 128 bytes.
 	headSize = 192
 )
 
-// errOverrun says that a message runs over the end of what there is of it.
+// errOverrun is returned if a message runs over the end of the data.
 var errOverrun = errors.New("the message runs over the end")
 
-// errNoMessage says why there is no message at a place.
+// errNoMessage is the reason why no message is at an offset.
 type errNoMessage string
 
 func (e errNoMessage) Error() string { return string(e) }
 
-// singleMessage is SingleMessage of record.proto, as it lies in a file.
+// singleMessage is a SingleMessage of record.proto in a file.
 type singleMessage struct {
-	pos, end int64  // with the tag and length in front of it
-	name     []byte // valid until the next one is read
-	time     int64
-	publish  int64
-	content  int64 // where it begins
-	size     int   // of the content
-	longName []byte
+	pos, end int64  // of the message, with its tag and length
+	name     []byte // of the channel; valid until the next message is read
+	time     int64  // LogTime
+	publish  int64  // PublishTime, 0 if there is none
+	content  int64  // offset of the content
+	size     int    // of the content
+	longName []byte // buffer of readAny for name
 }
 
 const (
 	nameTag    = 1<<3 | byte(protowire.BytesType)
 	timeTag    = 2<<3 | byte(protowire.VarintType)
 	contentTag = 3<<3 | byte(protowire.BytesType)
-	// publishTag is the tag of the extension as fixed64.
+	// publishTag0 to publishTag2 are the tag of the extension as fixed64.
 	publishTag0, publishTag1, publishTag2 = 0xc9, 0xf3, 0x18
 	publishSize                           = 3 + 8
 )
 
-// readMessage reads the message of a ChunkBody at pos. It wants the channel's name and the time.
+// readMessage reads the message of a ChunkBody at pos. The message must have the channel's name and the time.
 func readMessage(w *chunked.Window, pos int64, m *singleMessage) error {
 	b, err := w.View(pos, headSize)
 	if err != nil {
@@ -62,9 +62,9 @@ func readMessage(w *chunked.Window, pos int64, m *singleMessage) error {
 	return readAny(w, pos, m)
 }
 
-// readPlain reads a message as Apollo and we write it. It is false for all others, and if b ends too early.
+// readPlain reads a message as Apollo and we write it. It returns false for other layouts, and if b ends too early.
 func readPlain(b []byte, pos int64, m *singleMessage) bool {
-	if len(b) < 2 || b[0] != nameTag { // the number of ChunkBody.messages is that of the name
+	if len(b) < 2 || b[0] != nameTag { // ChunkBody.messages and SingleMessage.channel_name have equal tags
 		return false
 	}
 	length, n := uvarint(b[1:])
@@ -108,7 +108,7 @@ func readPlain(b []byte, pos int64, m *singleMessage) bool {
 	return true
 }
 
-// uvarint is protowire.ConsumeVarint, with the short ones inlined.
+// uvarint is protowire.ConsumeVarint with a fast path for one byte.
 func uvarint(b []byte) (uint64, int) {
 	if len(b) > 0 && b[0] < 0x80 {
 		return uint64(b[0]), 1
@@ -116,13 +116,13 @@ func uvarint(b []byte) (uint64, int) {
 	return protowire.ConsumeVarint(b)
 }
 
-// wireField is a field of a message in the file.
+// wireField is a protobuf field in the file.
 type wireField struct {
 	number protowire.Number
 	typ    protowire.Type
-	value  uint64 // of a number; else the size of the value
-	at     int64  // where the value of a string, bytes or an embedded message begins
-	end    int64  // of the field
+	value  uint64 // the number, or else the size of the value
+	at     int64  // offset of the value of a string, bytes or an embedded message
+	end    int64  // offset behind the field
 }
 
 // readField reads the field at pos of a message that ends at limit. The value of a string, bytes or an embedded
@@ -171,7 +171,7 @@ func readField(w *chunked.Window, pos, limit int64) (f wireField, err error) {
 	return f, nil
 }
 
-// readAny reads a message whose fields are in any order. The error says what is wrong with it.
+// readAny reads a message whose fields are in any order.
 func readAny(w *chunked.Window, pos int64, m *singleMessage) error {
 	*m = singleMessage{pos: pos, longName: m.longName}
 	outer, err := readField(w, pos, math.MaxInt64)

@@ -25,7 +25,7 @@ const twistText = "Vector3 linear\nVector3 angular\nuint8[] raw\nint8[4] small\n
 	"================================================================================\n" +
 	"MSG: geometry_msgs/Vector3\nfloat64 x\nfloat64 y\nfloat64 z\n"
 
-// channels are of all kinds that other formats and the recorder come with.
+// channels returns channels of all kinds that the recorder and other formats make.
 func channels() []*codec.Channel {
 	best := codec.DefaultQoS()
 	best.Reliability, best.Durability, best.Deadline = codec.BestEffort, codec.TransientLocal, 1500*time.Millisecond
@@ -95,7 +95,7 @@ func TestChannelsComeBack(t *testing.T) {
 	}
 }
 
-// Channels that differ in nothing that matters to a reader of the payloads are one in the file.
+// Channels that differ only in metadata become one in the file.
 func TestChannelsShare(t *testing.T) {
 	var messages []codec.Message
 	for i := range 3 {
@@ -109,7 +109,7 @@ func TestChannelsShare(t *testing.T) {
 	require.Equal(t, "0", info.Topics[0].Channel.Metadata["node"])
 }
 
-// A channel has the QoS of all that share it, in a further file also of those that came late.
+// A shared channel has the QoS of all that share it. QoS that came too late for one file is in the next.
 func TestChannelsShareQoS(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.record.00000")
 	w, err := create(path, codec.CreateOptions{})
@@ -136,7 +136,7 @@ func TestChannelsShareQoS(t *testing.T) {
 	}
 }
 
-// requireDescribed checks that the proto_desc of a channel builds, all files together, and defines the type.
+// requireDescribed checks that the files in the proto_desc of a channel build together and define the type.
 func requireDescribed(t *testing.T, c *codec.Channel) protoreflect.MessageDescriptor {
 	wire := wireChannel(c, c.Topic)
 	files := parseProtoDesc(wire.ProtoDesc)
@@ -186,7 +186,7 @@ func TestDescriptorsOfAllMessages(t *testing.T) {
 	}
 }
 
-// What proto_descs are in the wild: see describe.
+// Other programs write several forms of proto_descs: see describe.
 func TestProtoDescs(t *testing.T) {
 	set := channels()[10].Schema.Data
 	files := parseFileSet(set)
@@ -216,7 +216,7 @@ func TestProtoDescs(t *testing.T) {
 	}
 }
 
-// QoS that cannot be read costs nothing else of the channel.
+// A channel with unreadable QoS keeps everything else.
 func TestOddQoS(t *testing.T) {
 	want := channels()[2]
 	_, files := describeChannel(want)
@@ -225,7 +225,7 @@ func TestOddQoS(t *testing.T) {
 	got := parseOption(encode(option), want.Topic, nil)
 	require.NotNil(t, got)
 	want.QoS, want.Metadata[codec.UnreadQoS] = nil, "- history: odd"
-	require.True(t, same(want, got), got)
+	require.True(t, equal(want, got), got)
 	events := codec.UnreadQoSEvents([]*codec.Channel{nil, got, channels()[1]})
 	require.Len(t, events, 1)
 	require.Equal(t, got.Topic, events[0].Topic)
@@ -255,7 +255,7 @@ func TestProtoDescOfDiamonds(t *testing.T) {
 		Schema: codec.Schema{Encoding: codec.SchemaProtobuf, Data: set[:len(set)-1].encode()}}
 	wire := wireChannel(c, "/a")
 	require.Less(t, len(wire.ProtoDesc), 1<<20)
-	require.True(t, same(c, newChannel("/a", wire.GetMessageType(), wire.ProtoDesc)))
+	require.True(t, equal(c, newChannel("/a", wire.GetMessageType(), wire.ProtoDesc)))
 	require.Len(t, parseProtoDesc(wire.ProtoDesc), 119)
 }
 

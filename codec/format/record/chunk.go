@@ -10,32 +10,33 @@ import (
 )
 
 const (
-	// chunkHead is more than what precedes the messages of a chunk: the header's section and that of the body.
+	// chunkHead is an upper bound of the bytes before a chunk's messages: the header and the start of the body's
+	// section.
 	chunkHead = 2*sectionSize + 4*(1+binary.MaxVarintLen64) + checksumSize
 	// checksumSize is the size of the checksum field in a chunk header.
 	checksumSize = 3 + 4
-	// openBody is the size that a chunk's body has in the file until the chunk is complete.
+	// openBody is the size that the file gives for a chunk's body until the chunk is complete.
 	openBody = maxPayload
 )
 
-// chunk is a chunk that is to be written.
+// chunk is a chunk that has not been written completely.
 type chunk struct {
 	body   output.Body // the messages
 	span   output.Span
-	raw    uint64 // bytes of the contents alone
+	raw    uint64 // bytes of the payloads alone
 	places []place
-	at     int64 // in the file, of the messages
-	pos    int64 // likewise, of the header's section
+	at     int64 // offset of the messages in the file
+	pos    int64 // offset of the header's section in the file
 
-	// Set when the chunk is closed, or a part of it is written:
+	// Set when the chunk is closed, or when its first piece is written:
 	encoder     *encoder
-	channels    []*writerChannel // to be written in front of it
+	channels    []*writerChannel // to be written in front of the chunk
 	checksummed bool
-	widths      *recordpb.ChunkHeader // whose numbers take as many bytes as those of the header; nil: any
+	widths      *recordpb.ChunkHeader // numbers with the lengths that the header needs; nil: any lengths
 
-	entries   []indexEntry // of channels
-	indexSize int64        // of the file, at most, with this chunk
-	beside    bool         // the encoder has another buffer
+	entries   []indexEntry // of the channels
+	indexSize int64        // upper bound for the file's index, with this chunk
+	beside    bool         // the encoder continues with another buffer
 }
 
 func (c *chunk) Span() output.Span  { return c.span }
@@ -91,13 +92,13 @@ func (c *chunk) Release() {
 	}
 }
 
-// place is where in the body of a chunk a message of a located channel begins.
+// place is the start of a message of a located channel in the body of a chunk.
 type place struct {
 	own *writerChannel
 	at  int64
 }
 
-// appendHead appends what precedes a body of size bytes.
+// appendHead appends the header and the start of the section of a body of size bytes.
 func (c *chunk) appendHead(b []byte, h *recordpb.ChunkHeader, sum uint32, size int64) []byte {
 	if c.checksummed {
 		h.Checksum = &sum
@@ -114,7 +115,7 @@ func (c *chunk) appendHead(b []byte, h *recordpb.ChunkHeader, sum uint32, size i
 	return section{chunkBodySection, size}.append(b)
 }
 
-// appendWide appends a number with as many bytes as like takes, which is no smaller.
+// appendWide appends v in as many bytes as like takes. like must be at least v.
 func appendWide(b []byte, number protowire.Number, v, like uint64) []byte {
 	b = protowire.AppendTag(b, number, protowire.VarintType)
 	for range protowire.SizeVarint(like) - 1 {

@@ -26,7 +26,7 @@ func messageEnds(t *testing.T, b []byte) []int64 {
 	return ends
 }
 
-// A file that is cut anywhere gives all whole messages; that of a killed writer ends without an error.
+// A file that is cut anywhere yields all its whole messages. The file of a killed writer ends without an error.
 func TestTruncated(t *testing.T) {
 	for _, closed := range []bool{true, false} {
 		whole := smallFile(t, closed)
@@ -87,7 +87,7 @@ func TestZeroTail(t *testing.T) {
 	}
 }
 
-// No flipped bit passes as less messages than there are; recovering loses one message at most.
+// A flipped bit never loses messages without an error. Recovery loses one message at most.
 func TestBitFlips(t *testing.T) {
 	step := 1
 	if testing.Short() {
@@ -138,7 +138,7 @@ func TestBitFlips(t *testing.T) {
 	}
 }
 
-// A long stretch of a file is overwritten, here from within the body of one chunk into that of another.
+// A long stretch of a file is overwritten, from within the body of one chunk into the body of another.
 func TestOverwrittenStretch(t *testing.T) {
 	r := openAt(t, sample(t, "multichunk.record"))
 	clean, err := readAll(t, r, codec.Query{})

@@ -11,7 +11,7 @@ import (
 	"tapedeck/codec/disktest"
 )
 
-// onDisk is the format on a disk that fails and forgets. Files are read in the folder dir.
+// onDisk describes the format for tests on a simulated disk. Files are read in the folder dir.
 func onDisk(dir string) disktest.Format {
 	return disktest.Format{
 		First: "drive.record.00000",

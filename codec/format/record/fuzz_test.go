@@ -14,7 +14,7 @@ import (
 	"tapedeck/test/samples"
 )
 
-// Whatever a file holds: it is read to an end, the same way each time, with messages that are in the file.
+// Any file is read to an end, with equal results each time, and payloads that are in the file.
 func FuzzRead(f *testing.F) {
 	f.Add(smallFile(f, true))
 	f.Add(smallFile(f, false))
@@ -59,7 +59,7 @@ func FuzzRead(f *testing.F) {
 		}
 		half, _ := read(codec.Query{Start: info.StartTime + (info.EndTime-info.StartTime)/2})
 		require.True(t, half <= plain || reports > 0)
-		if reports == 0 { // headers and index may lie about times and counts nevertheless
+		if reports == 0 { // headers and index may still give wrong times and counts
 			q := codec.Query{End: info.StartTime + (info.EndTime-info.StartTime)/2}
 			all, _ := latest(t, r, q, func(*codec.Channel) int { return codec.All })
 			some, _ := latest(t, r, q, func(*codec.Channel) int { return 2 })
@@ -68,7 +68,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// Any channel is written so that it is read as it was, and so is what that is written as.
+// Writing and reading any channel yields an equal channel. Writing the result yields equal bytes.
 func FuzzChannel(f *testing.F) {
 	for _, c := range channels() {
 		wire := wireChannel(c, c.Topic)
@@ -78,7 +78,7 @@ func FuzzChannel(f *testing.F) {
 		c := newChannel(name, messageType, protoDesc)
 		wire := wireChannel(c, name)
 		again := newChannel(name, wire.GetMessageType(), wire.ProtoDesc)
-		require.True(t, same(c, again), "%+v\n%+v", c, again)
+		require.True(t, equal(c, again), "%+v\n%+v", c, again)
 		require.True(t, proto.Equal(wire, wireChannel(again, name)))
 	})
 }

@@ -30,7 +30,7 @@ func recode(t *testing.T, b []byte, m proto.Message) []byte {
 	return encode(m)
 }
 
-// recodeIndex does so for the entries of an Index.
+// recodeIndex decodes and encodes the entries of an Index.
 func recodeIndex(t *testing.T, b []byte) []byte {
 	var out []byte
 	for len(b) > 0 {
@@ -43,7 +43,7 @@ func recodeIndex(t *testing.T, b []byte) []byte {
 	return out
 }
 
-// recodeBody does so for a ChunkBody, with the code that reads and writes messages.
+// recodeBody reads and writes the messages of a ChunkBody with the code of reader and writer.
 func recodeBody(t *testing.T, b []byte) []byte {
 	w := encoder{}
 	win := chunked.Window{File: bytes.NewReader(b), Size: int64(len(b))}
@@ -58,7 +58,7 @@ func recodeBody(t *testing.T, b []byte) []byte {
 	return w.chunk.body.Buf
 }
 
-// What Apollo's writer wrote comes out of decoding and encoding as it was.
+// Decoding and encoding a file of Apollo's writer yields equal bytes.
 func TestRecode(t *testing.T) {
 	for _, name := range []string{
 		"example.record.00000", "apollo_cpp_sensors.record", "multichunk.record", "seg_emptytail.record.00000",
@@ -93,20 +93,20 @@ func TestRecode(t *testing.T) {
 	}
 }
 
-// recodeChannel goes by way of codec.Channel.
+// recodeChannel decodes and encodes a Channel by way of codec.Channel.
 func recodeChannel(t *testing.T, b []byte) []byte {
 	var c recordpb.Channel
 	require.Equal(t, b, recode(t, b, &c))
 	return encode(wireChannel(newChannel(c.GetName(), c.GetMessageType(), c.ProtoDesc), c.GetName()))
 }
 
-// Our writer writes the same file as Apollo's, given the same channels, messages and sizes.
+// Given the channels, messages and sizes of a file of Apollo's writer, our writer writes an identical file.
 func TestWriteLikeApollo(t *testing.T) {
 	for _, test := range []struct {
 		file   string
 		chunk  int
-		from   int  // compared from this offset on: segmenting is not the writer's business
-		killed bool // after the last chunk
+		from   int  // offset from which files are compared: the recorder, not the writer, fills the segment fields
+		killed bool // the writer was killed after the last chunk
 	}{
 		{"multichunk.record", 10000, 0, false},
 		{"apollo_cpp_sensors.record", 200 << 20, 0, false},

@@ -15,7 +15,7 @@ import (
 	"tapedeck/codec/internal/output"
 )
 
-// What takes time in proportion to the size of a file must not take its square: these tests would not end.
+// Reading time must grow with the size of a file, not with its square: otherwise these tests would not end.
 
 // tinyChunks returns a file of count chunks with one message each.
 func tinyChunks(count int, header func(time int64) *recordpb.ChunkHeader) []byte {
@@ -70,7 +70,7 @@ func TestTinyChunks(t *testing.T) {
 	}
 }
 
-// TestAlmostMessages looks for messages in what reads like the beginning of one all over.
+// TestAlmostMessages searches data in which every place looks like the beginning of a message.
 func TestAlmostMessages(t *testing.T) {
 	size := int64(2 << 20)
 	if testing.Short() {
@@ -78,10 +78,10 @@ func TestAlmostMessages(t *testing.T) {
 	}
 	b := tinyChunks(1, nil)
 	whole := len(b)
-	// Field 3 with five bytes, in which a message of that size begins, the first field of which is the next field 3.
+	// Field 3 has five bytes. Within them a message of that size begins, whose first field is the next field 3.
 	b = append(b, bytes.Repeat([]byte{0x1a, 0x05, 0x0a, 0x80, 0x80 | byte(size>>7), 0x80 | byte(size>>14),
 		byte(size >> 21), 0x0a, 0x00}, int(size/9))...)
-	// And sections that would be channels, but for their last byte.
+	// These sections are channels except for their last byte.
 	for range size / 32 {
 		b = section{channelSection, size / 2}.append(b)
 		b = append(b, 0x0a, 0x01, 'a', 0x1a)
@@ -96,7 +96,7 @@ func TestAlmostMessages(t *testing.T) {
 	require.Greater(t, len(b), whole)
 }
 
-// TestProtoDescThroughChain has files that fan out without end, where they are first met at the greatest depth.
+// TestProtoDescThroughChain has files whose imports fan out without end. They are first reached at the greatest depth.
 func TestProtoDescThroughChain(t *testing.T) {
 	var set fileSet
 	add := func(name, message string, imports ...string) {
@@ -124,7 +124,7 @@ func TestProtoDescThroughChain(t *testing.T) {
 	require.Less(t, len(set.protoDesc("Root")), 1<<20)
 }
 
-// TestManyFiles has a proto_desc of very many files.
+// TestManyFiles reads a proto_desc of very many files.
 func TestManyFiles(t *testing.T) {
 	count := 1 << 16
 	if testing.Short() {

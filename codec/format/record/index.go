@@ -20,25 +20,25 @@ const (
 	channelCost = 64  // for a channel
 )
 
-// maxPlaces bounds the messages of a channel whose places the index has.
+// maxPlaces is the highest number of messages of a channel whose positions the index lists.
 const maxPlaces = 1 << 16
 
-// located reports whether the index lists the positions of a channel's messages: events and latched messages, which
-// readers look for in the whole file. Channels that Apollo's recorder could have written get nothing added.
+// located reports whether the index lists the positions of a channel's messages: events and latched messages, because
+// readers look for them in the whole file. Channels that Apollo's recorder could have written get no positions.
 func located(c *codec.Channel) bool {
 	return codec.IsEvents(c) || codec.LatchedDepth(c) > 0 && (c.Encoding != codec.EncodingProtobuf || c.QoS != nil)
 }
 
-// indexEntry is the entry of a channel, or the two of a chunk.
+// indexEntry is the index entry of a channel, or the two entries of a chunk.
 type indexEntry struct {
 	channel  *writerChannel // nil for a chunk
 	position int64          // of the section
-	body     int64          // of the section of a chunk's body
+	body     int64          // of the section of the chunk's body
 	span     output.Span    // of a chunk
-	raw      uint64         // likewise: bytes of the contents alone
+	raw      uint64         // of a chunk: bytes of the payloads alone
 }
 
-// encodeChannels returns the sections of channels, from pos on, and their entries in the index.
+// encodeChannels returns the sections of channels, which begin at pos, and the channels' entries in the index.
 func encodeChannels(channels []*writerChannel, pos int64) (sections []byte, entries []indexEntry) {
 	for _, own := range channels {
 		entries = append(entries, indexEntry{channel: own, position: pos + int64(len(sections))})
@@ -49,7 +49,7 @@ func encodeChannels(channels []*writerChannel, pos int64) (sections []byte, entr
 	return sections, entries
 }
 
-// encodeIndex returns the index as it comes behind everything else.
+// encodeIndex returns the section of the index, the last one of the file.
 func (e *encoder) encodeIndex() []byte {
 	b := make([]byte, sectionSize, sectionSize+e.indexSize)
 	for i := range e.index {
@@ -59,7 +59,7 @@ func (e *encoder) encodeIndex() []byte {
 	return b
 }
 
-// append appends the entry as field of Index: one for a channel, two for a chunk.
+// append appends fields of Index: one for a channel, two for a chunk.
 func (e *indexEntry) append(dst []byte) []byte {
 	if own := e.channel; own != nil {
 		cache := &recordpb.ChannelCache{
@@ -91,7 +91,7 @@ func appendIndex(dst []byte, typ sectionType, pos int64, s *recordpb.SingleIndex
 	return appendBytes(dst, 1, encode(s))
 }
 
-// positions returns where the messages of a channel are, nil when that is not known.
+// positions returns the positions of a channel's messages, or nil if the index does not list all of them in order.
 func positions(c *recordpb.ChannelCache) []int64 {
 	packed := c.GetPositions()
 	if uint64(len(packed)) != 8*c.GetMessageNumber() {
@@ -108,7 +108,7 @@ func positions(c *recordpb.ChannelCache) []int64 {
 	return positions
 }
 
-// readIndex calls found with each entry of the index whose payload is between two offsets.
+// readIndex calls found with each entry of the index, whose payload is between start and end.
 func readIndex(w *chunked.Window, start, end int64, found func(*recordpb.SingleIndex) error) error {
 	for pos := start; pos < end; {
 		f, err := readField(w, pos, end)
@@ -134,7 +134,7 @@ func readIndex(w *chunked.Window, start, end int64, found func(*recordpb.SingleI
 	return nil
 }
 
-// findIndex returns where the payload of the index is that the header points to; end is 0 if there is none.
+// findIndex returns the offsets of the payload of the index that the header points to. end is 0 if there is no index.
 func (r *reader) findIndex() (start, end int64, err error) {
 	pos := int64(r.header.GetIndexPosition())
 	if pos < firstSection || pos > r.size-sectionSize {
@@ -152,13 +152,13 @@ func (r *reader) findIndex() (start, end int64, err error) {
 }
 
 const (
-	maxHeader = 1 << 10  // bytes of the header of a chunk that the index lists
-	maxIndex  = 64 << 20 // bytes of an index that is held in memory
+	maxHeader = 1 << 10  // bytes of a chunk's header that layoutOfIndex accepts
+	maxIndex  = 64 << 20 // bytes of an index that layoutOfIndex reads into memory
 )
 
-// layoutOfIndex returns the layout of a file by its index alone; nil unless the index ends a closed file and lists all
-// sections without a gap, as Apollo's writer does since 2019. To go from chunk to chunk, as a walk does, takes a
-// request for each where the file is in a store. What is damaged of the file shows when it is read.
+// layoutOfIndex returns the layout of a file by its index alone. It returns nil unless the index ends a closed file and
+// lists all sections without a gap, as Apollo's writer does since 2019. A walk from chunk to chunk would need a request
+// for each chunk of a file in a store. Damage elsewhere in the file is found when the damaged place is read.
 func (r *reader) layoutOfIndex() (*layout, error) {
 	if r.headerError != nil || r.unfinished() {
 		return nil, nil
@@ -170,7 +170,7 @@ func (r *reader) layoutOfIndex() (*layout, error) {
 	store.Prefetch(r.file, start, end-start)
 	var sections []*recordpb.SingleIndex
 	if err := readIndex(&r.window, start, end, func(e *recordpb.SingleIndex) error {
-		e.ChannelCache = nil // the second pass takes these
+		e.ChannelCache = nil // the second pass reads channels
 		sections = append(sections, e)
 		return nil
 	}); err != nil {
@@ -223,7 +223,7 @@ func (r *reader) layoutOfIndex() (*layout, error) {
 	return &w.layout, nil
 }
 
-// ignoreProblem returns err unless it is about the content of the file.
+// ignoreProblem returns err, or nil if err is about the content of the file.
 func ignoreProblem(err error) error {
 	if isProblem(err) {
 		return nil

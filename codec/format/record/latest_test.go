@@ -14,27 +14,27 @@ import (
 	"tapedeck/codec/internal/codectest"
 )
 
-// counted is a file that counts what is read of it.
-type counted struct {
+// countedFile is a file that counts the bytes that are read.
+type countedFile struct {
 	codec.File
 	bytes *int64
 }
 
-func (c counted) ReadAt(b []byte, pos int64) (int, error) {
+func (c countedFile) ReadAt(b []byte, pos int64) (int, error) {
 	*c.bytes += int64(len(b))
 	return c.File.ReadAt(b, pos)
 }
 
-// openCounted opens a file and returns where the bytes that are read of it are counted.
+// openCounted opens a file. It also returns the counter of bytes that are read.
 func openCounted(t testing.TB, b []byte) (*reader, *int64) {
 	n := new(int64)
-	r, err := newReader("counted.record", counted{codectest.NewFile(b), n}, int64(len(b)),
+	r, err := newReader("counted.record", countedFile{codectest.NewFile(b), n}, int64(len(b)),
 		b[:min(len(b), firstSection)])
 	require.NoError(t, err)
 	return r, n
 }
 
-// latest returns what a reader says of the state, and what going through everything says.
+// latest returns the latest messages that r returns for a Query.Last, and the latest messages by reading all messages.
 func latest(t testing.TB, r codec.Reader, q codec.Query, keep func(*codec.Channel) int) (got, want []string) {
 	q.Last = keep
 	byAll := func(q codec.Query) (codec.Iterator, error) { return codec.ReadLast(q, r.Read) }
@@ -85,7 +85,7 @@ func TestLatestByPlaces(t *testing.T) {
 		require.Equal(t, want, got)
 	}
 
-	// Without places, or where they are wrong, the messages are looked for, once.
+	// If positions are missing or wrong, the reader searches the file, once.
 	for name, position := range map[string]func(uint64) uint64{
 		"none": nil, "beyond the end": func(uint64) uint64 { return 1 << 50 },
 		"descending":       func(p uint64) uint64 { return 1<<40 - p },
@@ -133,7 +133,7 @@ func TestLatestByPlaces(t *testing.T) {
 	}
 }
 
-// Of a large chunk a second seek reads a part only. Another chunk lies behind it in the file and within it in time.
+// A second seek reads only a part of a large chunk. Another chunk lies behind it in the file and within it in time.
 func TestSeekInLargeChunks(t *testing.T) {
 	var large, small []int64
 	for i := range int64(40_000) {

@@ -23,18 +23,18 @@ const (
 
 	wrongSum = "the checksum of the chunk is wrong: some of its messages may be damaged"
 
-	// Pieces end behind the message that reaches one of these.
+	// A piece ends behind the message with which it reaches one of these limits.
 	maxPieceSize  = 4 << 20
 	maxPieceCount = 1 << 16
 )
 
-// piece is a part of a file that holds nothing but messages: the body of a chunk, or a part of one.
+// piece is a range of a file that consists of messages: the body of a chunk, or a part of the body.
 type piece struct {
 	start, end int64
 	min, max   int64  // LogTime
-	count      uint64 // of messages, as far as known; the chunk's header may lie
-	chunk      int    // its number, from 1
-	exact      bool   // found message by message; otherwise min, max and count are what the chunk's header says
+	count      uint64 // of messages; 0 if unknown, and wrong if the chunk's header is
+	chunk      int    // number of the chunk, from 1
+	exact      bool   // found message by message; otherwise min, max and count are from the chunk's header
 }
 
 // overlaps reports whether p can hold messages in the window of q.
@@ -45,25 +45,25 @@ func (p *piece) overlaps(q codec.Query) bool {
 // layout lists the message ranges of a file and its damage.
 type layout struct {
 	pieces []piece  // in the order of the file
-	counts []uint64 // messages by channel; nil when the index does not say
-	// where messages of located channels are; all of them, when they are as many as counts says
+	counts []uint64 // messages by channel; nil if the index does not tell
+	// places holds the positions of messages by located channel. They are complete if they are as many as counts says.
 	places   map[int][]int64
 	damage   []*damage
-	bodies   map[int]body // by chunk, of those that have a checksum
-	indexed  []uint64     // messages by channel, as the index has them; nil without one
+	bodies   map[int]body // by chunk, of the chunks that have a checksum
+	indexed  []uint64     // messages by channel according to the index; nil without an index
 	finished bool         // there is an index at the end
-	cut      bool         // the file of a killed writer ends in the midst of a section
+	cut      bool         // the writer was killed, and the file ends within a section
 
-	contents *chunked.Contents // see describe; nil before it is needed
+	contents *chunked.Contents // the result of describe; nil before it is needed
 }
 
-// body is where a chunk's body is, and the checksum that it should have.
+// body is the position of a chunk's body, and the checksum that it should have.
 type body struct {
 	start, end int64
 	sum        uint32
 }
 
-// add adds a message behind the others.
+// add adds a message that is behind all others.
 func (l *layout) add(m *singleMessage, chunk int) {
 	if n := len(l.pieces); n > 0 {
 		p := &l.pieces[n-1]
@@ -78,7 +78,7 @@ func (l *layout) add(m *singleMessage, chunk int) {
 	})
 }
 
-// within returns the pieces of a segment.
+// within returns the pieces that lie in a segment.
 func (l *layout) within(s *chunked.Segment) []piece {
 	begin := func(p piece, at int64) int { return cmp.Compare(p.start, at) }
 	i, _ := slices.BinarySearchFunc(l.pieces, s.Offset, begin)
@@ -86,15 +86,15 @@ func (l *layout) within(s *chunked.Segment) []piece {
 	return l.pieces[i:j]
 }
 
-// replace replaces the piece from start on by its parts.
-func (l *layout) replace(start int64, parts []piece) {
+// replace replaces the piece that begins at start by smaller pieces.
+func (l *layout) replace(start int64, smaller []piece) {
 	i := slices.IndexFunc(l.pieces, func(p piece) bool { return p.start == start })
-	l.pieces = slices.Replace(slices.Clone(l.pieces), i, i+1, parts...)
+	l.pieces = slices.Replace(slices.Clone(l.pieces), i, i+1, smaller...)
 	l.contents = nil
 }
 
-// describe returns what package chunked reads: a segment for each piece or, where checksums are compared, for each
-// chunk.
+// describe returns the contents for package chunked: a segment for each piece, or one for each chunk if checksums are
+// compared.
 func (l *layout) describe(path string, chunks bool) *chunked.Contents {
 	c := &chunked.Contents{Path: path, Counts: l.counts, Scanned: true, Heads: true}
 	count := uint64(0)
@@ -118,7 +118,7 @@ func (l *layout) knowsPlaces(channel int) bool {
 	return channel < len(l.counts) && uint64(len(l.places[channel])) == l.counts[channel]
 }
 
-// checkPlaces forgets places that are not among messages.
+// checkPlaces removes the positions of a channel if one of them is outside of all pieces.
 func (l *layout) checkPlaces() {
 	for channel, places := range l.places {
 		for _, p := range l.pieces {
@@ -132,48 +132,48 @@ func (l *layout) checkPlaces() {
 	}
 }
 
-// walk reads the sections of a file in order. A shallow one trusts the headers of the chunks and ends at the first
-// damage. A deep one reads the messages too, and behind damage it looks for the next section or message.
+// walk reads the sections of a file in order. A shallow walk trusts the headers of the chunks and ends at the first
+// damage. A deep walk reads the messages too, and behind damage it looks for the next section or message.
 type walk struct {
 	*reader
 	layout
 	deep bool
 
-	pos     int64
-	chunk   int
-	header  *recordpb.ChunkHeader // the section before was this
-	inBody  bool                  // at pos is a message, not a section
-	bodyEnd int64                 // where the messages end; the end of the file when not known
-	bodyCut bool                  // the file ends before the body does
-	lost    bool                  // bodyEnd is not known because of damage
-	count   uint64                // of the messages of the body
-	last    lastMessage           // that was added
-	open    expected              // of the chunk
+	pos      int64
+	chunk    int
+	header   *recordpb.ChunkHeader // of the previous section, if that was a chunk header
+	inBody   bool                  // a message begins at pos, not a section
+	bodyEnd  int64                 // end of the chunk's messages; the end of the file if unknown
+	bodyCut  bool                  // the file ends within the body
+	lost     bool                  // bodyEnd is unknown because of damage
+	count    uint64                // messages that the chunk's header counts and that are still to come
+	last     lastMessage
+	expected expected // of the open chunk
 }
 
-// lastMessage is where a message was found, to be taken back: its length may have been damaged.
+// lastMessage is the message that was added last. removeLast needs it: the message's length may be damaged.
 type lastMessage struct {
 	pos, content, end int64
 	channel           int
 }
 
-// expected is what a chunk should have by its header.
+// expected holds what a chunk's header says about its messages, and the number found.
 type expected struct {
 	messages, found uint64
 	start, end      int64 // LogTime of the first and the last message
 }
 
-// endChunk notes how many messages a damaged chunk lacks, of topics that are not known.
+// endChunk adds the number of messages that a damaged chunk lacks to its damage. Their topics are unknown.
 func (w *walk) endChunk() {
-	e := w.open
-	w.open = expected{}
+	e := w.expected
+	w.expected = expected{}
 	if e.messages <= e.found {
 		return
 	}
 	for _, d := range slices.Backward(w.damage) {
 		if d.chunk == w.chunk {
 			lost := codec.AffectedMessages{Count: e.messages - e.found}
-			if e.start != math.MinInt64 { // the header has times
+			if e.start != math.MinInt64 { // the header gives times
 				lost.Start, lost.End = e.start, e.end
 			}
 			d.lost = codec.Affected{lost}
@@ -182,8 +182,8 @@ func (w *walk) endChunk() {
 	}
 }
 
-// endFile notes how many messages of a damaged file are lost, as the index or else the header of a closed file counts
-// them.
+// endFile adds the number of messages that a damaged, closed file lacks to its damage. The index gives the numbers by
+// topic; without an index the header gives the total.
 func (w *walk) endFile() {
 	w.endChunk()
 	if len(w.damage) == 0 || w.unfinished() || w.headerError != nil {
@@ -205,19 +205,19 @@ func (w *walk) endFile() {
 			last.lost = append(last.lost, during)
 		}
 	}
-	switch all := w.reader.header.GetMessageNumber(); {
-	case w.indexed != nil: // in place of those without topics
+	switch total := w.reader.header.GetMessageNumber(); {
+	case w.indexed != nil: // losses with a topic replace losses without one
 		for _, d := range w.damage {
 			d.lost = slices.DeleteFunc(d.lost, func(m codec.AffectedMessages) bool { return m.Topic == "" })
 		}
-	case all > found+ofChunks.Count():
-		during.Topic, during.Count = "", all-found-ofChunks.Count()
+	case total > found+ofChunks.Count():
+		during.Topic, during.Count = "", total-found-ofChunks.Count()
 		last.lost.Join(during, -1)
 	}
 }
 
-// aroundDamage returns the times of the last message before the first damage and of the first one behind the last
-// damage, or the times of the header where there is no such message.
+// aroundDamage returns the times of the last message before the first damage and of the first message behind the last
+// damage. Where there is no such message, it returns the times of the header.
 func (w *walk) aroundDamage() codec.AffectedMessages {
 	var around codec.AffectedMessages
 	around.Start, around.End = int64(w.reader.header.GetBeginTime()), int64(w.reader.header.GetEndTime())
@@ -280,7 +280,7 @@ func (r *reader) walk(deep bool) (*layout, error) {
 	return &w.layout, nil
 }
 
-// begin looks where to begin when there is no header: the beginning of the file may be missing.
+// begin finds the first section or message of a file without a header: the beginning of the file may be missing.
 func (w *walk) begin() error {
 	there, err := w.plausibleSection(w.pos)
 	if err != nil || there || !w.deep {
@@ -299,7 +299,7 @@ func isProblem(err error) bool {
 	return errors.Is(err, errOverrun) || errors.As(err, &no)
 }
 
-// unfinished reports whether the writer did not say that it had closed the file.
+// unfinished reports whether the header does not say that the writer closed the file.
 func (r *reader) unfinished() bool { return r.headerError == nil && r.header.GetIsComplete() == 0 }
 
 func (w *walk) report(text string) {
@@ -310,7 +310,7 @@ func (w *walk) report(text string) {
 	w.damage = append(w.damage, d)
 }
 
-// section reads the section at pos and moves behind it, or into it if it is a body to go through.
+// section reads the section at pos. It moves pos behind the section, or in a deep walk to the first message of a body.
 func (w *walk) section() error {
 	b, err := w.window.View(w.pos, sectionSize)
 	if err != nil {
@@ -338,7 +338,7 @@ func (w *walk) section() error {
 	end := start + s.size
 	if w.unfinished() {
 		if content, err := w.contentEnd(); err != nil || content < end {
-			return cmp.Or(err, errOverrun) // there are zeros in place of the rest
+			return cmp.Or(err, errOverrun) // the rest is zeros
 		}
 	}
 	if s.typ == indexSection {
@@ -374,8 +374,8 @@ func (w *walk) section() error {
 	return nil
 }
 
-// following goes on with a file that was appended to this one. What else follows an index is left from a longer file
-// that was overwritten.
+// following continues with a file that was appended to this one. Other data behind an index remains from a longer file
+// that was overwritten, and is ignored.
 func (w *walk) following() error {
 	b, err := w.window.View(w.pos, firstSection)
 	if err != nil || len(b) < firstSection {
@@ -401,7 +401,7 @@ func (w *walk) following() error {
 // body begins the body of a chunk.
 func (w *walk) body(header *recordpb.ChunkHeader, start, size int64) error {
 	if size == openBody && size > w.size-start && w.unfinished() {
-		w.pos, w.cut = w.size, true // nothing vouches for what there is of it
+		w.pos, w.cut = w.size, true // its header and messages cannot be trusted
 		return nil
 	}
 	cut := size > w.size-start
@@ -423,7 +423,7 @@ func (w *walk) body(header *recordpb.ChunkHeader, start, size int64) error {
 		}
 	}
 	if w.deep {
-		w.open = expected{messages: p.count, start: p.min, end: p.max}
+		w.expected = expected{messages: p.count, start: p.min, end: p.max}
 		w.inBody, w.pos, w.bodyEnd, w.bodyCut, w.lost, w.count = true, start, p.end, cut, false, p.count
 		return w.check(header)
 	}
@@ -435,8 +435,8 @@ func (w *walk) body(header *recordpb.ChunkHeader, start, size int64) error {
 	return nil
 }
 
-// check compares the body that begins at pos with its checksum. What a crash left of the last chunk may be followed
-// by zeros in place of the rest: then it ends where they begin.
+// check compares the body that begins at pos with its checksum, in a file that was not closed. After a crash the end of
+// the last chunk may be zeros: then the body ends where the zeros begin.
 func (w *walk) check(header *recordpb.ChunkHeader) error {
 	if header == nil || header.Checksum == nil || w.bodyCut || !w.unfinished() {
 		return nil
@@ -460,7 +460,7 @@ func (w *walk) check(header *recordpb.ChunkHeader) error {
 	return nil
 }
 
-// torn reports whether zeros from content on are in place of messages. They may also belong to the last message.
+// torn reports whether the zeros that begin at content replaced messages. Zeros may also be part of the last message.
 func (w *walk) torn(content int64) bool {
 	var m singleMessage
 	for pos := w.pos; pos < content && content < w.bodyEnd; pos = m.end {
@@ -506,7 +506,7 @@ func (w *walk) messages() error {
 		if w.count > 0 {
 			w.count--
 		}
-		w.open.found++
+		w.expected.found++
 		w.pos = m.end
 	}
 	if w.count > 0 && !w.lost && !w.bodyCut && w.pos < w.size {
@@ -516,7 +516,7 @@ func (w *walk) messages() error {
 	return nil
 }
 
-// recover looks what to do about a problem at pos. It is false when the walk ends here.
+// recover finds where the walk continues after a problem at pos. It returns false if the walk ends here.
 func (w *walk) recover(problem error) (more bool, err error) {
 	if w.inBody {
 		section, err := w.plausibleSection(w.pos)
@@ -533,15 +533,15 @@ func (w *walk) recover(problem error) (more bool, err error) {
 	}
 	next, message, err := w.resync(w.pos + 1)
 	if err == nil && w.deep && (w.last.end == w.pos || w.pos == firstSection) {
-		// The length of the last message may be wrong, so that it runs over others; or a part of the header is missing.
-		var within int64
-		var kind bool
-		within, kind, err = w.resync(max(w.last.content, sectionSize))
-		if within >= 0 && within < w.pos {
+		// A wrong length of the last message may hide the messages behind it, or a part of the header is missing.
+		var earlier int64
+		var isMessage bool
+		earlier, isMessage, err = w.resync(max(w.last.content, sectionSize))
+		if earlier >= 0 && earlier < w.pos {
 			if w.last.end == w.pos {
 				w.removeLast()
 			}
-			next, message = within, kind
+			next, message = earlier, isMessage
 		}
 	}
 	if err != nil {
@@ -577,11 +577,11 @@ func (w *walk) recover(problem error) (more bool, err error) {
 	return true, nil
 }
 
-// removeLast takes the last message out again.
+// removeLast removes the last message.
 func (w *walk) removeLast() {
 	w.pos = w.last.pos
 	w.counts[w.last.channel]--
-	w.open.found--
+	w.expected.found--
 	if places := w.places[w.last.channel]; len(places) > 0 && places[len(places)-1] == w.pos {
 		w.places[w.last.channel] = places[:len(places)-1]
 	}
@@ -592,7 +592,7 @@ func (w *walk) removeLast() {
 	}
 }
 
-// continueAt goes on behind damage, where a section or message is.
+// continueAt continues behind damage, at the section or message at next.
 func (w *walk) continueAt(next int64, message bool) {
 	w.header = nil
 	w.pos = next
@@ -612,7 +612,8 @@ func (w *walk) continueAt(next int64, message bool) {
 	}
 }
 
-// index reads the payload of an index: the channels that have no section of their own, and how many messages each has.
+// index reads the payload of an index: channels that have no section of their own, and the message count of each
+// channel.
 func (w *walk) index(start, end int64) error {
 	var counts []uint64
 	counted := uint64(0)
@@ -643,7 +644,7 @@ func (w *walk) index(start, end int64) error {
 	for _, p := range w.pieces {
 		counted -= p.count
 	}
-	if counted == 0 { // otherwise the index lies, or there are messages of channels that it does not know
+	if counted == 0 { // otherwise the index is wrong or lacks a channel
 		w.counts = counts
 	}
 	return nil

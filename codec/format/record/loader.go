@@ -15,37 +15,36 @@ import (
 )
 
 const (
-	// maxHeads bounds the messages of a segment: their heads take 16 MiB.
+	// maxHeads is the maximum number of messages of a segment: their heads take 16 MiB.
 	maxHeads = 1 << 19
-	// headBytes is the size of a record of the loader: LogTime, PublishTime, the place and size of the payload, and the
-	// channel.
+	// headBytes is the size of a head: LogTime, PublishTime, the position and size of the payload, and the channel.
 	headBytes = 8 + 8 + 8 + 4 + 4
-	// splitSize is the size from which on the parts of a chunk are remembered. Our own are smaller.
+	// splitSize is the size above which the loader splits a chunk into pieces. Our writer's chunks are smaller.
 	splitSize = 32 << 20
-	// prefetchSize is how much of a file in a store is fetched at once.
+	// prefetchSize is the number of bytes fetched at once of a file in a store.
 	prefetchSize = 16 << 20
 )
 
-// errIndex says that the messages are not what the headers of chunks or the index say.
+// errIndex is returned if messages contradict the headers of chunks or the index.
 var errIndex = errors.New("the index is wrong")
 
-// loader implements chunked.Loader. Its records are heads of messages, in the order of the file. As nothing is
-// compressed, not to read the other payloads is much faster for one topic among large messages and for a seek, and
-// takes a few MB of memory also for chunks of 200 MB, Apollo's default.
+// loader implements chunked.Loader. It loads heads of messages, in the order of the file, and reads a payload when the
+// payload is needed. Nothing is compressed, so this is much faster for one topic among large messages and for a seek.
+// It takes a few MB of memory, also for chunks of 200 MB, Apollo's default.
 type loader struct {
 	chunked.Plain
 	reader   *reader
 	layout   *layout
-	contents *chunked.Contents // gets the channels that nothing but messages tells of
+	contents *chunked.Contents // gets channels that only messages name
 	query    codec.Query
-	unwanted []bool         // by channel; it may be shorter
+	unwanted []bool         // by channel; channels beyond its length are wanted
 	sparse   bool           // only messages at places are loaded
-	places   []int64        // in the order of the file
-	scan     chunked.Window // over the heads
-	data     *windows       // over the payloads
-	fetched  int64          // where the bytes end that were fetched ahead
-	found    singleMessage
-	met      []bool // channels of messages that were found
+	places   []int64        // positions of the messages to load if sparse, in the order of the file
+	scan     chunked.Window // for heads
+	data     *windows       // for payloads
+	fetched  int64          // end of the bytes that were fetched ahead
+	found    singleMessage  // the message that was read last
+	met      []bool         // by channel: heads found a message in this segment
 }
 
 // Skip implements chunked.Loader.
@@ -89,7 +88,7 @@ func (l *loader) heads(s *chunked.Segment, pieces []piece, heads []byte) ([]byte
 			whole = false
 			continue
 		}
-		var parts layout
+		var smaller layout
 		large := !p.exact && p.end-p.start > splitSize
 		count := uint64(0)
 		for pos := p.start; pos < p.end; pos = m.end {
@@ -97,14 +96,14 @@ func (l *loader) heads(s *chunked.Segment, pieces []piece, heads []byte) ([]byte
 			if err := l.read(p, pos); err != nil {
 				return nil, err
 			}
-			if m.time < p.min || m.time > p.max { // the header lies
+			if m.time < p.min || m.time > p.max { // the header is wrong
 				p.min, p.max = min(p.min, m.time), max(p.max, m.time)
 				s.Start, s.End = min(s.Start, m.time), max(s.End, m.time)
 				l.layout.contents = nil
 			}
 			count++
 			if large {
-				parts.add(m, p.chunk)
+				smaller.add(m, p.chunk)
 			}
 			channel := l.reader.find(m.name)
 			if channel >= len(l.met) {
@@ -115,7 +114,7 @@ func (l *loader) heads(s *chunked.Segment, pieces []piece, heads []byte) ([]byte
 				continue
 			}
 			if len(heads) == maxHeads*headBytes {
-				return nil, errIndex // the chunk is to be split
+				return nil, errIndex // the caller falls back to reading the whole file
 			}
 			s.Unsorted = s.Unsorted || m.time < last
 			last = m.time
@@ -125,7 +124,7 @@ func (l *loader) heads(s *chunked.Segment, pieces []piece, heads []byte) ([]byte
 			return nil, errIndex
 		}
 		if large {
-			l.layout.replace(p.start, parts.pieces)
+			l.layout.replace(p.start, smaller.pieces)
 		}
 	}
 	l.contents.Channels = l.reader.channels
@@ -140,7 +139,7 @@ func (l *loader) heads(s *chunked.Segment, pieces []piece, heads []byte) ([]byte
 	return heads, nil
 }
 
-// findPlaces has only messages at places loaded, if all that are wanted have a place that is known.
+// findPlaces makes the loader load only the messages at known positions, if all wanted positions are known.
 func (l *loader) findPlaces() {
 	for i, c := range l.reader.channels {
 		if l.query.Depth(c) == 0 {
@@ -182,7 +181,7 @@ func (l *loader) placed(s *chunked.Segment, heads []byte) ([]byte, error) {
 	return heads, nil
 }
 
-// append appends the head of the message that was found.
+// append appends the head of the message in found.
 func (l *loader) append(heads []byte, channel int) []byte {
 	m, le := &l.found, binary.LittleEndian
 	heads = slices.Grow(heads, headBytes)
@@ -228,7 +227,7 @@ func (l *loader) read(p *piece, pos int64) error {
 	return fmt.Errorf("read %s: chunk %d at %#x: %w", l.reader.path, p.chunk, pos, codec.Pathless(err))
 }
 
-// prefetch begins to fetch what follows pos up to end, so that its messages do not take a request each.
+// prefetch starts to fetch the bytes from pos to end, so that reading them does not take a request for each message.
 func (l *loader) prefetch(end, pos int64) {
 	if pos > l.fetched || pos < l.fetched-2*prefetchSize {
 		l.fetched = pos
@@ -239,32 +238,32 @@ func (l *loader) prefetch(end, pos int64) {
 	}
 }
 
-// verify compares the checksum of a chunk, if it has one.
-func (l *loader) verify(chunk int) (right bool, err error) {
+// verify reports whether a chunk has no checksum, or the right one.
+func (l *loader) verify(chunk int) (sound bool, err error) {
 	b, ok := l.layout.bodies[chunk]
 	if !ok {
 		return true, nil
 	}
-	right, ok = l.reader.sums[chunk]
+	sound, ok = l.reader.sums[chunk]
 	if ok {
-		return right, nil
+		return sound, nil
 	}
 	sum := crc32.NewIEEE()
 	if _, err := io.Copy(sum, io.NewSectionReader(l.reader.file, b.start, b.end-b.start)); err != nil {
 		return false, fmt.Errorf("read %s: chunk %d at %#x: %w", l.reader.path, chunk, b.start, codec.Pathless(err))
 	}
-	right = sum.Sum32() == b.sum
-	l.reader.sums[chunk] = right
-	return right, nil
+	sound = sum.Sum32() == b.sum
+	l.reader.sums[chunk] = sound
+	return sound, nil
 }
 
-// windows are several windows of one file, for reading at several places in turn.
+// windows holds several windows of one file, for reading at several places in turn.
 type windows struct {
 	small [8]chunked.Window
-	last  int    // the one used last
-	order [8]int // the time each was used last
-	time  int
-	large chunked.Window // for what is larger than chunked.WindowSize
+	last  int            // index of the small window used last
+	order [8]int         // value of time at the last use of each small window
+	time  int            // count of uses
+	large chunked.Window // for reads of more than chunked.WindowSize
 }
 
 func newWindows(file io.ReaderAt, size int64) *windows {
@@ -291,8 +290,8 @@ func (w *windows) read(pos int64, n int) ([]byte, error) {
 	return b[:n:n], nil
 }
 
-// pick returns the window to read through: the one that holds the bytes, or else one that they follow, or else the
-// one that was not used for the longest time.
+// pick returns the window to read through: a window that holds the bytes, or else a window that ends close before them,
+// or else the least recently used one.
 func (w *windows) pick(pos int64, n int) *chunked.Window {
 	if n > chunked.WindowSize {
 		return &w.large

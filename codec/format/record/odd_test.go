@@ -15,7 +15,7 @@ import (
 	"tapedeck/codec/internal/output"
 )
 
-// sections returns where those of a file begin.
+// sections returns the offsets of a file's sections by type.
 func sections(b []byte) map[sectionType][]int {
 	at := map[sectionType][]int{headerSection: {0}}
 	for pos := firstSection; pos < len(b); {
@@ -26,7 +26,7 @@ func sections(b []byte) map[sectionType][]int {
 	return at
 }
 
-// oddFile is a file without an index of the given sections.
+// oddFile returns a file of the given sections, without an index.
 func oddFile(sections ...[]byte) []byte {
 	b := sectionOf(headerSection, newEncoder("", codec.CreateOptions{}).header)
 	return append(append(b, make([]byte, firstSection-len(b))...), bytes.Join(sections, nil)...)
@@ -42,7 +42,7 @@ func varintField(dst []byte, number protowire.Number, v uint64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(dst, number, protowire.VarintType), v)
 }
 
-// What is unusual but says all there is to know is read without a word.
+// Unusual files that lack no information are read without errors and reports.
 func TestOddButReadable(t *testing.T) {
 	chunkHead := sectionOf(chunkHeaderSection, newChunkHeader(output.Span{Messages: 1, Start: 1, End: 9}, 0))
 	long := strings.Repeat("/long", 100)
@@ -100,7 +100,7 @@ func TestPaddingIsIgnored(t *testing.T) {
 	require.Equal(t, smallMessages(), all)
 }
 
-// Each kind of damage is told of by its place, and what is around it is saved.
+// Each kind of damage is reported with its position, and the messages around it are saved.
 func TestDamage(t *testing.T) {
 	for _, test := range []struct {
 		name  string

@@ -20,8 +20,8 @@ import (
 // form that Apollo does not write. The value is in base64.
 const rawProtoDesc = "record.proto_desc"
 
-// newChannel makes what a Channel section or an entry of the index says into a codec.Channel. It keeps none of the
-// slices.
+// newChannel returns the channel that a Channel section or an entry of the index describes. It keeps no reference to
+// protoDesc.
 func newChannel(name, messageType string, protoDesc []byte) *codec.Channel {
 	if desc, dependencies, ok := splitProtoDesc(protoDesc); ok && len(dependencies) == 1 {
 		if root := parseProtoFile(desc); root != nil {
@@ -44,8 +44,8 @@ func newChannel(name, messageType string, protoDesc []byte) *codec.Channel {
 	return c
 }
 
-// wireChannel is the reverse of newChannel: what to write for a channel under the given name, so that newChannel
-// returns the same again.
+// wireChannel is the reverse of newChannel. It returns the Channel to write for c under the given name, from which
+// newChannel returns an equal channel.
 func wireChannel(c *codec.Channel, name string) *recordpb.Channel {
 	messageType, protoDesc := c.Type, []byte(nil)
 	if raw, err := base64.StdEncoding.DecodeString(c.Metadata[rawProtoDesc]); err == nil {
@@ -54,7 +54,7 @@ func wireChannel(c *codec.Channel, name string) *recordpb.Channel {
 	if len(protoDesc) == 0 && c.Encoding == codec.EncodingProtobuf {
 		protoDesc = parseFileSet(c.Schema.Data).protoDesc(c.Type)
 	}
-	if !same(newChannel(name, messageType, protoDesc), c) {
+	if !equal(newChannel(name, messageType, protoDesc), c) {
 		messageType, protoDesc = wrap(c, name)
 	}
 	if protoDesc == nil {
@@ -63,15 +63,15 @@ func wireChannel(c *codec.Channel, name string) *recordpb.Channel {
 	return &recordpb.Channel{Name: &name, MessageType: &messageType, ProtoDesc: protoDesc}
 }
 
-// same reports whether two channels are equal; nil and empty slices and maps are the same.
-func same(a, b *codec.Channel) bool {
+// equal reports whether two channels are equal. Nil slices and maps equal empty ones.
+func equal(a, b *codec.Channel) bool {
 	return a.Topic == b.Topic && a.Type == b.Type && a.Encoding == b.Encoding && a.TypeHash == b.TypeHash &&
 		a.Schema.Encoding == b.Schema.Encoding && bytes.Equal(a.Schema.Data, b.Schema.Data) &&
 		slices.Equal(a.QoS, b.QoS) && maps.Equal(a.Metadata, b.Metadata)
 }
 
-// wrap returns the type and proto_desc of a channel that needs the option. The file with the option is one of its own,
-// and its name is a hash, for pools that take the files of many channels and only one of a name.
+// wrap returns the type and proto_desc of a channel that needs the option. The option is in a file of its own. The
+// name of this file is a hash, because descriptor pools that read many channels keep one file for each name.
 func wrap(c *codec.Channel, name string) (messageType string, protoDesc []byte) {
 	messageType, files := describeChannel(c)
 	tree := files.protoDesc(messageType)
@@ -90,7 +90,7 @@ func wrap(c *codec.Channel, name string) (messageType string, protoDesc []byte) 
 	return messageType, appendBytes(appendBytes(nil, 1, raw), 2, tree)
 }
 
-// newOption returns the ChannelOption of c, whose name in the file is given and whose type files describe.
+// newOption returns the ChannelOption of c. In the record the channel has the given name, and files describe its type.
 func newOption(c *codec.Channel, name string, files fileSet) *recordpb.ChannelOption {
 	o := &recordpb.ChannelOption{Encoding: &c.Encoding, Type: &c.Type, Metadata: c.Metadata}
 	given := func(s string) *string {
@@ -135,8 +135,8 @@ func findOption(unknown []byte) []byte {
 	return nil
 }
 
-// parseOption returns the channel that a ChannelOption describes, whose type tree describes; nil when it is none of
-// ours.
+// parseOption returns the channel that a ChannelOption describes, or nil if option cannot be decoded. The ProtoDesc
+// tree describes the channel's type.
 func parseOption(option []byte, name string, tree []byte) *codec.Channel {
 	var o recordpb.ChannelOption
 	if proto.Unmarshal(option, &o) != nil {

@@ -17,7 +17,7 @@ import (
 	"tapedeck/codec/internal/output"
 )
 
-// writeChunks writes a file with the given times in each chunk and contents of size bytes that begin with the number of
+// writeChunks writes a file with the given times in each chunk. Contents have size bytes and begin with the number of
 // the message in the file.
 func writeChunks(t testing.TB, path string, size int, chunks ...[]int64) {
 	file, err := os.Create(path)
@@ -52,8 +52,8 @@ func writeChunks(t testing.TB, path string, size int, chunks ...[]int64) {
 	require.NoError(t, file.Close())
 }
 
-// requireSorted reads a file of writeChunks and checks that each message comes in order of time and, of equal times, in
-// the order of the file. It returns the most memory in use meanwhile.
+// requireSorted reads a file of writeChunks and checks that messages come in order of time, and for equal times in
+// the order of the file. It returns the peak of the memory in use.
 func requireSorted(t testing.TB, path string, q codec.Query, chunks ...[]int64) (memory uint64) {
 	var times []int64
 	for _, c := range chunks {
@@ -134,7 +134,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Chunks may be as large as they like.
+// Memory does not grow with the size of chunks.
 func TestMemory(t *testing.T) {
 	const n, size = 80_000, 1 << 10
 	random := rand.New(rand.NewPCG(3, 4))
@@ -175,7 +175,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// Writing takes no more either, and neither does a message after message of a size that varies.
+// Writing and reading messages of various sizes takes at most 64 MiB.
 func TestMemoryOfWriting(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is slow under the race detector and has one goroutine")

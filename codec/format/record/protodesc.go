@@ -13,12 +13,12 @@ import (
 const (
 	// maxDescDepth is how deep ProtoDescs may nest, the limit of protobuf's own parsers.
 	maxDescDepth = 100
-	// maxDescSize is the size of a proto_desc from which on files that several others import are in it only once.
-	// Apollo never does that, but its reader does not mind.
+	// maxDescSize is the size of a proto_desc above which a file that several others import is in it only once.
+	// Apollo always repeats such files, but its reader accepts both.
 	maxDescSize = 4 << 20
 )
 
-// protoFile is a FileDescriptorProto, as it is encoded.
+// protoFile is a FileDescriptorProto with its encoded bytes.
 type protoFile struct {
 	raw     []byte
 	name    string
@@ -26,7 +26,7 @@ type protoFile struct {
 	file    *descriptorpb.FileDescriptorProto
 }
 
-// parseProtoFile reads a FileDescriptorProto; nil when it is none.
+// parseProtoFile reads a FileDescriptorProto. It returns nil if raw is something else.
 func parseProtoFile(raw []byte) *protoFile {
 	d := new(descriptorpb.FileDescriptorProto)
 	if err := proto.Unmarshal(raw, d); err != nil || d.GetName() == "" ||
@@ -51,7 +51,7 @@ func (f *protoFile) defines(messageType string) bool {
 	return false
 }
 
-// fileSet is a FileDescriptorSet: files behind those that they import.
+// fileSet is a FileDescriptorSet. Each file comes behind the files that it imports.
 type fileSet []*protoFile
 
 // encode returns the FileDescriptorSet.
@@ -63,7 +63,7 @@ func (s fileSet) encode() []byte {
 	return dst
 }
 
-// parseFileSet reads a FileDescriptorSet; nil when it is none.
+// parseFileSet reads a FileDescriptorSet. It returns nil if b is something else.
 func parseFileSet(b []byte) fileSet {
 	var s fileSet
 	for len(b) > 0 {
@@ -85,9 +85,9 @@ func parseFileSet(b []byte) fileSet {
 	return s
 }
 
-// parseProtoDesc reads a ProtoDesc of proto_desc.proto, a tree: a FileDescriptorProto and a ProtoDesc for each file
-// that it imports, without regard to repetition. It returns the files without repetition, or nil when b is no
-// ProtoDesc.
+// parseProtoDesc reads a ProtoDesc of proto_desc.proto. A ProtoDesc is a tree: a FileDescriptorProto, and a ProtoDesc
+// for each file that it imports, also if several files import it. parseProtoDesc returns each file once, or nil if b is
+// something else.
 func parseProtoDesc(b []byte) fileSet {
 	var s fileSet
 	if len(b) == 0 || !s.addTree(b, map[string]bool{}, map[string]bool{}, maxDescDepth) {
@@ -96,7 +96,7 @@ func parseProtoDesc(b []byte) fileSet {
 	return s
 }
 
-// addTree adds the files of a ProtoDesc. seen has those that came before, as they are encoded, names their names.
+// addTree adds the files of a ProtoDesc. seen holds the encoded files that were added before, names holds their names.
 func (s *fileSet) addTree(b []byte, seen, names map[string]bool, depth int) bool {
 	desc, dependencies, ok := splitProtoDesc(b)
 	if !ok || depth == 0 {
@@ -145,8 +145,8 @@ func splitProtoDesc(b []byte) (desc []byte, dependencies [][]byte, ok bool) {
 	return desc, dependencies, desc != nil
 }
 
-// protoDesc returns the ProtoDesc that Apollo's ProtobufFactory makes for a message: it begins with the file that
-// defines the message, or the last one if none does. It is nil for an empty set.
+// protoDesc returns the ProtoDesc that Apollo's ProtobufFactory makes for a message. It begins with the file that
+// defines the message, or with the last file if none does. It is nil for an empty set.
 func (s fileSet) protoDesc(messageType string) []byte {
 	if len(s) == 0 {
 		return nil
@@ -157,7 +157,7 @@ func (s fileSet) protoDesc(messageType string) []byte {
 	}
 	files := make(filesByName, len(s))
 	for _, f := range slices.Backward(s) {
-		files[f.name] = f // of equal names the first
+		files[f.name] = f // the first file of a name wins
 	}
 	if files.treeSize(root, map[string]int{}, maxDescDepth) > maxDescSize {
 		return files.appendTree(nil, root, map[string]bool{}, maxDescDepth)
@@ -165,11 +165,11 @@ func (s fileSet) protoDesc(messageType string) []byte {
 	return files.appendTree(nil, root, nil, maxDescDepth)
 }
 
-// filesByName is a fileSet for following imports.
+// filesByName holds the files of a fileSet by name, for following imports.
 type filesByName map[string]*protoFile
 
-// treeSize returns about the size of the ProtoDesc of f. It is much too large where files import each other, or are
-// nested too deep.
+// treeSize returns the approximate size of the ProtoDesc of f. The result is much too large if files import each other
+// or are nested too deep.
 func (s filesByName) treeSize(f *protoFile, sizes map[string]int, depth int) int {
 	if size, ok := sizes[f.name]; ok {
 		return size
@@ -189,7 +189,7 @@ func (s filesByName) treeSize(f *protoFile, sizes map[string]int, depth int) int
 	return size
 }
 
-// appendTree appends the ProtoDesc of f. Files in seen are left out, unless it is nil.
+// appendTree appends the ProtoDesc of f. It omits files in seen, unless seen is nil.
 func (s filesByName) appendTree(dst []byte, f *protoFile, seen map[string]bool, depth int) []byte {
 	dst = appendBytes(dst, 1, f.raw)
 	for _, name := range f.imports {
@@ -205,8 +205,8 @@ func (s filesByName) appendTree(dst []byte, f *protoFile, seen map[string]bool, 
 	return dst
 }
 
-// describe parses the proto_desc of a file: a ProtoDesc, but also a bare FileDescriptorProto, as Apollo's Python
-// examples write it, or a FileDescriptorSet. It returns nil for anything else.
+// describe parses the proto_desc of a file: a ProtoDesc, a bare FileDescriptorProto, which Apollo's Python examples
+// write, or a FileDescriptorSet. It returns nil for anything else.
 func describe(protoDesc []byte) fileSet {
 	if s := parseProtoDesc(protoDesc); s != nil {
 		return s

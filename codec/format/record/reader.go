@@ -22,20 +22,20 @@ const maxEvent = 1 << 20
 
 // Details is Info.Extra of a record file.
 type Details struct {
-	Version string `json:"version"`           // of the format
-	Chunks  int    `json:"chunks"`            // readable ones
+	Version string `json:"version"`           // of the format: "1.0"
+	Chunks  int    `json:"chunks"`            // readable chunks
 	Closed  bool   `json:"closed"`            // the header says that the writer closed the file
 	Indexed bool   `json:"indexed"`           // the index is there
-	Map     string `json:"map,omitempty"`     // name of the map, which Apollo 10 may give
-	Vehicle string `json:"vehicle,omitempty"` // name of the vehicle, likewise
+	Map     string `json:"map,omitempty"`     // name of the map, which Apollo 10 may write
+	Vehicle string `json:"vehicle,omitempty"` // name of the vehicle, which Apollo 10 may write
 	Header  Header `json:"header"`
 }
 
-// Header is the header of a record file, which Apollo's tools print. It is zero in a file that was not closed. It may
-// be wrong: the times are those of the first and the last chunk in the file.
+// Header is the header of a record file, which Apollo's tools print. It is zero in a file that was not closed. Its
+// times are wrong if chunks are not in order: they are the times of the first and the last chunk in the file.
 type Header struct {
 	BeginTime     uint64 `json:"begin_time"` // ns since the Unix epoch
-	EndTime       uint64 `json:"end_time"`   // likewise
+	EndTime       uint64 `json:"end_time"`   // ns since the Unix epoch
 	MessageNumber uint64 `json:"message_number"`
 	ChannelNumber uint64 `json:"channel_number"`
 	ChunkNumber   uint64 `json:"chunk_number"`
@@ -48,25 +48,25 @@ type reader struct {
 	file codec.File
 	size int64
 
-	content int64 // where the zeros begin that the file ends with; 0 when that is not known
+	content int64 // offset of the zeros that end the file; 0 if unknown
 
 	window chunked.Window // for walks
 	probe  chunked.Window // for looking ahead
 
 	header      recordpb.Header
-	headerError error // the header could not be read
+	headerError error // why the header could not be read
 
 	channels     []*codec.Channel
 	byName       map[string]int
-	names        []string // of channels in the file
-	last         int      // channel that find returned
+	names        []string // by channel: name in the file
+	last         int      // channel that find returned last
 	located      []bool   // by channel
-	eventChannel int      // of channels; -1 when there is none
+	eventChannel int      // -1 if there is none
 
 	shallow  *layout
-	unwalked bool         // shallow is what the index says
+	unwalked bool         // shallow was made from the index alone
 	deep     *layout      // nil before it is needed
-	sums     map[int]bool // whether the checksums of chunks are right that were compared
+	sums     map[int]bool // by chunk: whether its checksum is right; only chunks that were compared
 	info     *codec.Info
 }
 
@@ -75,7 +75,8 @@ func open(files *store.Files, path string) (*reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, codec.Pathless(err))
 	}
-	// The header before the size: if its writer closes the file meanwhile, the one must not say so and the other not.
+	// Read the header before the size: if the writer closes the file now, an older header with a newer size is
+	// harmless.
 	head := make([]byte, firstSection)
 	n, err := file.ReadAt(head, 0)
 	if errors.Is(err, io.EOF) {
@@ -97,7 +98,7 @@ func open(files *store.Files, path string) (*reader, error) {
 	return r, nil
 }
 
-// newReader returns a reader of a file that begins with head, as much of firstSection bytes as there is.
+// newReader returns a reader of a file. head is the first firstSection bytes of the file, or all if it is shorter.
 func newReader(path string, file codec.File, size int64, head []byte) (*reader, error) {
 	r := &reader{
 		path: path, file: file, size: size, byName: map[string]int{}, eventChannel: -1,
@@ -157,9 +158,9 @@ func (r *reader) declare(name, messageType string, protoDesc []byte) {
 	r.located = append(r.located, located(c))
 }
 
-// find returns the index of a channel. One that was never declared has no type.
+// find returns the index of a channel. It declares an unknown channel, without a type.
 func (r *reader) find(name []byte) int {
-	if r.last < len(r.names) && r.names[r.last] == string(name) { // many messages follow one of their channel
+	if r.last < len(r.names) && r.names[r.last] == string(name) { // often the channel of the previous message
 		return r.last
 	}
 	i, ok := r.byName[string(name)]
@@ -247,7 +248,7 @@ func (r *reader) Info() (*codec.Info, error) {
 	return info, nil
 }
 
-// knowsEvents reports whether l has the places of all events.
+// knowsEvents reports whether l has the positions of all events.
 func (r *reader) knowsEvents(l *layout) bool {
 	return r.eventChannel < 0 || r.eventChannel >= len(l.counts) || l.knowsPlaces(r.eventChannel)
 }
@@ -271,7 +272,7 @@ func (r *reader) storedEvents(l *layout) []codec.Event {
 	return events
 }
 
-// nameOf returns the name in a MapInfo or VehicleInfo, "" if there is none.
+// nameOf returns the name in a MapInfo or VehicleInfo, or "" if there is none.
 func nameOf(b []byte) string {
 	var m recordpb.Named
 	if proto.Unmarshal(b, &m) != nil {
@@ -288,13 +289,13 @@ func (r *reader) Read(q codec.Query) (codec.Iterator, error) {
 	return &iterator{r.read(q, r.shallow), r, q, q.From()}, nil
 }
 
-// trusts reports whether headers and index tell where messages are, as far as is known.
+// trusts reports whether no damage is known and all chunks have times, so that Read can rely on headers and index.
 func (r *reader) trusts() bool {
 	return r.deep == nil && len(r.shallow.damage) == 0 && !r.unfinished() &&
 		!slices.ContainsFunc(r.shallow.pieces, func(p piece) bool { return p.min == math.MinInt64 })
 }
 
-// readWhole reads by what is found in the whole file.
+// readWhole reads by the layout that a deep walk of the file finds.
 func (r *reader) readWhole(q codec.Query) (codec.Iterator, error) {
 	l, err := r.survey()
 	if err != nil {
@@ -314,11 +315,11 @@ func (r *reader) read(q codec.Query, l *layout) codec.Iterator {
 	}
 	contents.Channels = r.channels
 	for _, d := range l.damage {
-		// The loader meets a wrong checksum. Without the header of the file all the rest can be there.
+		// The loader reports a wrong checksum. A file without its header may have all messages.
 		if d.sum && verify || !q.Tolerates() && d.pos == 0 && l.finished {
 			continue
 		}
-		contents.Damage = append(contents.Damage, chunked.Damage{Offset: d.pos, Err: d.known()})
+		contents.Damage = append(contents.Damage, chunked.Damage{Offset: d.pos, Err: d.withLost()})
 	}
 	loader := &loader{reader: r, layout: l, contents: &contents, query: q,
 		scan: chunked.Window{File: r.file, Size: r.size}, data: newWindows(r.file, r.size)}
@@ -331,12 +332,12 @@ func (r *reader) read(q codec.Query, l *layout) codec.Iterator {
 	return contents.Read(loader, q)
 }
 
-// iterator reads by headers and index. Where they are wrong it goes on by what is found in the whole file.
+// iterator reads by headers and index. If they are wrong, it continues with readWhole.
 type iterator struct {
 	codec.Iterator
 	reader *reader
 	query  codec.Query
-	start  int64 // LogTime of messages to come, at least: a chunk is opened between messages of different time
+	start  int64 // lower bound of LogTime to come: a chunk is only opened when the time advances
 }
 
 // Next implements codec.Iterator.

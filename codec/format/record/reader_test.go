@@ -23,7 +23,7 @@ type got struct {
 	data          string
 }
 
-// readAll returns what q selects and the error that ended it, nil for io.EOF.
+// readAll returns the messages that q selects and the error that ended reading, nil for io.EOF.
 func readAll(t testing.TB, r codec.Reader, q codec.Query) ([]got, error) {
 	it, err := r.Read(q)
 	require.NoError(t, err)
@@ -203,7 +203,7 @@ func TestReadAfterClose(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrClosed)
 }
 
-// An overwritten file whose writer did not cut it has the rest of the old one behind the index.
+// If a longer file was overwritten without truncation, its rest is behind the index of the new one.
 func TestStaleTail(t *testing.T) {
 	b := smallFile(t, true)
 	path := filepath.Join(t.TempDir(), "stale.record")
@@ -217,7 +217,7 @@ func TestStaleTail(t *testing.T) {
 	require.Equal(t, smallMessages(), all)
 }
 
-// A file can lack the index though it says it is complete, and the other way round.
+// A file may lack the index though its header says that it is complete, or have an index though it does not.
 func TestIsCompleteLies(t *testing.T) {
 	whole, killed := smallFile(t, true), smallFile(t, false)
 	flag := bytes.Index(whole, []byte{0x68, 1, 0x70})
@@ -249,7 +249,8 @@ func memory(t testing.TB, b []byte) *reader {
 	return r
 }
 
-// smallMessages are those of smallFile: two topics, three chunks, the last two overlapping, out of order in the first.
+// smallMessages returns the messages of smallFile in order of time: two topics in three chunks. The first chunk is not
+// in order, and the last two overlap.
 func smallMessages() []got {
 	var all []got
 	for i := range 12 {
@@ -259,7 +260,7 @@ func smallMessages() []got {
 	return all
 }
 
-// smallFile returns a file of smallMessages.
+// smallFile returns the content of a file with smallMessages.
 func smallFile(t testing.TB, closed bool) []byte {
 	path := filepath.Join(t.TempDir(), "small.record")
 	w, err := create(path, codec.CreateOptions{})
@@ -291,7 +292,7 @@ func smallFile(t testing.TB, closed bool) []byte {
 	return b
 }
 
-// TestMapAndVehicle reads names from a header that is no longer in the window when Info is asked for them.
+// TestMapAndVehicle calls Info when the header with the names is no longer in the window.
 func TestMapAndVehicle(t *testing.T) {
 	h := recordpb.Header{MapInfo: appendBytes(nil, 1, "san_mateo"), VehicleInfo: appendBytes(nil, 1, "mkz")}
 	b := tinyChunks(1000, nil)
@@ -307,7 +308,7 @@ func TestMapAndVehicle(t *testing.T) {
 	require.Equal(t, "mkz", info.Extra.(Details).Vehicle)
 }
 
-// The index says where events are, so that nothing else is read to find them.
+// The index lists the positions of events, so that Info does not search for them.
 func TestEventsByIndex(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.record")
 	w, err := create(path, codec.CreateOptions{})
@@ -328,7 +329,7 @@ func TestEventsByIndex(t *testing.T) {
 	require.Equal(t, []codec.Event{want, want, want}, info.Events)
 	require.Nil(t, r.deep)
 
-	// Another writer's index does not say so.
+	// The index of another writer does not list them.
 	i := bytes.LastIndex(b, appendBytes(nil, extension, "")[:3])
 	require.Positive(t, i)
 	b[i] += 8 // another field

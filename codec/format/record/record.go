@@ -11,7 +11,7 @@
 // of them.
 //
 // Messages are read in time order, whatever their order in the file. A reader holds 32 bytes for each message of a
-// chunk, however large the messages are, or up to 256 MiB of that where very many messages overlap in time. A file
+// chunk, however large the messages are, and up to 256 MiB if very many messages overlap in time. A file
 // whose writer was killed ends after its last complete message. Other damage is ErrDamaged, or is reported to
 // Query.Damaged and skipped: reading continues at the next section or message. The format has no checksums, so a
 // changed payload in a complete file is not noticed.
@@ -24,13 +24,13 @@
 // at most the messages of the open chunk. CreateOptions.Metadata is not kept. NAME.record.00000 is split into
 // NAME.record.00001 and so on.
 //
-// A chunk of more than 512 KiB is written in pieces, behind a header with a body of 2 GiB - 1 until it is complete:
-// readers ignore such a chunk at the end of a file. The header is the one that Apollo's writer would write, but if a
+// A chunk of more than 512 KiB is written in pieces. Until it is complete its header gives the body a size of 2 GiB -
+// 1: readers ignore such a chunk at the end of a file. The header is the one that Apollo's writer would write, but if a
 // chunk turns out much shorter than it began its numbers may have leading zeros. A channel that appears during such a
 // chunk ends it.
 //
-// Two channels with the same topic, type, encoding and schema become one in the file; type hash and metadata of the
-// second are not kept. If they differ, Apollo's tools see the second as "topic#2".
+// Two channels with equal topic, type, encoding and schema become one in the file; type hash and metadata of the
+// second are not kept. If one of the four but the topic differs, Apollo's tools see the second as "topic#2".
 //
 // # Additions to the format
 //
@@ -45,24 +45,24 @@
 //	  optional string encoding = 1;        // of the payloads: "cdr", "ros1", …
 //	  optional string type = 2;            // "sensor_msgs/msg/Imu"
 //	  optional string schema_encoding = 3; // "ros2msg": concatenated .msg texts, …
-//	  optional bytes schema = 4;           // absent with the encoding "protobuf": it is what the root file imports
+//	  optional bytes schema = 4;           // absent for "protobuf": the imported files are the schema
 //	  optional string type_hash = 5;       // REP-2011: "RIHS01_…"
 //	  optional string qos = 6;             // offered, in rosbag2's YAML
 //	  map<string, string> metadata = 7;
-//	  optional string topic = 8;           // if the channel has another name: a second type on it has "/topic#2"
+//	  optional string topic = 8;           // if the name differs: the second type on /topic is "/topic#2"
 //	}
 //
-// The type of such a channel is a protobuf name, "sensor_msgs.msg.Imu", and the file that describes it has the name
-// "sensor_msgs/msg/Imu.msg": the same fields as far as the definition is known, an empty message otherwise.
+// The type of such a channel is a protobuf name, "sensor_msgs.msg.Imu". The file that describes it has the name
+// "sensor_msgs/msg/Imu.msg". It has the fields of the definition, or an empty message if the definition is unknown.
 //
 // A message with a PublishTime has it in a fixed64 field 51001 of its SingleMessage, in front of the content.
 //
 // A ChunkHeader has the CRC-32 (IEEE) of the chunk's body in a fixed32 field 51001, unless all channels are protobuf.
-// It is compared in files that were not closed, where a crash may have left other data, and for Query.Verify.
+// Readers compare it in files that were not closed, where a crash may have left other data, and for Query.Verify.
 //
-// The ChannelCache of the channel of events, and of each channel with latched messages (codec.LatchedDepth), has the
-// positions of its messages in a bytes field 51001, as one fixed64 each, so that they are found without reading the
-// file. A channel with more than 65536 messages has none.
+// The ChannelCache of the events channel, and of each channel with latched messages (codec.LatchedDepth), lists the
+// positions of the channel's messages in a bytes field 51001, one fixed64 each. Readers find these messages without
+// reading the file. A channel with more than 65536 messages has no list.
 package record
 
 import (
@@ -84,25 +84,25 @@ import (
 const (
 	formatName = "record"
 
-	// extension is the field number of what is ours, out of the range that protobuf leaves to private use.
+	// extension is the field number of our additions, from the range that protobuf leaves to private use.
 	extension = 51001
 )
 
-// ErrDamaged is wrapped by the errors for content that is not as it was written.
+// ErrDamaged is wrapped by errors about content that differs from what was written.
 var ErrDamaged = errors.New("damaged")
 
 // damage is one damaged place of a file.
 type damage struct {
-	path  string // "" where who reports it adds it
+	path  string // "" if the caller adds it to the error
 	pos   int64
 	chunk int // counted from 1; 0 outside of chunks
 	text  string
-	sum   bool           // it is a wrong checksum, which verification finds, too
-	lost  codec.Affected // messages that a header or the index counts and that were not found
+	sum   bool           // a wrong checksum, which verification finds, too
+	lost  codec.Affected // messages that a header or the index counts but that were not found
 }
 
-// known returns the damage with the messages that it affects.
-func (d *damage) known() error {
+// withLost returns the damage, as a codec.DamageError if lost messages are known.
+func (d *damage) withLost() error {
 	if d.lost == nil {
 		return d
 	}
@@ -122,10 +122,10 @@ func (d *damage) Error() string {
 
 func (d *damage) Unwrap() error { return ErrDamaged }
 
-// names are those of Apollo's recorder, split and recover.
+// names matches the file names that Apollo's recorder, split and recover give.
 var names = regexp.MustCompile(`\.record(\.\d{5}(\.\d{14})?)?(\.split|\.recover)?$`)
 
-// Format is that of Apollo's record files.
+// Format describes Apollo's record files.
 var Format = codec.Format{
 	Extension: ".record",
 	Keeps:     codec.Keeps{PublishTime: true, QoS: true, ChannelMetadata: true, Joins: true},
@@ -133,7 +133,7 @@ var Format = codec.Format{
 	Sniff:     sniff,
 	Named:     names.MatchString,
 	OpenFrom:  openAny,
-	Parts:     parts,
+	Parts:     listFiles,
 	Check:     check,
 	Splits:    true,
 	Accepts:   accepts,
@@ -145,14 +145,14 @@ func openAny(files *store.Files, path string) (codec.Reader, error) {
 	if stat, err := files.Stat(path); err == nil && !stat.IsDir() {
 		return open(files, path)
 	}
-	return openParts(files, path)
+	return openFiles(files, path)
 }
 
-// sniff accepts what begins with a Header, whole or cut, and also a file whose Header is broken but not what follows
-// it; and several files by their names.
+// sniff accepts a file that begins with a Header, whole or cut. It also accepts a file with a broken Header if a
+// section follows where the Header ends. Several files as one recording are recognised by their names.
 func sniff(files *store.Files, path string, head []byte) bool {
 	if head == nil {
-		return slices.ContainsFunc(parts(files, path), func(part string) bool { return isRecord(files, part) })
+		return slices.ContainsFunc(listFiles(files, path), func(name string) bool { return isRecord(files, name) })
 	}
 	if len(head) >= sectionSize {
 		s := parseSection(head)
@@ -181,12 +181,12 @@ func sniff(files *store.Files, path string, head []byte) bool {
 	return false
 }
 
-// numbered is a name that Apollo's recorder gives to the files of a recording.
+// numbered matches the end of a name that Apollo's recorder gives to a file of a split recording.
 var numbered = regexp.MustCompile(`\.\d{5}$`)
 
 func check(o codec.CreateOptions) error { return o.CheckUncompressed(formatName) }
 
-// createOn begins a recording whose first file is path. NAME.record.00000 goes on as NAME.record.00001.
+// createOn begins a recording whose first file is path. NAME.record.00001 follows NAME.record.00000.
 func createOn(s codec.Disk, path string, o codec.CreateOptions) (*output.Recording, error) {
 	if err := check(o); err != nil {
 		return nil, fmt.Errorf("create %s: %w", path, err)
@@ -194,12 +194,12 @@ func createOn(s codec.Disk, path string, o codec.CreateOptions) (*output.Recordi
 	base := numbered.ReplaceAllString(path, "")
 	name := func(n int) string {
 		name := fmt.Sprintf("%s.%05d", base, n)
-		if o.Dated != nil { // as Apollo's recorder has it from version 10 on
+		if o.Dated != nil { // as Apollo's recorder names files since version 10
 			name += o.Dated().Format(".20060102150405")
 		}
 		return name
 	}
-	if _, err := s.Lstat(base); err != nil && o.Dated != nil && !o.Overwrite && parts(store.On(s), base) != nil {
+	if _, err := s.Lstat(base); err != nil && o.Dated != nil && !o.Overwrite && listFiles(store.On(s), base) != nil {
 		return nil, fmt.Errorf("create %s: %w; name another output or use --overwrite", base, fs.ErrExist)
 	}
 	return output.NewChunkRecording(s, formatName, path, o, name, func(path string) (output.Encoder, error) {

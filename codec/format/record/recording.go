@@ -13,10 +13,10 @@ import (
 	"tapedeck/codec/store"
 )
 
-// parts returns the names of the record files in the folder at path or, where there is nothing, of those that are
-// called like path but for what a recorder adds when it splits: NAME.record.00000 and on, or NAME.record and then
-// NAME.record.00001. Those that were not completed are among them.
-func parts(files *store.Files, path string) []string {
+// listFiles returns the names of the record files in the folder at path. If nothing is at path, it returns the files of
+// a split recording with that name: NAME.record.00000 and on, or NAME.record and then NAME.record.00001. Files that
+// were not completed are included.
+func listFiles(files *store.Files, path string) []string {
 	dir, prefix := path, ""
 	if _, err := files.Stat(path); err != nil {
 		dir, prefix = store.Dir(path), store.Base(path)
@@ -43,7 +43,7 @@ func parts(files *store.Files, path string) []string {
 		return nil
 	}
 	slices.Sort(paths)
-	// What was completed while it was looked for is there by both names.
+	// A file that was completed while the folder was read may appear under both names.
 	return slices.DeleteFunc(paths, func(p string) bool {
 		completed, ok := strings.CutSuffix(p, codec.ActiveSuffix)
 		return ok && slices.Contains(paths, completed)
@@ -62,13 +62,13 @@ func isRecord(files *store.Files, path string) bool {
 	return (err == nil || errors.Is(err, io.ErrUnexpectedEOF)) && sniff(nil, path, head[:n])
 }
 
-// openParts opens several files as one recording: those in the folder at path, or those whose names begin with path.
+// openFiles opens the files that listFiles returns as one recording.
 // Info has an event for each gap between their numbers.
-func openParts(files *store.Files, path string) (codec.Reader, error) {
+func openFiles(files *store.Files, path string) (codec.Reader, error) {
 	r := &joined.Reader{Format: formatName, Path: path}
 	var errs []error
 	base, number := "", 0
-	for _, name := range parts(files, path) {
+	for _, name := range listFiles(files, path) {
 		if n, ok := series.Parse(store.Base(name)); ok {
 			switch {
 			case n.Base == base && n.Number == number+2:
@@ -78,16 +78,16 @@ func openParts(files *store.Files, path string) (codec.Reader, error) {
 			}
 			base, number = n.Base, n.Number
 		}
-		part, err := open(files, name)
+		file, err := open(files, name)
 		if err == nil && !isRecord(files, name) {
-			err = errors.Join(fmt.Errorf("open %s: it is not a record file", name), part.Close())
+			err = errors.Join(fmt.Errorf("open %s: it is not a record file", name), file.Close())
 		}
 		if err != nil {
 			r.Event(codec.EventMissing, err.Error())
 			errs = append(errs, err)
 			continue
 		}
-		r.Files = append(r.Files, joined.File{Path: name, Size: part.size, Reader: part})
+		r.Files = append(r.Files, joined.File{Path: name, Size: file.size, Reader: file})
 	}
 	if len(r.Files) == 0 {
 		return nil, errors.Join(errs...)

@@ -24,7 +24,7 @@ func TestSeveralFiles(t *testing.T) {
 		}
 	}
 	require.NoError(t, w.Close())
-	// These are no parts.
+	// These do not belong to the recording.
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "drive.record.00000.recover"), nil, 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "drive2.record.x"), nil, 0o644))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "drive.record.00009"), 0o777))
@@ -69,7 +69,7 @@ func TestSeveralFiles(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.NoError(t, os.Remove(filepath.Join(dir, "alone.record")))
 
-	// One is missing, one is not finished, one is none at all.
+	// One file is missing, one is not finished, one is not a record file.
 	require.NoError(t, os.Remove(filepath.Join(dir, "drive.record.00001")))
 	b, err := os.ReadFile(filepath.Join(dir, "drive.record.00003"))
 	require.NoError(t, err)

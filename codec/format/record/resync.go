@@ -10,7 +10,8 @@ import (
 	"tapedeck/codec/internal/chunked"
 )
 
-// resync returns where from there on, at or behind from, the next section or message of a known channel begins, or -1.
+// resync returns the position of the first section, or message of a known channel, at or behind from, or -1 if there is
+// none. message reports which of the two it found.
 func (r *reader) resync(from int64) (pos int64, message bool, err error) {
 	scan := chunked.Window{File: r.file, Size: r.size}
 	for pos := from; pos < r.size; {
@@ -18,7 +19,7 @@ func (r *reader) resync(from int64) (pos int64, message bool, err error) {
 		if err != nil {
 			return 0, false, err
 		}
-		// The last bytes are looked at again together with those that follow.
+		// The last bytes are checked again together with the bytes behind them.
 		n := len(b)
 		if pos+int64(n) < r.size {
 			n -= sectionSize
@@ -41,19 +42,19 @@ func (r *reader) resync(from int64) (pos int64, message bool, err error) {
 	return -1, false, nil
 }
 
-// mayBeMessage is a quick look at up to 12 bytes: the name of the channel usually comes first in a message.
+// mayBeMessage is a quick check of up to 12 bytes: most messages begin with the channel's name.
 func mayBeMessage(b []byte) bool {
 	_, n := protowire.ConsumeVarint(b[1:])
 	return n > 0 && len(b) > 1+n && b[1+n] == nameTag
 }
 
-// mayBeSection is a quick look at up to 4 bytes.
+// mayBeSection is a quick check of up to 4 bytes.
 func mayBeSection(b []byte) bool {
 	return len(b) >= 4 && b[0] >= byte(chunkHeaderSection) && b[0] <= byte(channelSection) &&
 		b[1] == 0 && b[2] == 0 && b[3] == 0
 }
 
-// known reports whether a channel is declared, or whether none is at all.
+// known reports whether the channel is declared. If no channel is declared, any valid name is known.
 func (r *reader) known(name []byte) bool {
 	if len(r.channels) == 0 {
 		return len(name) > 0 && utf8.Valid(name)
@@ -62,7 +63,7 @@ func (r *reader) known(name []byte) bool {
 	return ok
 }
 
-// plausibleMessage reports whether at pos there is certainly a message.
+// plausibleMessage reports whether a message of a known channel begins at pos.
 func (r *reader) plausibleMessage(pos int64) (bool, error) {
 	var m singleMessage
 	err := readMessage(&r.probe, pos, &m)
@@ -72,7 +73,7 @@ func (r *reader) plausibleMessage(pos int64) (bool, error) {
 	return err == nil && m.end <= r.size && r.known(m.name), nil
 }
 
-// plausibleSection reports whether at pos there is certainly a section.
+// plausibleSection reports whether a section with plausible content begins at pos.
 func (r *reader) plausibleSection(pos int64) (bool, error) {
 	b, err := r.probe.View(pos, sectionSize)
 	if err != nil || len(b) < sectionSize {
@@ -83,7 +84,7 @@ func (r *reader) plausibleSection(pos int64) (bool, error) {
 	if s.size <= 0 {
 		return false, nil
 	}
-	if s.typ == chunkBodySection { // which may be cut
+	if s.typ == chunkBodySection { // the body may be cut
 		return r.plausibleMessage(start)
 	}
 	if s.size > r.size-start {
@@ -116,7 +117,7 @@ func (r *reader) plausibleSection(pos int64) (bool, error) {
 	return false, nil
 }
 
-// plausibleChannel reports whether a Channel is certainly all there is from pos to end. It does not read the
+// plausibleChannel reports whether the bytes from pos to end are a Channel. It does not read the
 // proto_desc, which may be long: resync tries every byte, so each try must be cheap.
 func (r *reader) plausibleChannel(pos, end int64) bool {
 	for number := protowire.Number(1); pos < end; {
@@ -137,20 +138,20 @@ func (r *reader) plausibleChannel(pos, end int64) bool {
 	return true
 }
 
-// decodes reports whether a message of the given size can be read into m.
+// decodes decodes the size bytes at pos into m and reports whether this succeeded.
 func (r *reader) decodes(pos, size int64, m proto.Message) bool {
 	b, err := r.probe.View(pos, int(size))
 	return err == nil && int64(len(b)) >= size && proto.Unmarshal(b[:size], m) == nil
 }
 
-// zeros reports whether the file ends with zeros, as after a power failure, that begin at pos or in the head of the
-// message there.
+// zeros reports whether the file ends with zeros, as after a power failure, which begin at pos or in the head of the
+// message at pos.
 func (r *reader) zeros(pos int64) (bool, error) {
 	end, err := r.contentEnd()
 	return end < r.size && end <= pos+headSize, err
 }
 
-// contentEnd returns where the zeros begin that the file ends with.
+// contentEnd returns the offset of the zeros at the end of the file.
 func (r *reader) contentEnd() (int64, error) {
 	if r.content > 0 {
 		return r.content, nil

@@ -31,10 +31,10 @@ var protoTypes = map[rosidl.Kind]descriptorpb.FieldDescriptorProto_Type{
 	rosidl.Nested:  descriptorpb.FieldDescriptorProto_TYPE_MESSAGE,
 }
 
-// Describe returns how a record describes a ROS type in terms of protobuf (proto2): the full name of the message, and a
-// FileDescriptorSet with that message and those that it contains. Fields are in the order of the definition, with a
-// number from 1 on but for those that protobuf keeps for itself. Arrays and sequences are repeated fields, packed if
-// they are of numbers; those of bytes are bytes, and a wstring is a string.
+// Describe returns the description of a ROS type in terms of protobuf (proto2): the full name of the message, and a
+// FileDescriptorSet with that message and the messages that it contains. Fields are in the order of the definition and
+// numbered from 1, without the numbers that protobuf reserves. Arrays and sequences are repeated fields, packed if the
+// elements are numbers. Arrays of bytes become a bytes field, a wstring becomes a string.
 func Describe(library *rosidl.Library, typeName string) (messageType string, files []byte, err error) {
 	m, err := library.Message(typeName)
 	if err != nil {
@@ -45,7 +45,7 @@ func Describe(library *rosidl.Library, typeName string) (messageType string, fil
 	return protoName(m.Name), set.encode(), nil
 }
 
-// describeChannel returns the files that describe a channel's type in terms of protobuf, and the type's name there.
+// describeChannel returns the protobuf name of a channel's type, and the files that describe the type.
 func describeChannel(c *codec.Channel) (messageType string, files fileSet) {
 	switch c.Schema.Encoding {
 	case codec.SchemaProtobuf:
@@ -70,7 +70,7 @@ func describeChannel(c *codec.Channel) (messageType string, files fileSet) {
 	return protoName(m.Name), files
 }
 
-// addMessage adds the file that describes m, behind those of the messages that m contains.
+// addMessage adds the file that describes m, behind the files of the messages that m contains.
 func addMessage(files *fileSet, library *rosidl.Library, m *rosidl.Message) {
 	fileName := protoFileName(m.Name)
 	if slices.ContainsFunc(*files, func(f *protoFile) bool { return f.name == fileName }) {
@@ -88,7 +88,7 @@ func addMessage(files *fileSet, library *rosidl.Library, m *rosidl.Message) {
 	imported := map[string]bool{}
 	for i, f := range m.Fields {
 		number := int32(i + 1)
-		if number >= 19000 { // up to 19999 they are protobuf's own
+		if number >= 19000 { // protobuf reserves the numbers 19000 to 19999
 			number += 1000
 		}
 		field := &descriptorpb.FieldDescriptorProto{
@@ -113,7 +113,7 @@ func addMessage(files *fileSet, library *rosidl.Library, m *rosidl.Message) {
 			if !imported[f.Type.Message] {
 				imported[f.Type.Message] = true
 				file.Dependency = append(file.Dependency, protoFileName(f.Type.Message))
-				// always: m would not have been found without it
+				// always true: library.Message(m) needs the nested types
 				if nested, err := library.Message(f.Type.Message); err == nil {
 					addMessage(files, library, nested)
 				}
@@ -123,17 +123,17 @@ func addMessage(files *fileSet, library *rosidl.Library, m *rosidl.Message) {
 	}
 	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(file)
 	if err != nil {
-		panic(err) // it marshals what is valid UTF-8, as all names here are
+		panic(err) // marshalling fails only for invalid UTF-8, and all names are valid
 	}
 	*files = append(*files, &protoFile{raw: raw, name: fileName, imports: file.Dependency, file: file})
 }
 
 // protoName turns the name of a ROS type into a full name of protobuf: "sensor_msgs/msg/Imu" into
-// "sensor_msgs.msg.Imu". What protobuf does not allow becomes "_".
+// "sensor_msgs.msg.Imu". Characters that protobuf does not allow become "_".
 func protoName(rosType string) string {
-	parts := strings.Split(strings.ReplaceAll(rosType, ".", "/"), "/")
-	for i, part := range parts {
-		name := []byte(part)
+	elements := strings.Split(strings.ReplaceAll(rosType, ".", "/"), "/")
+	for i, element := range elements {
+		name := []byte(element)
 		for j, c := range name {
 			if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') {
 				name[j] = '_'
@@ -142,9 +142,9 @@ func protoName(rosType string) string {
 		if len(name) == 0 || name[0] >= '0' && name[0] <= '9' {
 			name = append([]byte{'_'}, name...)
 		}
-		parts[i] = string(name)
+		elements[i] = string(name)
 	}
-	return strings.Join(parts, ".")
+	return strings.Join(elements, ".")
 }
 
 // protoFileName returns the name of the file that describes a ROS type: "sensor_msgs/msg/Imu.msg".

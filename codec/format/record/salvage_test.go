@@ -11,19 +11,19 @@ import (
 	"tapedeck/codec"
 )
 
-// chunks writes 24 chunks of 101 real messages each, and returns the file and what is in it.
+// chunks writes 24 chunks of 101 real messages each. It returns the content of the file and its messages.
 func chunks(t *testing.T) ([]byte, []got) {
-	source := openAt(t, sample(t, "example.record.00000"))
+	example := openAt(t, sample(t, "example.record.00000"))
 	var all []got
 	path := filepath.Join(t.TempDir(), "all.record")
 	w, err := create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	defer w.Close()
 	for len(all) < 24*101 {
-		it, err := source.Read(codec.Query{})
+		it, err := example.Read(codec.Query{})
 		require.NoError(t, err)
 		for m, err := it.Next(); err == nil && len(all) < 24*101; m, err = it.Next() {
-			if len(m.Data) > 4000 { // one of 400 kB in each round makes no difference
+			if len(m.Data) > 4000 { // omit one message of 400 kB
 				continue
 			}
 			copied := *m
@@ -42,8 +42,8 @@ func chunks(t *testing.T) ([]byte, []got) {
 	return b, all
 }
 
-// TestSalvage damages one chunk in the ways that cost Apollo's recover all chunks behind it: 505 of 2424 messages are
-// left then.
+// TestSalvage damages one chunk in ways in which Apollo's recover loses all chunks behind it, and keeps 505 of 2424
+// messages.
 func TestSalvage(t *testing.T) {
 	whole, all := chunks(t)
 	r := memory(t, whole)
@@ -87,7 +87,7 @@ func TestSalvage(t *testing.T) {
 	}
 }
 
-// TestAppendedFile reads two files in one. What an overwritten one left behind its successor is not read.
+// TestAppendedFile reads a file to which another file was appended.
 func TestAppendedFile(t *testing.T) {
 	one := smallFile(t, true)
 	r := memory(t, append(bytes.Clone(one), one...))
@@ -104,7 +104,7 @@ func TestAppendedFile(t *testing.T) {
 	require.False(t, info.Complete)
 }
 
-// TestMissingBeginning reads what is left of a file.
+// TestMissingBeginning reads files without their first bytes.
 func TestMissingBeginning(t *testing.T) {
 	whole, all := chunks(t)
 	for _, gone := range []int{1, 16, 2048, 2064, 2070, 3000, 4000, 100_000} {

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	sectionSize  = 16                       // of the struct in front of each payload
-	headerArea   = 2048                     // of the Header's payload and the padding behind it
-	firstSection = sectionSize + headerArea // where the sections behind the Header begin
+	sectionSize  = 16                       // bytes of the struct in front of each payload
+	headerArea   = 2048                     // bytes of the Header's payload and the padding behind it
+	firstSection = sectionSize + headerArea // offset of the section behind the Header
 
-	// maxPayload is what Apollo's reader takes: sizes are ints there.
+	// maxPayload is the largest payload, in bytes, that Apollo's reader accepts: it keeps sizes as ints.
 	maxPayload = 1<<31 - 1
 )
 
-// sectionType says what the payload of a section is: SectionType of record.proto.
+// sectionType is the SectionType of record.proto: the kind of a section's payload.
 type sectionType int32
 
 const (
@@ -45,7 +45,7 @@ type section struct {
 	size int64
 }
 
-// parseSection reads the sectionSize bytes that b begins with.
+// parseSection reads the first sectionSize bytes of b.
 func parseSection(b []byte) section {
 	return section{
 		typ:  sectionType(binary.LittleEndian.Uint32(b)),
@@ -58,16 +58,16 @@ func (s section) append(dst []byte) []byte {
 	return binary.LittleEndian.AppendUint64(dst, uint64(s.size))
 }
 
-// encode returns m as it is in a file.
+// encode returns m as it is written to a file.
 func encode(m proto.Message) []byte {
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
-		panic(err) // nothing in these messages can be invalid
+		panic(err) // our messages are always valid
 	}
 	return b
 }
 
-// decodeBeginning reads a message of size bytes from b, its beginning if the file ends within it.
+// decodeBeginning reads a message of size bytes from b. If b is shorter, it reads the fields that b holds whole.
 func decodeBeginning(b []byte, size int64, m proto.Message) error {
 	if int64(len(b)) < size {
 		whole := 0
@@ -85,7 +85,7 @@ func decodeBeginning(b []byte, size int64, m proto.Message) error {
 	return proto.Unmarshal(b, m)
 }
 
-// appendBytes appends a string, bytes or an embedded message.
+// appendBytes appends a field: a string, bytes or an embedded message.
 func appendBytes[T ~string | ~[]byte](dst []byte, number protowire.Number, value T) []byte {
 	dst = protowire.AppendTag(dst, number, protowire.BytesType)
 	dst = protowire.AppendVarint(dst, uint64(len(value)))

@@ -12,7 +12,7 @@ import (
 	"tapedeck/codec/store/storetest"
 )
 
-// TestIndexInStore opens records in a store, which are not gone through chunk by chunk if their index is sound.
+// TestIndexInStore opens records in a store. The reader does not walk from chunk to chunk if the index is sound.
 func TestIndexInStore(t *testing.T) {
 	s := storetest.New(t)
 	files := s.Files()

@@ -23,48 +23,48 @@ const (
 	defaultChunkDuration = time.Second
 	maxChunkSize         = 1 << 30
 
-	// messageHead is more than what precedes a content, without the name.
+	// messageHead is more than the bytes before the content of a message, without the channel's name.
 	messageHead = 3*(1+binary.MaxVarintLen64) + publishSize
-	// finalReserve is more than the events that are written before the index after the disk failed.
+	// finalReserve is more than the bytes of the events that are written before the index after the disk failed.
 	finalReserve = 16 << 10
 )
 
-// encoder encodes one file. The messages of a chunk may be in the file before its header is: then that says until the
-// chunk is complete that it is not.
+// encoder encodes one file. Messages of a chunk may be in the file before the chunk is complete. Until then, the header
+// of the chunk marks it as incomplete.
 type encoder struct {
 	path          string
 	chunkSize     uint64
 	chunkDuration uint64
 
-	header    *recordpb.Header // describes what is in the file
+	header    *recordpb.Header // of the file's present content
 	index     []indexEntry
-	indexSize int64 // upper bound, for what is in the file
+	indexSize int64 // upper bound for the file's present content
 
 	channels  map[*codec.Channel]*writerChannel
 	names     map[string]*writerChannel
 	order     []*writerChannel
-	topics    []*output.Topic // of order
-	declared  int             // so many of order are in the file
-	encoded   int             // likewise, or in a chunk that is or may be being encoded
-	checksums bool            // of chunks
+	topics    []*output.Topic // of the channels in order
+	declared  int             // number of channels in order that are in the file
+	encoded   int             // number of channels in order that are in the file or in a chunk taken for encoding
+	checksums bool            // chunks get a checksum
 	last      *codec.Channel  // of the last message
-	lastOwn   *writerChannel
+	lastOwn   *writerChannel  // the file's channel for last
 
-	chunk chunk       // the open one
-	spare output.Body // empty, for another one
+	chunk chunk       // the open chunk
+	spare output.Body // empty buffer for another chunk; its Buf is nil if there is none
 }
 
 var _ output.Encoder = (*encoder)(nil)
 
 // writerChannel is a channel of the file.
 type writerChannel struct {
-	output.Topic        // the channel is the first of those that share it, with the QoS of all
+	output.Topic        // its Channel is the first one declared, with the QoS of all that share it
 	number       int    // in the order of declaration
-	prefix       []byte // the name as field of a SingleMessage and the tag of the time
+	prefix       []byte // the encoded name of a SingleMessage, and the tag of the time
 	wire         *recordpb.Channel
 
-	located bool    // the index says where in the file its messages are
-	places  []int64 // there they are
+	located bool    // the index lists the positions of its messages
+	places  []int64 // positions of its messages in the file, if located
 }
 
 func newEncoder(path string, o codec.CreateOptions) *encoder {
@@ -86,12 +86,12 @@ func newEncoder(path string, o codec.CreateOptions) *encoder {
 	return e
 }
 
-// Begin returns a header that is followed by its padding.
+// Begin returns the header and its padding.
 func (e *encoder) Begin(*codec.Info) ([]byte, error) {
 	return append(e.encodeHeader(), make([]byte, firstSection)...)[:firstSection], nil
 }
 
-// encodeHeader returns the header, with the '0' that Apollo's writer has behind it.
+// encodeHeader returns the header, and the '0' that Apollo's writer adds.
 func (e *encoder) encodeHeader() []byte {
 	payload := encode(e.header)
 	return append(append(section{headerSection, int64(len(payload))}.append(nil), payload...), '0')
@@ -134,7 +134,7 @@ func (e *encoder) declare(c *codec.Channel) (*writerChannel, error) {
 	return own, nil
 }
 
-// accepts returns why recordings cannot hold a channel.
+// accepts returns an error if recordings cannot hold a channel.
 func accepts(c *codec.Channel) error {
 	if err := acceptsTopic(c.Topic); err != nil {
 		return err
@@ -159,7 +159,7 @@ func acceptsDefinition(c *codec.Channel, wire *recordpb.Channel) error {
 	return nil
 }
 
-// add adds a channel. It comes into the file with the next chunk.
+// add adds a channel. The next chunk writes it to the file.
 func (e *encoder) add(own *writerChannel) {
 	own.number = len(e.order)
 	e.names[own.wire.GetName()] = own
@@ -169,7 +169,7 @@ func (e *encoder) add(own *writerChannel) {
 	own.located = located(own.Channel)
 }
 
-// join adds the QoS of a channel that shares own. It comes into this file unless own is there already.
+// join adds the QoS of a channel that shares own. If own is in the file already, the QoS is written with the next file.
 func (e *encoder) join(own *writerChannel, qos []codec.QoS) {
 	joined := *own.Channel
 	joined.QoS = codec.JoinQoS(slices.Clone(joined.QoS), qos)
@@ -201,15 +201,16 @@ func (e *encoder) Prepare(m *codec.Message) (full bool, err error) {
 	return true, nil
 }
 
-// fits reports whether there is room for a message of lastOwn in the open chunk. The contents are at most chunkSize
-// before the last message, and what surrounds them takes a third as much again for messages of 100 bytes. When it takes
-// more the chunk ends early.
+// fits reports whether the open chunk has room for a message of lastOwn. The payloads of a chunk take at most chunkSize
+// before the last message, and the bytes around payloads of 100 bytes take a third of that. A chunk with smaller
+// payloads ends early.
 func (e *encoder) fits(m *codec.Message) bool {
 	room := int64(e.chunkSize+e.chunkSize/2+1<<20) - e.chunk.body.Size()
 	return int64(len(m.Data)) <= room-messageHead-int64(len(e.lastOwn.prefix))
 }
 
-// overtakes reports whether what precedes the messages in the open chunk, which is in the file, has no room for m.
+// overtakes reports whether m does not fit the head of the open chunk, which is already in the file: its channel is not
+// declared there, or a number would become longer.
 func (e *encoder) overtakes(m *codec.Message) bool {
 	c := &e.chunk
 	if !c.body.Begun() {
@@ -222,7 +223,7 @@ func (e *encoder) overtakes(m *codec.Message) bool {
 		wider(h.GetRawSize()+uint64(len(m.Data)), c.widths.GetRawSize())
 }
 
-// Append appends a message that Prepare was called with. One that is larger than the chunk is the only one in it.
+// Append appends the message of the last Prepare. A message that is larger than a chunk is alone in its chunk.
 func (e *encoder) Append(m *codec.Message) (full bool) {
 	c := &e.chunk
 	full = c.span.Messages == 0 && !e.fits(m)
@@ -231,9 +232,9 @@ func (e *encoder) Append(m *codec.Message) (full bool) {
 	return full || c.raw > e.chunkSize || uint64(m.LogTime-c.span.Start) > e.chunkDuration
 }
 
-// Front returns the channels and a head by which readers recognise that the chunk is not complete. Its numbers take as
-// many bytes as those of a chunk that goes on as it began. In one that goes on otherwise they have leading zeros, or it
-// ends early.
+// Front returns the channels and a head that marks the chunk as incomplete. The numbers of the head take the bytes that
+// a chunk needs which continues as it began. If the chunk turns out smaller, its numbers have leading zeros; before
+// they become longer, the chunk ends.
 func (e *encoder) Front() []byte {
 	c := &e.chunk
 	c.channels, c.checksummed = e.order[e.declared:], e.checksums
@@ -244,7 +245,7 @@ func (e *encoder) Front() []byte {
 	}
 	c.widths = newChunkHeader(c.span, c.raw+times*c.raw)
 	*c.widths.MessageNumber *= times + 1
-	*c.widths.EndTime = max(*c.widths.EndTime, *c.widths.EndTime+e.chunkDuration) // times before 0 take most bytes
+	*c.widths.EndTime = max(*c.widths.EndTime, *c.widths.EndTime+e.chunkDuration) // negative times take the most bytes
 	c.widths.BeginTime = new(max(*c.widths.EndTime, uint64(c.span.Start)))
 	front, _ := encodeChannels(c.channels, 0)
 	return c.appendHead(front, c.widths, 0, openBody)
@@ -254,7 +255,7 @@ func (e *encoder) Event(event codec.Event) (*codec.Message, error) { return code
 func (e *encoder) Topics() []*output.Topic                         { return e.topics }
 func (e *encoder) Body() *output.Body                              { return &e.chunk.body }
 
-// Take closes the open chunk. One without messages has the channels that are not in the file yet.
+// Take closes the open chunk. A chunk without messages has the channels that are not in the file yet.
 func (e *encoder) Take(beside bool) output.Chunk {
 	c := e.chunk
 	if !c.body.Begun() {
@@ -299,7 +300,7 @@ func (e *encoder) Finish(file *output.File, _ *codec.Info, durable bool) error {
 	return err
 }
 
-// appendHead counts a message and appends what precedes its content.
+// appendHead counts a message and appends the bytes before its content.
 func (e *encoder) appendHead(own *writerChannel, m *codec.Message) {
 	time := uint64(m.LogTime)
 	e.chunk.span.Add(m.LogTime)
@@ -313,7 +314,7 @@ func (e *encoder) appendHead(own *writerChannel, m *codec.Message) {
 	if m.PublishTime != 0 {
 		size += publishSize
 	}
-	b := append(e.chunk.body.Buf, nameTag) // the number of ChunkBody.messages is that of the name
+	b := append(e.chunk.body.Buf, nameTag) // ChunkBody.messages and SingleMessage.channel_name have equal tags
 	b = protowire.AppendVarint(b, uint64(size))
 	b = append(b, own.prefix...)
 	b = protowire.AppendVarint(b, time)

@@ -29,8 +29,8 @@ func reopen(t testing.TB, path string) (*reader, []byte) {
 	return r, b
 }
 
-// newPart begins a file without what is around it.
-func newPart(t testing.TB, path string, o codec.CreateOptions) (output.Part, *encoder) {
+// newFile creates the writer of a single file, without a recording around it, and its encoder.
+func newFile(t testing.TB, path string, o codec.CreateOptions) (output.Part, *encoder) {
 	e := newEncoder(path, o)
 	w, err := output.NewSeries(codec.OS{}).NewChunkWriter(formatName, path, e, o, nil)
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func TestHeader(t *testing.T) {
 
 func (r *reader) headerLength(b []byte) int { return int(parseSection(b).size) }
 
-// What was written to the file before the writer was killed is whole chunks, none larger or longer than asked for.
+// A killed writer leaves whole chunks, none larger or longer than requested.
 func TestChunks(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -97,7 +97,7 @@ func TestChunks(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.record")
-			w, _ := newPart(t, path, test.o)
+			w, _ := newFile(t, path, test.o)
 			path += codec.ActiveSuffix
 			c := &codec.Channel{Topic: "/a", Type: "x.A", Encoding: codec.EncodingProtobuf}
 			data := bytes.Repeat([]byte("x"), test.size)
@@ -105,7 +105,7 @@ func TestChunks(t *testing.T) {
 			for i := range 10 {
 				require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: int64(i) * int64(test.step),
 					Data: data}))
-				// At no time more is missing than the open chunk.
+				// At most the open chunk is missing.
 				r, err := open(nil, path)
 				require.NoError(t, err)
 				all, err := readAll(t, r, codec.Query{})
@@ -126,10 +126,10 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// Tiny messages do not let a chunk grow beyond what there is memory for.
+// Tiny messages do not make a chunk exceed its memory.
 func TestTinyMessages(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.record")
-	w, e := newPart(t, path, codec.CreateOptions{ChunkSize: 1 << 20})
+	w, e := newFile(t, path, codec.CreateOptions{ChunkSize: 1 << 20})
 	c := &codec.Channel{Topic: "/a", Type: "x.A", Encoding: codec.EncodingProtobuf}
 	const count = 500_000
 	for i := range count {
