@@ -207,6 +207,8 @@ type flags struct {
 	None  string      `param:"none" flag:"-"`
 }
 
+func (*flags) OptionTexts() string { return "[flags]\nsize\n\tBytes to keep, at most.\n" }
+
 func TestCheckFlags(t *testing.T) {
 	const begin, end = "# Flags\n\n## Play\n\nText `--x`.\n\n| | other | tapedeck |\n| --- | --- | --- |\n" +
 		"| a | `--foreign` | ", " |\n| b | `--all` | `--name NAME` (`--called`), a\\|b |\n\n" +
@@ -218,7 +220,7 @@ func TestCheckFlags(t *testing.T) {
 		"`-x --size 1GB` (`--size-in-mb`, `--bytes`; more), `-b --all`; `--called` counts",
 	} {
 		path := write(t, begin+have+end)
-		require.ErrorContains(t, CheckFlags(path, "Play", &flags{}, true), "flags have other letters or aliases\n'go ")
+		require.ErrorContains(t, CheckFlags(path, "Play", &flags{}, true), "flags are missing, or have other letters or aliases\n'go ")
 		t.Setenv("UPDATE_REFERENCE", "1")
 		require.NoError(t, CheckFlags(path, "Play", &flags{}, true))
 		t.Setenv("UPDATE_REFERENCE", "")
@@ -226,12 +228,19 @@ func TestCheckFlags(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, begin+good+end, string(text))
 	}
-	path := write(t, begin+"`--sizes`, `--size`"+end)
-	err := CheckFlags(path, "Play", &flags{}, true)
-	require.ErrorContains(t, err, "--sizes is no flag")
-	require.ErrorContains(t, err, "no row has --all in its last column")
-	require.NotContains(t, err.Error(), "other")
-	require.NotContains(t, CheckFlags(path, "Play", &flags{}, false).Error(), "no row")
+	path := write(t, begin+"`--sizes`"+end)
+	require.ErrorContains(t, CheckFlags(path, "Play", &flags{}, true), "--sizes is no flag")
+	const lacking = begin + "`-a --all`" + end
+	path = write(t, lacking)
+	require.NoError(t, CheckFlags(path, "Play", &flags{}, false))
+	require.ErrorContains(t, CheckFlags(path, "Play", &flags{}, true), "flags are missing, or have")
+	t.Setenv("UPDATE_REFERENCE", "1")
+	require.NoError(t, CheckFlags(path, "Play", &flags{}, true))
+	t.Setenv("UPDATE_REFERENCE", "")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	const added = "| bytes to keep, at most | | `-s --size` (`--bytes`, `--size-in-mb` in MiB, `--last`) |\n"
+	require.Equal(t, strings.Replace(lacking, "|\n\n## Last", "|\n"+added+"\n## Last", 1), string(text))
 	require.ErrorContains(t, CheckFlags(path, "Record", &flags{}, true), "has no section Record")
 	require.ErrorContains(t, CheckFlags(filepath.Join(t.TempDir(), "x"), "Play", &flags{}, true), "no such file")
 }

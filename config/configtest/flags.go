@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"tapedeck/config"
 )
@@ -21,7 +23,7 @@ var (
 
 // CheckFlags checks the last column of a table in a section of a Markdown file: each flag in it is one of the options,
 // with its letter, and the first mention has all its aliases in brackets. With complete, all flags are there but those
-// of the group "ROS 2". Which flags stand in which row is written by hand.
+// of the group "ROS 2"; go generate adds a row for a new one. What else is in the rows is written by hand.
 func CheckFlags(path, section string, opts any, complete bool) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -41,20 +43,20 @@ func CheckFlags(path, section string, opts any, complete bool) error {
 	for line := range strings.Lines(rest[:end]) {
 		b.WriteString(c.row(line))
 	}
-	errs := c.errs
+	table := b.String()
 	if complete {
-		errs = append(errs, c.missing()...)
+		table = c.complete(table)
 	}
-	want := before + head + b.String() + rest[end:]
+	want := before + head + table + rest[end:]
 	switch {
-	case len(errs) > 0:
-		return fmt.Errorf("%s, section %s: %w", path, section, errors.Join(errs...))
+	case len(c.errs) > 0:
+		return fmt.Errorf("%s, section %s: %w", path, section, errors.Join(c.errs...))
 	case want == string(text):
 		return nil
 	case updating():
 		return os.WriteFile(path, []byte(want), 0o644)
 	}
-	return advise(fmt.Errorf("%s, section %s: flags have other letters or aliases", path, section))
+	return advise(fmt.Errorf("%s, section %s: flags are missing, or have other letters or aliases", path, section))
 }
 
 // flagColumn is the state of CheckFlags.
@@ -138,12 +140,22 @@ func (c *flagColumn) span(text string) string {
 	return fmt.Sprintf("%s (%s%s)", code, strings.Join(aliases, ", "), m[4])
 }
 
-// missing returns an error for each flag that is in no row.
-func (c *flagColumn) missing() (errs []error) {
+// complete returns a text with a row at the end of its table for each flag that has none.
+func (c *flagColumn) complete(text string) string {
+	end := strings.LastIndex(text, "|\n")
+	if end < 0 {
+		return text
+	}
+	end += len("|\n")
+	row := text[strings.LastIndex(text[:end-1], "\n")+1 : end]
+	columns := strings.Count(strings.ReplaceAll(row, `\|`, ""), "|") - 1
+	rows := ""
 	for _, p := range c.options {
 		if p.Group != "ROS 2" && !c.seen[p.Flag] {
-			errs = append(errs, fmt.Errorf("no row has --%s in its last column; add it by hand", p.Flag))
+			first, size := utf8.DecodeRuneInString(p.Summary)
+			rows += "| " + string(unicode.ToLower(first)) + strings.TrimSuffix(p.Summary[size:], ".") + " |" +
+				strings.Repeat(" |", columns-2) + c.row("||| `--" + p.Flag + "` |\n")[3:]
 		}
 	}
-	return errs
+	return text[:end] + rows + text[end:]
 }
