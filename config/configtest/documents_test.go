@@ -220,7 +220,8 @@ func TestCheckFlags(t *testing.T) {
 		"`-x --size 1GB` (`--size-in-mb`, `--bytes`; more), `-b --all`; `--called` counts",
 	} {
 		path := write(t, begin+have+end)
-		require.ErrorContains(t, CheckFlags(path, "Play", &flags{}, true), "flags are missing, or have other letters or aliases\n'go ")
+		require.ErrorContains(t, CheckFlags(path, "Play", &flags{}, true),
+			"flags are missing, or have other letters or aliases\n'go generate")
 		t.Setenv("UPDATE_REFERENCE", "1")
 		require.NoError(t, CheckFlags(path, "Play", &flags{}, true))
 		t.Setenv("UPDATE_REFERENCE", "")
