@@ -50,7 +50,7 @@ func TestRecorderShowsItsParameters(t *testing.T) {
 	g.call(node, "/robot/recorder/describe_parameters", "rcl_interfaces/srv/DescribeParameters",
 		&rcl_interfaces.DescribeParameters_Request{Names: []string{"max_duration"}}, &describe)
 	require.Len(t, describe.Descriptors, 1)
-	require.Contains(t, describe.Descriptors[0].Description, "stop after")
+	require.Contains(t, describe.Descriptors[0].Description, "Stop after")
 	require.True(t, describe.Descriptors[0].ReadOnly)
 
 	var set rcl_interfaces.SetParameters_Response
