@@ -30,7 +30,7 @@ const long = `Records topics of the ROS graph until it is interrupted. Name the 
 --all, --regex or --node, also those that appear later. The commands echo, topics and upload work
 without a recorder, the others control a running one. /pause records a topic with such a name.`
 
-// hints are what to use instead of flags of ros2 bag, rosbag and cyber_recorder.
+// hints tell, by flag of ros2 bag, rosbag or cyber_recorder, what to use instead.
 var hints = map[string]string{
 	"O": "use -o NAME", "node-name": "use --ros-args -r __node:=NAME",
 	"storage-config-file":          hintStorage,
@@ -63,7 +63,7 @@ const (
 		"converter NAME OUT --compression-mode file"
 )
 
-// NewCommand returns the command, which records to a disk, with its subcommands.
+// NewCommand returns the command recorder, which records to a disk, with its subcommands.
 func NewCommand(disk codec.Disk) *cobra.Command {
 	o := defaultOptions()
 	root := config.New("recorder [TOPIC...]", "record topics", long, &o,
@@ -80,7 +80,7 @@ func NewCommand(disk codec.Disk) *cobra.Command {
 	return root
 }
 
-// named returns the topics that are named: by the command line, or else by a parameter.
+// named returns the topics named on the command line, or else by the parameter topics.
 func named(in *config.Input, o *options) []string {
 	if len(in.Args) == 0 || in.Flag("topics") {
 		return slices.Concat(in.Args, o.Topics)
@@ -88,6 +88,7 @@ func named(in *config.Input, o *options) []string {
 	return in.Args
 }
 
+// record runs a recorder until ctx ends.
 func record(ctx context.Context, in *config.Input, o *options, disk codec.Disk) (err error) {
 	topics := named(in, o)
 	if _, err := live.Choose(o.Storage, o.Output); err != nil {

@@ -28,10 +28,10 @@ import (
 )
 
 const (
-	echoBytes = 64 << 20         // of messages that wait to be printed; beyond, the oldest are dropped
+	echoBytes = 64 << 20         // bytes of messages that may wait to be printed; beyond, the oldest are dropped
 	echoBatch = 4 << 20          // bytes of messages that are taken from the queue at once
-	echoWait  = 15 * time.Second // for the definition of a message's type, longer than fetching takes
-	lookPace  = time.Second      // between looks at why no message comes
+	echoWait  = 15 * time.Second // time that messages wait for the definition of their type; fetching takes less
+	lookPace  = time.Second      // time between checks of why no message comes
 )
 
 // echoOptions are the options of the command echo.
@@ -67,7 +67,7 @@ or as CSV or JSON, until Ctrl-C. 'converter echo' prints those of a recording.`,
 		})
 }
 
-// expand returns the full names of the topics that a command was called with.
+// expand returns the full names of the topics in the arguments.
 func expand(in *config.Input) (topics []string, err error) {
 	names, err := bridge.NewNames(bridge.Options{Name: "recorder", Remaps: in.ROS.Remaps})
 	for i := 0; i < len(in.Args) && err == nil; i++ {
@@ -81,7 +81,8 @@ func expand(in *config.Input) (topics []string, err error) {
 	return topics, nil
 }
 
-// echoer prints the messages of a topic of the graph. It is the recorder's way to the queue, without a file behind it.
+// echoer prints the messages of a topic of the graph. It receives messages as the recorder does, and reads them from
+// the queue.
 type echoer struct {
 	options *echoOptions
 	node    bridge.Node
@@ -93,12 +94,12 @@ type echoer struct {
 	queue   *queue.Queue
 
 	start   time.Time
-	looked  time.Time // last time why no message comes
-	said    string    // why no message comes
-	waiting []*queue.Item
-	broken  uint64 // messages that do not match their definition
+	looked  time.Time     // time of the last check why no message comes
+	said    string        // text that was last printed about why no message comes
+	waiting []*queue.Item // items that were taken from the queue
+	broken  uint64        // messages that do not match their definition
 
-	failed error // the definition cannot be had, or the topic cannot be subscribed to
+	failed error // the definition is unknown, or the topic cannot be subscribed to
 }
 
 func newEchoer(o *echoOptions, node bridge.Node, topic string, stdout, stderr io.Writer) (*echoer, error) {
@@ -181,7 +182,7 @@ func (e *echoer) run(parent context.Context) (err error) {
 	return errors.Join(err, e.out.Flush())
 }
 
-// update prints what came, or says why nothing does.
+// update prints the messages that came. While none has come, it prints why.
 func (e *echoer) update(now time.Time) (err error) {
 	if e.failed != nil {
 		return e.failed
@@ -211,7 +212,7 @@ func (e *echoer) update(now time.Time) (err error) {
 	return nil
 }
 
-// print prints messages, and reports whether there may be more.
+// print prints a batch of messages, and reports whether there may be more.
 func (e *echoer) print() (more bool, err error) {
 	if len(e.waiting) == 0 {
 		e.waiting = e.queue.Pop(echoBatch, e.waiting)
@@ -244,7 +245,7 @@ func (e *echoer) print() (more bool, err error) {
 	return more, nil
 }
 
-// reason says why no message comes, as far as the graph tells.
+// reason describes who publishes the topic. It is the end of a sentence about messages that do not come.
 func (e *echoer) reason() string {
 	var others []string
 	for _, t := range e.node.Topics() {

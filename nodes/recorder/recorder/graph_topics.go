@@ -23,7 +23,7 @@ import (
 	"tapedeck/nodes/recorder/internal/subscription"
 )
 
-// unchanged is how long the graph must stay as it is before it is taken for known.
+// unchanged is how long the graph must stay unchanged before it is taken for known.
 const unchanged = time.Second
 
 // topicsOptions are the options of the command topics.
@@ -67,7 +67,7 @@ type topicRow struct {
 	Subscribers []endpointJSON `json:"subscribers"`
 	*meter
 
-	topic bridge.Topic // endpoints of other nodes
+	topic bridge.Topic // has only endpoints of other nodes
 }
 
 type endpointJSON struct {
@@ -77,7 +77,7 @@ type endpointJSON struct {
 	QoS      human.QoSJSON `json:"qos"`
 }
 
-// list prints the topics, all or those that are named.
+// list prints the named topics, or all topics if none are named.
 func (o *topicsOptions) list(ctx context.Context, node bridge.Node, named []string, w io.Writer) error {
 	o.settle(ctx, node, named)
 	rows, err := o.rows(node, named)
@@ -111,7 +111,7 @@ func (o *topicsOptions) print(w io.Writer, rows []*topicRow) error {
 	return err
 }
 
-// settle waits until the graph is known: it does not change any more, and nothing is missing.
+// settle waits until the graph stays unchanged and nothing is missing, at most for the time limit.
 func (o *topicsOptions) settle(ctx context.Context, node bridge.Node, named []string) {
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -123,7 +123,7 @@ func (o *topicsOptions) settle(ctx context.Context, node bridge.Node, named []st
 		case <-ctx.Done():
 			return
 		case _, open := <-changes:
-			if !open { // ctx or the node ended
+			if !open { // ctx ended or the node was closed
 				return
 			}
 			quiet.Reset(unchanged)
@@ -135,7 +135,7 @@ func (o *topicsOptions) settle(ctx context.Context, node bridge.Node, named []st
 	}
 }
 
-// known reports whether there are topics, all that are named, and all nodes have names.
+// known reports whether the graph has the named topics, or any topic if none are named, and the names of all nodes.
 func (o *topicsOptions) known(node bridge.Node, named []string) bool {
 	rows, err := o.rows(node, named)
 	for _, row := range rows {
@@ -148,7 +148,7 @@ func (o *topicsOptions) known(node bridge.Node, named []string) bool {
 	return err == nil
 }
 
-// rows returns the topics of other nodes by name, all or those that are named.
+// rows returns the named topics, or all topics if none are named, without this node's endpoints, sorted by name.
 func (o *topicsOptions) rows(node bridge.Node, named []string) (rows []*topicRow, err error) {
 	missing := slices.Clone(named)
 	var others []string
@@ -202,9 +202,9 @@ func endpointsJSON(list []bridge.Endpoint) []endpointJSON {
 // meter counts the messages of a topic.
 type meter struct {
 	Count     uint64  `json:"message_count"`
-	Frequency float64 `json:"frequency"`        // 0: not known
-	Bandwidth float64 `json:"bytes_per_second"` // likewise
-	Lost      uint64  `json:"lost"`             // in transport
+	Frequency float64 `json:"frequency"`        // messages per second; 0: unknown
+	Bandwidth float64 `json:"bytes_per_second"` // 0: unknown
+	Lost      uint64  `json:"lost"`             // messages lost in transport
 
 	bytes       int
 	first, last int64 // receive times, by the clock of bridge.Monotonic
@@ -222,18 +222,18 @@ func (m *meter) take(samples []bridge.Sample) {
 	}
 }
 
-// add adds the messages of one type of the topic.
-func (m *meter) add(o *meter) {
-	if m.Count == 0 || o.Count > 0 && o.first < m.first {
-		m.first = o.first
+// add adds the counts of another meter, of the same topic with another type.
+func (m *meter) add(other *meter) {
+	if m.Count == 0 || other.Count > 0 && other.first < m.first {
+		m.first = other.first
 	}
-	m.last = max(m.last, o.last)
-	m.Count += o.Count
-	m.bytes += o.bytes
-	m.Lost += o.Lost
+	m.last = max(m.last, other.last)
+	m.Count += other.Count
+	m.bytes += other.bytes
+	m.Lost += other.Lost
 }
 
-// finish computes the rates, from the first message to the last one.
+// finish computes the rates between the first message and the last one.
 func (m *meter) finish() {
 	if span := float64(m.last-m.first) / 1e9; m.Count > 1 && span > 0 {
 		m.Frequency = float64(m.Count-1) / span
@@ -241,7 +241,7 @@ func (m *meter) finish() {
 	}
 }
 
-// measure counts the messages of the topics, without those that were latched before.
+// measure counts the messages of the topics for the duration of the options, without latched messages.
 func (o *topicsOptions) measure(ctx context.Context, node bridge.Node, rows []*topicRow) (err error) {
 	type measured struct {
 		bridge.Subscription
@@ -282,7 +282,7 @@ func (o *topicsOptions) measure(ctx context.Context, node bridge.Node, rows []*t
 	return err
 }
 
-// rates returns the cells of the measured topic.
+// rates returns the table cells of the measured rates.
 func (m *meter) rates() []string {
 	if m.Frequency == 0 {
 		return []string{"-", "-", fmt.Sprint(m.Lost)}

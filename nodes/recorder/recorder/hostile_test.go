@@ -145,7 +145,7 @@ func TestWarningsAreBounded(t *testing.T) {
 		for i := range 3 * mostWarnings {
 			d.warn(fmt.Sprint("topic ", i), "strange: %d", i)
 		}
-		require.EqualValues(t, mostWarnings, d.ofPeers.Load())
+		require.EqualValues(t, mostWarnings, d.topicWarnings.Load())
 		require.True(t, d.do(func() {}), "all are logged")
 		require.LessOrEqual(t, strings.Count(log(), "\n"), mostWarnings+20)
 		require.Equal(t, 1, strings.Count(log(), "further ones are not"))

@@ -12,10 +12,10 @@ import (
 	"tapedeck/nodes/recorder/internal/upload"
 )
 
-// defaultName returns the name of a recording that the user did not name.
+// defaultName returns the name of a recording that begins at now if the user gave none.
 func defaultName(now time.Time) string { return dated("tapedeck", now) }
 
-// recordingName returns the name of a recording that begins at now.
+// recordingName returns the name by the options of a recording that begins at now.
 func recordingName(o *options, now time.Time) string {
 	switch {
 	case o.Output != "":
@@ -28,17 +28,17 @@ func recordingName(o *options, now time.Time) string {
 
 func dated(name string, now time.Time) string { return name + "_" + now.Format("2006_01_02-15_04_05") }
 
-// output is a recording that is written: one after the other, if the session goes on in another one.
+// output is a recording on the disk, which the recorder writes to. A session may have several, one after the other.
 type output struct {
-	filewriter.Output
-	robot *robot.Writer // Writer, if that writes episodes; else nil
-	name  string
+	filewriter.SizedWriter
+	robot *robot.Writer // writer of episodes, the same as Writer; nil for other formats
+	name  string        // without the endings that the format adds
 	path  string
 	files *diskguard.Splits
-	sent  *upload.Recording // nil: not uploaded file by file
+	sent  *upload.Recording // nil: its files are not uploaded one by one
 }
 
-// create begins the recording. options has what o does not say.
+// create creates the recording. It adds the settings of o and s to options.
 func (out *output) create(o *options, s *settings, options codec.CreateOptions) (err error) {
 	format := o.format()
 	options.Format, options.Overwrite, options.Compression = format.Name, o.Overwrite, o.Compression
@@ -68,7 +68,7 @@ func (out *output) create(o *options, s *settings, options codec.CreateOptions) 
 	return nil
 }
 
-// parseData reads KEY=VALUE.
+// parseData parses texts of the form KEY=VALUE.
 func parseData(texts []string) (map[string]string, error) {
 	data := map[string]string{}
 	for _, text := range texts {

@@ -23,50 +23,50 @@ import (
 )
 
 const (
-	pagePace   = 250 * time.Millisecond
-	pageShare  = 5                // it takes one of so many parts of a processor at most
-	picturePad = time.Second      // between latest pictures
-	watched    = 10 * time.Second // after a page has asked, latest pictures are made
-	pageNice   = 10
+	pagePace   = 250 * time.Millisecond // time between updates, at least
+	pageShare  = 5                      // the page uses at most 1/pageShare of a processor
+	picturePad = time.Second            // time between two pictures of a camera
+	watched    = 10 * time.Second       // pictures are made for so long after a browser asked for an update
+	pageNice   = 10                     // niceness of the thread of page.run
 )
 
-// pageOptions are those of the live page.
+// pageOptions are the options of the live page.
 type pageOptions struct {
 	Page string `param:"page" group:"Status" value:"ADDRESS"`
 }
 
-// page shows the recording while it is made. It reads what the recorder counts anyway, and looks at a message of each
-// topic now and then. A nil one does nothing.
+// page shows the recording while it is made. It reads the recorder's counts, and looks at a message of each topic now
+// and then. A nil page does nothing.
 type page struct {
 	recorder *recorder
 	listener net.Listener
 	server   *livepage.Server // nil until servePage
 	done     chan struct{}    // closed when run has ended
 
-	owner    *owner.Owner // run; of what follows
+	owner    *owner.Owner // the goroutine of run, which owns the fields up to pictured
 	live     *report.Live
 	session  *session
 	topics   map[*subscription.Topic]*pageTopic
-	asked    time.Time // when a page last asked
+	asked    time.Time // when a browser last asked for an update
 	pictured time.Time // when the latest pictures were made
 
-	events chan codec.Event // that the recording has
+	events chan codec.Event // events written to the recording, for update
 }
 
 func newPage(r *recorder, listener net.Listener) *page {
 	return &page{recorder: r, listener: listener, owner: owner.New(), events: make(chan codec.Event, mostEvents)}
 }
 
-// mostEvents wait for update; further ones are not shown.
+// mostEvents is the number of events that may wait for update. The page does not show events beyond that.
 const mostEvents = 1000
 
 // pageTopic is a topic on the page.
 type pageTopic struct {
-	channel *codec.Channel // with its definition; nil until that is known
+	channel *codec.Channel // nil until the definition of the type is known
 	meter   subscription.Rate
 }
 
-// servePage serves the page, if it is wanted.
+// servePage serves the page, unless there is none.
 func (r *recorder) servePage(ctx context.Context) error {
 	if r.page == nil {
 		return nil
@@ -108,7 +108,7 @@ func (p *page) run(ctx context.Context) {
 	for next := time.After(pagePace); ; {
 		select {
 		case <-ctx.Done():
-			p.owner.Run(ctx.Done()) // which ends it
+			p.owner.Run(ctx.Done()) // closes the owner: ctx is done already
 			return
 		case <-p.owner.Wake():
 			p.owner.Turn()
@@ -121,18 +121,18 @@ func (p *page) run(ctx context.Context) {
 	}
 }
 
-// note takes an event that the recording has. It is called by the goroutine that writes.
+// note shows an event that was written to the recording. The goroutine of the file writer calls it.
 func (p *page) note(e codec.Event) {
 	if p == nil {
 		return
 	}
 	select {
 	case p.events <- e:
-	default: // nobody takes them
+	default: // run has ended, or is behind
 	}
 }
 
-// update takes what was counted and received since it was called last.
+// update takes in the events, counts and messages since the last call.
 func (p *page) update() {
 	r := p.recorder
 	now := time.Now()
@@ -166,7 +166,7 @@ func (p *page) update() {
 	}
 }
 
-// look shows what is new of a topic.
+// look takes in the counts of a topic and its latest sample.
 func (p *page) look(rec *subscription.Topic, now time.Time) {
 	t := p.topics[rec]
 	if t == nil {
@@ -197,7 +197,7 @@ func (p *page) look(rec *subscription.Topic, now time.Time) {
 	}
 }
 
-// Update returns what a page lacks.
+// Update implements livepage.Source.
 func (p *page) Update(version string) (*livepage.Update, error) {
 	r := p.recorder
 	totals, word := r.totals(), r.state()
@@ -214,7 +214,7 @@ func (p *page) Update(version string) (*livepage.Update, error) {
 	return u, err
 }
 
-// Do does what a button asks for.
+// Do implements livepage.Source.
 func (p *page) Do(_ context.Context, c livepage.Command) error {
 	r := p.recorder
 	switch c.Name {

@@ -33,63 +33,63 @@ import (
 	"tapedeck/nodes/recorder/internal/upload"
 )
 
-// recorder subscribes to the selected topics of a node's graph and writes what they carry.
+// recorder subscribes to the selected topics of a node's graph and writes their messages.
 //
-// One goroutine owns what changes while it runs: topics, pause, announcer and status. Other goroutines request changes
-// with do, or with owner.Post if they must not wait. The owner waits neither for the disk nor for the file writer.
+// One goroutine owns topics, pause, announcer and status. Other goroutines request changes with do, or with owner.Post
+// if they must not wait. The owner waits neither for the disk nor for the file writer.
 type recorder struct {
 	owner     *owner.Owner
 	options   options
 	node      bridge.Node
 	line      *progress.Line
-	out       io.Writer // for what a recording came to
+	out       io.Writer // the summary of each recording goes here
 	selection *selection.Selection
 	named     selection.Names // topics and actions, at the start
 	library   *rosidl.Library
-	name      string // of the first recording, without the endings that the storage adds
+	name      string // name of the first recording, without the endings that the storage adds
 	clock     *bridge.SimTime
-	root      confine.Folder // of the files that services name
+	root      confine.Folder // folder of the recordings that services name
 
 	queue        *queue.Queue // nil in snapshot mode
 	latchedCache *intake.LatchedCache
-	disk         codec.Disk // all files of recordings are there
+	disk         codec.Disk // holds all files of recordings
 
 	settings
 
-	// onSplit are called by the owner when a file was closed and another one opened, "" at the end of a recording.
-	// They are added before run.
+	// onSplit is called by the owner when a file was closed and another one opened; opened is "" at the end of a
+	// recording. Functions are added before run.
 	onSplit []func(closed, opened string)
 
 	topics    *subscription.Set
-	snapshots *snapshot.Set // nil: there are none
-	uploads   *upload.Queue // nil: there are none
-	limits    []topicLimit  // of the ring
+	snapshots *snapshot.Set // nil: no snapshots are taken
+	uploads   *upload.Queue // nil: nothing is uploaded
+	limits    []topicLimit  // limits of topics in the ring
 
 	announcer  *announcer
-	page       *page                          // nil: there is none
-	resumption atomic.Pointer[queue.Deadline] // when a pause ends by a message; nil: never
+	page       *page                          // nil: no page is served
+	resumption atomic.Pointer[queue.Deadline] // when a message ends the pause; nil: no message does
 
 	session atomic.Pointer[session] // set by the owner
-	serving bool                    // services are there, and the status is shown; the owner's
+	serving bool                    // services are offered and the status is shown; belongs to the owner
 	quit    context.CancelFunc      // ends run
 
-	lifecycle sync.Mutex // held while a recording starts or stops, which waits for the disk; for what follows
-	over      bool       // none may start any more
-	failed    error      // what recordings that were stopped failed with, or lack
+	lifecycle sync.Mutex // held while a recording starts or stops, which waits for the disk; guards over and failed
+	over      bool       // no recording may start any more
+	failed    error      // errors of the recordings that were stopped, and topics that they lack
 
-	warned  sync.Map     // what was said already
-	ofPeers atomic.Int32 // how many warnings name a topic or type
+	warned        sync.Map     // first argument of each call of warn
+	topicWarnings atomic.Int32 // number of warnings that name a topic or type
 
 	refused  atomic.Uint64 // messages that were dropped because they are too large or do not fit the format
-	refusals sync.Map      // by topic the latest reason, a string
+	refusals sync.Map      // by topic: why the latest message was refused, a string
 }
 
-// mostWarnings is how many different warnings about topics and types are logged, so that a graph in which there is
-// always something else to warn of fills neither memory nor log.
+// mostWarnings is the number of different warnings about topics and types that are logged. It keeps a graph that
+// always causes new warnings from filling memory and log.
 const mostWarnings = 1000
 
-// run records until ctx ends, a limit is reached or the disk fails. Everything received by then is in the file when it
-// returns.
+// run records until ctx ends, a limit is reached or the disk fails. When run returns, everything received by then is in
+// the file.
 func (r *recorder) run(ctx context.Context) error {
 	insisted := config.Insisted(ctx)
 	ctx, r.quit = context.WithCancel(ctx)
@@ -139,14 +139,14 @@ func (r *recorder) run(ctx context.Context) error {
 		err = errors.Join(err, r.snapshots.End())
 	}
 	close(over)
-	<-owned // which has logged all warnings
+	<-owned // the owner has logged all warnings
 	return errors.Join(err, r.failed, uploaded())
 }
 
-// do has the owner call f, and waits for that. It reports false after the end.
+// do makes the owner call f and waits for it. It reports false after the end.
 func (r *recorder) do(f func()) bool { return r.owner.Do(f) }
 
-// follow keeps the subscriptions in step with the graph, and has tables of the status drawn, until ctx ends. The owner
+// follow keeps the subscriptions in step with the graph, and sends the status to tables, until ctx ends. The owner
 // calls it.
 func (r *recorder) follow(ctx context.Context, tables chan *progress.Table) {
 	status := status{recorder: r, logged: time.Now(), tables: tables}
@@ -194,7 +194,7 @@ func (r *recorder) listen(ctx context.Context) (restore func()) {
 	return restore
 }
 
-// awaitTime waits until there is a time to stamp messages with: at once, or with use_sim_time when /clock is heard.
+// awaitTime waits until messages can be stamped. With use_sim_time that is after the first message on /clock.
 func (r *recorder) awaitTime(ctx context.Context) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -211,11 +211,11 @@ func (r *recorder) awaitTime(ctx context.Context) error {
 	return nil
 }
 
-// latchedBytes is how much is kept of latched topics beside what waits or is kept for snapshots.
+// latchedBytes is the limit of the latched cache. Messages in the queue and in the ring do not count.
 const latchedBytes = 64 << 20
 
-// latched returns what a late subscriber would have got of all recorded topics at the receive time t: the last messages
-// of each latched publisher, in the order of reception, with references.
+// latched returns the messages of all recorded topics that a late subscriber would have got at the receive time t: the
+// last messages of each latched publisher, in the order of reception, with references.
 func (r *recorder) latched(t int64) []*queue.Item {
 	var list []*queue.Item
 	for _, rec := range r.topics.Topics() {
@@ -225,7 +225,7 @@ func (r *recorder) latched(t int64) []*queue.Item {
 	return list
 }
 
-// neededSince returns the receive time before which latched messages are not asked for any more.
+// neededSince returns the earliest receive time for which latched may still be called.
 func (r *recorder) neededSince() int64 {
 	since := int64(math.MaxInt64)
 	if s := r.session.Load(); s.writer != nil {
@@ -237,7 +237,7 @@ func (r *recorder) neededSince() int64 {
 	return since
 }
 
-// newReceiver returns a receiver of a topic as the options want it.
+// newReceiver returns a receiver for the messages of a topic, set up by the options.
 func (r *recorder) newReceiver(c *codec.Channel) *intake.Receiver {
 	o := intake.Options{
 		Clock: r.clock, Queue: r.queue, Note: r.session.Load().note, Limit: r.options.Limit,
@@ -284,14 +284,14 @@ func (r *recorder) unfit(topic, typeName string) string {
 	return ""
 }
 
-// declare puts a channel into the file even if no message follows.
+// declare writes a channel to the file, even if no message follows.
 func (r *recorder) declare(c *codec.Channel) {
 	if w := r.session.Load().writer; w != nil {
 		w.Declare(c)
 	}
 }
 
-// undefined warns of a topic that is recorded without the definition of its type.
+// undefined warns that a topic is recorded without the definition of its type.
 func (r *recorder) undefined(c *codec.Channel, err error) {
 	r.warn("type "+c.Type, "%s is recorded without the definition of its type, which readers then must know: %v",
 		c.Topic, err)
@@ -307,18 +307,18 @@ func (r *recorder) subscribedTopics() (names []string) {
 	return slices.Compact(names)
 }
 
-// warn has the owner log a warning the first time it is about what, unless there were too many. What is a word, which
-// the name of a topic or type may follow after a space: only these can be too many. Any goroutine may call it, also a
-// handler of messages, which a slow log must not delay.
-func (r *recorder) warn(what, format string, args ...any) {
-	_, name, _ := strings.Cut(what, " ")
-	if name != "" && r.ofPeers.Load() >= mostWarnings {
+// warn makes the owner log a warning, once for each subject. The subject is a word, or a word and the name of a topic or
+// type; of warnings with a name, only the first mostWarnings are logged. Any goroutine may call warn, also a handler of
+// messages, which a slow log must not delay.
+func (r *recorder) warn(subject, format string, args ...any) {
+	_, name, _ := strings.Cut(subject, " ")
+	if name != "" && r.topicWarnings.Load() >= mostWarnings {
 		return
 	}
-	if _, said := r.warned.LoadOrStore(what, true); said {
+	if _, logged := r.warned.LoadOrStore(subject, true); logged {
 		return
 	}
-	last := name != "" && r.ofPeers.Add(1) == mostWarnings
+	last := name != "" && r.topicWarnings.Add(1) == mostWarnings
 	text := fmt.Sprintf(format, args...)
 	r.owner.Post(func() {
 		r.node.Log(bridge.Warn, "%s", text)
@@ -329,7 +329,7 @@ func (r *recorder) warn(what, format string, args ...any) {
 	})
 }
 
-// newRecorder checks the options and sets up what run needs. Nothing is created when they are wrong.
+// newRecorder checks the options and prepares a recorder for run. Invalid options leave no files behind.
 func newRecorder(o options, chosen *selection.Selection, node bridge.Node, disk codec.Disk, line *progress.Line,
 ) (*recorder, error) {
 	r := &recorder{
@@ -380,7 +380,7 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, disk 
 		r.warn("latched "+topic,
 			"%s: its latched messages take too much memory; new files repeat only some of them", topic)
 	}}
-	if o.Page != "" { // a port that is taken leaves no empty recording
+	if o.Page != "" { // before newSession, so that a port in use leaves no empty recording
 		listener, err := livepage.Listen(o.Page)
 		if err != nil {
 			return nil, err

@@ -30,8 +30,8 @@ func BenchmarkMessage(b *testing.B) {
 	for _, topics := range []int{1, 500} {
 		b.Run(fmt.Sprintf("%d topics", topics), func(b *testing.B) {
 			q := queue.New(256 << 20)
-			live := &filewriter.Live{Queue: q, Reorder: queue.Reorder}
-			w := filewriter.New(live, filewriter.Output{Writer: nowhere{}}, filewriter.Callbacks{
+			live := &filewriter.LiveReader{Queue: q, Reorder: queue.Reorder}
+			w := filewriter.New(live, filewriter.SizedWriter{Writer: nowhere{}}, filewriter.Callbacks{
 				OnFileEnd:  func(int64, int64, bool) {},
 				NoteLosses: func() {},
 				Recorded:   func() []filewriter.Counted { return nil },

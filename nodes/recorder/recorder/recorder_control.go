@@ -17,7 +17,7 @@ import (
 	"tapedeck/nodes/recorder/internal/filewriter"
 )
 
-// start begins a recording of that name, "" for one by the time, after stop.
+// start begins another recording after stop. Without a name the recording is named by the time.
 func (r *recorder) start(name string) error {
 	r.lifecycle.Lock()
 	defer r.lifecycle.Unlock()
@@ -47,14 +47,14 @@ func (r *recorder) start(name string) error {
 		r.refused.Store(0)
 		r.refusals.Clear()
 		r.warned.Clear()
-		r.ofPeers.Store(0)
+		r.topicWarnings.Store(0)
 		r.session.Store(s)
 		r.begin(s)
 	})
 	return nil
 }
 
-// beginFirst begins the session that newRecorder created, unless it was stopped before.
+// beginFirst begins the session that newRecorder created, unless that session was stopped already.
 func (r *recorder) beginFirst() {
 	r.lifecycle.Lock()
 	defer r.lifecycle.Unlock()
@@ -64,7 +64,7 @@ func (r *recorder) beginFirst() {
 	}
 }
 
-// begin subscribes and writes for a new session. The owner calls it while r.lifecycle is held.
+// begin starts the writing and the subscriptions of a new session. The owner calls it while r.lifecycle is held.
 func (r *recorder) begin(s *session) {
 	s.begun = true
 	s.run()
@@ -72,8 +72,8 @@ func (r *recorder) begin(s *session) {
 	r.topics.Start(s.ctx)
 }
 
-// stop ends the recording: everything received by now is in its files when it returns. The node stays, and may start
-// another one. reason is logged.
+// stop ends the recording and logs the reason. When stop returns, everything received before is in the files. Another
+// recording may start.
 func (r *recorder) stop(reason string) error {
 	r.lifecycle.Lock()
 	defer r.lifecycle.Unlock()
@@ -83,13 +83,13 @@ func (r *recorder) stop(reason string) error {
 	return r.end(reason)
 }
 
-// finish ends the recording, if there is one, for good.
+// finish ends the recording, if one is running. No other one can start.
 func (r *recorder) finish() {
 	r.lifecycle.Lock()
 	defer r.lifecycle.Unlock()
 	r.over = true
 	if r.recording() {
-		_ = r.end("") // which keeps the error
+		_ = r.end("") // r.failed has the error
 	}
 }
 
@@ -112,13 +112,13 @@ func (r *recorder) end(reason string) error {
 	return err
 }
 
-// recording reports whether there is a recording that was not stopped.
+// recording reports whether a recording is running, or about to begin.
 func (r *recorder) recording() bool {
 	s := r.session.Load()
 	return s != nil && s.ctx.Err() == nil
 }
 
-// path returns the path of the recording, or after stop of the last one; "" in snapshot mode.
+// path returns the path of the running recording, or else of the last one; "" in snapshot mode.
 func (r *recorder) path() string {
 	if s := r.session.Load(); s != nil {
 		return s.path()
@@ -126,7 +126,7 @@ func (r *recorder) path() string {
 	return ""
 }
 
-// file returns the path of the file that is being written, as it is called once it is complete.
+// file returns the path of the file that is being written. The file has this path once it is complete.
 func (r *recorder) file() string {
 	if s := r.session.Load(); s != nil && s.writer != nil {
 		return s.writer.File()
@@ -134,26 +134,27 @@ func (r *recorder) file() string {
 	return ""
 }
 
-// split starts another file of the recording. What was received before is in the closed one.
+// split starts another file of the recording. Messages received before are in the closed one.
 func (r *recorder) split() (closed, opened string, err error) { return r.continueIn("") }
 
-// continueIn goes on in another recording of that name, which fails before anything was changed; for "" it is split.
+// continueIn ends the recording and begins one with another name, without losing a message. For "" it starts another
+// file of the recording. If it fails, the recording goes on unchanged.
 func (r *recorder) continueIn(name string) (closed, opened string, err error) {
 	s := r.session.Load()
-	var begin func() (filewriter.Output, error)
+	var next func() (*filewriter.Successor, error)
 	switch {
 	case !r.recording() || s.writer == nil:
 		return "", "", errNotRecording
 	case name != "" && r.options.format().Robot != nil:
 		return "", "", errors.New("each split of a session is a folder of its own already; leave out the name")
 	case name != "":
-		begin = func() (filewriter.Output, error) { return s.beginNext(name) }
+		next = func() (*filewriter.Successor, error) { return s.createNext(name) }
 	}
-	return s.writer.Split(s.ctx, bridge.Now(), begin)
+	return s.writer.Split(s.ctx, bridge.Now(), next)
 }
 
-// discard marks the episode that is being recorded, or else the one that ended last, as discarded. It returns which one
-// that is. What was received before belongs to it. Nothing is deleted.
+// discard marks the episode that is being recorded, or else the one that ended last, as discarded. It returns a
+// description of the episode, which has all messages received before the call. Nothing is deleted.
 func (r *recorder) discard() (string, error) {
 	if r.options.SnapshotMode {
 		return "", errors.New("snapshots have no episodes; record without --snapshot-mode, with --storage session")
@@ -173,7 +174,7 @@ func (r *recorder) discard() (string, error) {
 	if r.recording() {
 		err = s.writer.Do(s.ctx, bridge.Now(), discard)
 	}
-	if errors.Is(err, errNotRecording) { // by now
+	if errors.Is(err, errNotRecording) { // the recording may have ended since r.recording was called
 		r.lifecycle.Lock()
 		defer r.lifecycle.Unlock()
 		if s != r.session.Load() || r.recording() {
@@ -207,7 +208,7 @@ func (r *recorder) discarded() int {
 	return 0
 }
 
-// announceSplit has the owner call onSplit: a file was closed and another one opened, "" at the end of a recording.
+// announceSplit makes the owner call the functions in onSplit.
 func (r *recorder) announceSplit(closed, opened string) {
 	r.owner.Post(func() {
 		for _, hook := range r.onSplit {
@@ -216,7 +217,7 @@ func (r *recorder) announceSplit(closed, opened string) {
 	})
 }
 
-// report logs and prints what became of a session that was closed. The owner calls it while r.lifecycle is held.
+// report logs and prints the summary of a session that was closed. The owner calls it while r.lifecycle is held.
 func (r *recorder) report(s *session, reason string) {
 	t := r.totals()
 	for _, text := range t.droppedByTopic {
@@ -225,7 +226,7 @@ func (r *recorder) report(s *session, reason string) {
 	r.reportUnheard()
 	r.reportContract(s)
 	if limit := s.limit.Load(); limit != nil {
-		reason = cmp.Or(reason, *limit) // max_duration may be over at this moment
+		reason = cmp.Or(reason, *limit) // the limit may be reached while the recording is stopped for another reason
 	}
 	if reason != "" {
 		r.node.Log(bridge.Info, "stopped: %s", reason)
@@ -245,7 +246,8 @@ func (r *recorder) report(s *session, reason string) {
 	}
 }
 
-// reportUnheard reports the named topics of which nothing was recorded: as an error those that were named at the start.
+// reportUnheard reports the named topics of which nothing was recorded. Topics that were named at the start are an
+// error, unless allow_unmatched is set; others are logged.
 func (r *recorder) reportUnheard() {
 	topics, why := r.topics.Unheard()
 	var list []string
@@ -261,7 +263,7 @@ func (r *recorder) reportUnheard() {
 	}
 }
 
-// lossLines describes what of the messages a recording cannot hold, one line for each kind.
+// lossLines describes the losses of a recording, one line for each kind.
 func lossLines(list []codec.Loss) (lines []string) {
 	var kinds []string
 	topics, messages := map[string][]string{}, map[string]uint64{}
@@ -284,13 +286,13 @@ func lossLines(list []codec.Loss) (lines []string) {
 	return lines
 }
 
-// pause stops recording what is received. Subscriptions and the ring for snapshots go on.
+// pause suspends recording. Subscriptions and the ring for snapshots go on.
 func (r *recorder) pause() { r.do(func() { r.setPaused(true) }) }
 
-// resume records again what is received, and what was latched meanwhile.
+// resume ends a pause. It also records the messages that were latched meanwhile.
 func (r *recorder) resume() { r.do(func() { r.setPaused(false) }) }
 
-// setPaused pauses or resumes topics and session. The owner calls it.
+// setPaused pauses or resumes the topics and the session. The owner calls it.
 func (r *recorder) setPaused(on bool) {
 	if !r.topics.Pause(on) {
 		return

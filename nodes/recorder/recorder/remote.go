@@ -33,7 +33,7 @@ func newRemotes() []*cobra.Command {
 			return p.Conclude(response.ReturnCode == 0, response.ErrorString, "recording")
 		})
 	count := next.Args
-	next.Args = func(cmd *cobra.Command, args []string) error { // as of ros2 bag record TOPIC...
+	next.Args = func(cmd *cobra.Command, args []string) error { // users of ros2 bag may name topics here
 		if len(args) > 0 && config.IsName(args[0]) {
 			return config.Usagef("%s is no name of a recording, which a running recorder is to begin; to record "+
 				"topics leave out record: recorder %s", args[0], strings.Join(args, " "))
@@ -46,15 +46,15 @@ func newRemotes() []*cobra.Command {
 		command("resume", "Let a paused recorder go on", 0, remote.Resume),
 		newSplit(),
 		command("discard", "Discard the episode that is being recorded, or that ended last; nothing is deleted", 0,
-			asks("discard")),
-		command("uploads", "Show what a running recorder has to upload", 0, asks("uploads")),
+			callTrigger("discard")),
+		command("uploads", "Show what a running recorder has to upload", 0, callTrigger("uploads")),
 		command("stop", "End the recording; the recorder keeps running", 0, remote.Stop),
 		next,
 	}
 }
 
-// asks returns what calls a service of a recorder and prints its answer.
-func asks(service string) func(ctx context.Context, args []string, p *remote.Peer) error {
+// callTrigger returns a function that calls a Trigger service of a recorder and prints the answer.
+func callTrigger(service string) func(ctx context.Context, args []string, p *remote.Peer) error {
 	return func(ctx context.Context, _ []string, p *remote.Peer) error {
 		var response std_srvs.Trigger_Response
 		if err := p.Call(ctx, service, &std_srvs.Trigger_Request{}, &response); err != nil {
@@ -78,7 +78,7 @@ func newSplit() *cobra.Command {
 	const short = "Let a running recorder begin another file or recording"
 	return remote.Recorder.Command("split", short, short+".", 0, 0, &o, &o.Options,
 		func(ctx context.Context, _ []string, p *remote.Peer) error {
-			if o.Output == "" { // rosbag2's recorder has this one
+			if o.Output == "" { // rosbag2's recorder offers this service, too
 				var response srv.SplitBagfile_Response
 				if err := p.Call(ctx, "split_bagfile", &srv.SplitBagfile_Request{}, &response); err != nil {
 					return err

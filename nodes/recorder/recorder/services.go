@@ -22,10 +22,10 @@ import (
 // control implements the services of rosbag2's recorder.
 type control struct {
 	*recorder
-	plans *schedule
+	later *schedule // requests for a later time
 }
 
-// serveControl offers the services of rosbag2's recorder. Requests for a later time are dropped when ctx ends.
+// serveControl offers the services that control the recorder. Requests for a later time are dropped when ctx ends.
 func (r *recorder) serveControl(ctx context.Context) {
 	c := control{r, &schedule{ctx: ctx, clock: r.clock}}
 	rosbag2compat.Services{
@@ -88,7 +88,7 @@ func (r *recorder) serveDiscard() {
 	}
 }
 
-// outcome returns what services answer with for an error, or for none.
+// outcome returns the fields of a service's response for an error, which may be nil.
 func outcome(err error) (code int32, text string) {
 	if err != nil {
 		return 1, err.Error()
@@ -108,15 +108,15 @@ func (c control) onResume(request *srv.Resume_Request) msgs.Message {
 	if err != nil {
 		return refuse(srv.Resume_Response_RETURN_CODE_INVALID_TRACKING_TOPIC, err)
 	}
-	c.plans.cancel("resume")
+	c.later.cancel("resume")
 	c.resumption.Store(nil)
 	switch {
 	case m.Reached(c.clock.Now()):
 		c.resume()
-	case c.plans.ended():
+	case c.later.ended():
 		return refuse(srv.Resume_Response_RETURN_CODE_RESUME_FAILED, errEnds)
 	case m.Mode == queue.ByClock:
-		c.plans.set("resume", m.Time, c.resume)
+		c.later.set("resume", m.Time, c.resume)
 	default:
 		c.resumption.Store(&m)
 	}
@@ -156,23 +156,23 @@ func (c control) onSplit(request *tapedeck.Split_Request) msgs.Message {
 	return &tapedeck.Split_Response{Success: true, ClosedFile: absolute(closed), OpenedFile: absolute(opened)}
 }
 
-// splitAt splits the recording at a deadline, which replaces one that was asked for before.
+// splitAt splits the recording at a deadline. It replaces the deadline of an earlier request.
 func (c control) splitAt(m queue.Deadline) error {
 	s := c.session.Load()
 	if !c.recording() || s.writer == nil {
 		return errNotRecording
 	}
-	c.plans.cancel("split")
+	c.later.cancel("split")
 	s.writer.SplitAt(nil)
 	switch {
 	case m.Reached(c.clock.Now()):
 		_, _, err := c.split()
 		return err
 	case m.Mode == queue.ByClock:
-		c.plans.set("split", m.Time, func() {
+		c.later.set("split", m.Time, func() {
 			now := time.Now()
 			until := now.UnixNano()
-			if c.clock.Stamp(until) == until { // the clock is no simulated one
+			if c.clock.Stamp(until) == until { // the time is not simulated
 				until = m.Time - 1
 			}
 			if _, _, err := s.writer.Split(s.ctx, bridge.MonotonicOf(until, now), nil); err != nil {
@@ -193,7 +193,7 @@ func (c control) fullName(topic string) (string, error) {
 	return c.selection.Expand(topic)
 }
 
-// named returns the path of a recording that a service names, "" for none.
+// named returns the path of a recording that a request names, "" for none.
 func (c control) named(name string) (string, error) {
 	if name == "" {
 		return "", nil
@@ -202,7 +202,7 @@ func (c control) named(name string) (string, error) {
 }
 
 func (c control) onRecord(request *srv.Record_Request) msgs.Message {
-	c.plans.cancel("record")
+	c.later.cancel("record")
 	m, err := newDeadline(request.StartTime, queue.ByClock)
 	name, nameErr := c.named(request.Uri)
 	err = cmp.Or(err, nameErr)
@@ -210,10 +210,10 @@ func (c control) onRecord(request *srv.Record_Request) msgs.Message {
 	case err != nil:
 	case m.Reached(c.clock.Now()):
 		err = c.start(name)
-	case c.plans.ended():
+	case c.later.ended():
 		err = errEnds
 	default:
-		c.plans.set("record", m.Time, func() {
+		c.later.set("record", m.Time, func() {
 			if err := c.start(name); err != nil {
 				c.node.Log(bridge.Error, "record: %v", err)
 			}
@@ -224,8 +224,8 @@ func (c control) onRecord(request *srv.Record_Request) msgs.Message {
 }
 
 func (c control) onStop() msgs.Message {
-	for _, plan := range []string{"record", "resume", "split"} {
-		c.plans.cancel(plan)
+	for _, request := range []string{"record", "resume", "split"} {
+		c.later.cancel(request)
 	}
 	c.resumption.Store(nil)
 	code, text := outcome(c.stop("by the service stop"))

@@ -21,12 +21,12 @@ func newDeadline(t builtin_interfaces.Time, mode int32) (queue.Deadline, error) 
 }
 
 // schedule holds functions to be called at times of the node's clock, each under a name. A new function replaces the
-// one with its name.
+// function with the same name.
 type schedule struct {
-	ctx   context.Context // ends all
+	ctx   context.Context // its end cancels all functions
 	clock *bridge.SimTime
 
-	pending sync.Map // by name a context.CancelFunc
+	pending sync.Map // context.CancelFunc by name
 }
 
 // ended reports whether functions set now will never be called.

@@ -28,43 +28,43 @@ var errNotRecording = subscription.ErrInactive
 // errEnds is returned when a recording is started while the recorder ends.
 var errEnds = errors.New("the recorder is shutting down")
 
-// session is one recording, from its start until it is stopped.
+// session lasts from the start of a recording until it is stopped. A split with a new name begins another output within
+// the session.
 type session struct {
 	recorder *recorder
 	recorded func() []*subscription.Topic
-	name     string // at the start
+	name     string // name of the first output
 	started  time.Time
-	ctx      context.Context // is done when the recording ends, with errNotRecording
+	ctx      context.Context // ends with the session, with the cause errNotRecording
 	end      context.CancelCauseFunc
 
-	writer  *filewriter.Writer     // nil in snapshot mode, as what follows
-	output  atomic.Pointer[output] // set by the goroutine of writer
-	outputs []*output              // all of them; belongs to the goroutine of writer, and at the end to report
-	next    *output                // that onSplit puts in place; belongs to the goroutine of writer
-	guard   *diskguard.Guard
-	live    *contract.Live // nil: nothing is expected
+	writer  *filewriter.Writer     // nil in snapshot mode
+	output  atomic.Pointer[output] // current output, nil in snapshot mode; set by the goroutine of writer
+	outputs []*output              // all outputs; belongs to the goroutine of writer, and to report after its end
+	guard   *diskguard.Guard       // nil in snapshot mode
+	live    *contract.Live         // nil: there is no contract
 
-	begun    bool          // under the recorder's lifecycle
-	stopping chan struct{} // closed to end workers
-	workers  sync.WaitGroup
-	complete chan struct{} // closed when all files are complete
-	guarding sync.WaitGroup
+	begun    bool           // guarded by recorder.lifecycle
+	stopping chan struct{}  // closed to end workers
+	workers  sync.WaitGroup // goroutines that write, sync and finish outputs
+	complete chan struct{}  // closed when all files are complete
+	guarding sync.WaitGroup // goroutine of guard
 
-	err       atomic.Pointer[error]  // the first
-	limit     atomic.Pointer[string] // that is reached and ends it; nil: none is
-	began     atomic.Int64           // log time at which the recording begins that is written; 0: it was not begun
-	paused    atomic.Int64           // log time since which recording is paused; 0: it is not
+	err       atomic.Pointer[error]  // first error
+	limit     atomic.Pointer[string] // limit that was reached and ends the session; nil: none was
+	began     atomic.Int64           // log time at which the current output begins; 0: run was not called
+	paused    atomic.Int64           // log time at which the pause began; 0: recording is not paused
 	collected int64                  // log time until which losses are noted; belongs to the goroutine of writer
-	reported  sync.Map               // errors of files, each a *codec.MissingError
+	reported  sync.Map               // each *codec.MissingError that onError handled
 }
 
-// create begins a recording of that name.
+// create creates an output.
 func (s *session) create(o *options, name string) (*output, error) {
 	r := s.recorder
 	out := &output{name: name}
 	out.files = diskguard.NewSplits(r.options.MaxBagFiles, func(path string) error {
 		err := out.Remove(path)
-		if r.uploads != nil && errors.Is(err, fs.ErrNotExist) { // it was deleted once it was uploaded
+		if r.uploads != nil && errors.Is(err, fs.ErrNotExist) { // the file was deleted after its upload
 			return nil
 		}
 		return err
@@ -79,7 +79,7 @@ func (s *session) create(o *options, name string) (*output, error) {
 		return nil, err
 	}
 	if file := out.File(); options.Dated != nil && filepath.Dir(file) != filepath.Clean(out.path) {
-		out.path = file // and not the folder of a bag
+		out.path = file // the path of a bag stays its folder
 	}
 	if r.uploads != nil && out.robot == nil {
 		out.sent = r.uploads.Begin(out.path, false)
@@ -87,19 +87,18 @@ func (s *session) create(o *options, name string) (*output, error) {
 	return out, nil
 }
 
-// beginNext begins the recording that onSplit puts in place.
-func (s *session) beginNext(name string) (filewriter.Output, error) {
+// createNext creates an output that takes the place of the current one.
+func (s *session) createNext(name string) (*filewriter.Successor, error) {
 	o := s.recorder.options
-	o.Overwrite = false // which is for the first recording, and could hit the one that is written
+	o.Overwrite = false // overwriting could hit the current output
 	next, err := s.create(&o, name)
 	if err != nil {
-		return filewriter.Output{}, err
+		return nil, err
 	}
-	s.next = next
-	return next.Output, nil
+	return &filewriter.Successor{SizedWriter: next.SizedWriter, OnBegin: func(t int64) { s.replace(next, t) }}, nil
 }
 
-// path returns the path of the recording that is written, "" in snapshot mode.
+// path returns the path of the current output, "" in snapshot mode.
 func (s *session) path() string {
 	if out := s.output.Load(); out != nil {
 		return out.path
@@ -107,13 +106,13 @@ func (s *session) path() string {
 	return ""
 }
 
-// late reports whether encoding pictures has held up the writing.
+// late reports whether PNG encoding could not keep up.
 func (s *session) late() bool {
 	out := s.output.Load()
 	return out != nil && out.robot != nil && out.robot.Late() > 0
 }
 
-// newSession creates the recording of that name. It is not written to before run.
+// newSession creates a session and its first output. Nothing is written before run.
 func (r *recorder) newSession(name string) (*session, error) {
 	s := &session{
 		recorder: r, recorded: r.topics.Topics, name: name, started: time.Now(),
@@ -140,14 +139,15 @@ func (r *recorder) newSession(name string) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	out.files.Begun()
 	s.output.Store(out)
 	s.outputs = []*output{out}
 	s.guard.RemoveOldest = func() (string, bool, error) { return s.output.Load().files.RemoveOldest() }
 	if o.LowSpaceAction == diskguard.DeleteUploaded {
 		s.guard.RemoveOldest = r.uploads.RemoveOldest
 	}
-	live := &filewriter.Live{Queue: r.queue, Reorder: o.reorder(), Delivered: r.node.Delivered}
-	s.writer = filewriter.New(live, out.Output, filewriter.Callbacks{
+	live := &filewriter.LiveReader{Queue: r.queue, Reorder: o.reorder(), Delivered: r.node.Delivered}
+	s.writer = filewriter.New(live, out.SizedWriter, filewriter.Callbacks{
 		OnFileEnd: s.onFileEnd, Recorded: s.counted, NoteLosses: s.noteLosses, Now: r.clock.Now,
 		Latched: r.latched,
 		OnSplit: s.onSplit, OnError: s.onError, OnRefused: s.onRefused, OnLimit: s.endAt, OnRepeats: s.onRepeats,
@@ -161,7 +161,7 @@ func (r *recorder) newSession(name string) (*session, error) {
 	return s, nil
 }
 
-// run starts what writes. The owner calls it.
+// run starts the goroutines of the session. The owner calls it.
 func (s *session) run() {
 	r := s.recorder
 	now := r.clock.Now()
@@ -188,13 +188,13 @@ func (s *session) run() {
 	s.guarding.Go(func() { s.guard.Run(s.stopping, s.complete) })
 }
 
-// fail ends the recording for an error; the first one counts.
+// fail ends the recorder because of an error. The session keeps the first error.
 func (s *session) fail(err error) {
 	s.err.CompareAndSwap(nil, &err)
 	s.recorder.quit()
 }
 
-// failure returns the error that ended the recording, nil if none has.
+// failure returns the first error of the session, nil if there was none.
 func (s *session) failure() error {
 	if err := s.err.Load(); err != nil {
 		return *err
@@ -202,7 +202,7 @@ func (s *session) failure() error {
 	return nil
 }
 
-// reorder returns how long messages wait for earlier ones of other topics.
+// reorder returns how long messages wait for earlier messages of other topics.
 func (o *options) reorder() time.Duration {
 	switch o.Sync {
 	case syncAlways:
@@ -213,7 +213,7 @@ func (o *options) reorder() time.Duration {
 	return queue.Reorder
 }
 
-// syncRegularly syncs so often that a message is on the disk sync_interval after it was received.
+// syncRegularly syncs often enough that a message is on the disk sync_interval after its reception.
 func (s *session) syncRegularly() {
 	o := &s.recorder.options
 	tick := time.NewTicker(max(o.SyncInterval-o.reorder()-2*filewriter.Pace, o.SyncInterval/2))
@@ -228,7 +228,7 @@ func (s *session) syncRegularly() {
 	}
 }
 
-// completed is codec.CreateOptions.Completed of an output.
+// completed implements codec.CreateOptions.Completed for an output.
 func (s *session) completed(out *output, f codec.FileInfo, err error) {
 	if err != nil {
 		s.onError(fmt.Errorf("complete %s: %w", f.Path, err))
@@ -240,21 +240,21 @@ func (s *session) completed(out *output, f codec.FileInfo, err error) {
 	case err != nil || uploads == nil:
 	case out.sent != nil:
 		out.sent.Completed(f)
-	default: // a session is complete by itself
+	default: // each split of the storage session is a recording of its own
 		uploads.Begin(f.Path, false).End()
 	}
 	s.guard.Owner.Post(func() { out.files.Completed(f.Path) })
 	s.recorder.owner.Post(func() { s.recorder.announcer.fileCompleted(f.Path, err) })
 }
 
-// deleted is called for each file that was to be deleted because of max_bag_files.
+// deleted logs an error of deleting a file that exceeds max_bag_files.
 func (s *session) deleted(path string, err error) {
 	if err != nil {
 		s.recorder.node.Log(bridge.Error, "cannot delete %s, which exceeds max_bag_files: %v", path, err)
 	}
 }
 
-// close writes what is queued and completes the recording. Nothing is received any more.
+// close writes the queued messages and completes the recording. The topics must not receive any more.
 func (s *session) close() error {
 	close(s.stopping)
 	s.workers.Wait()
@@ -270,7 +270,7 @@ func (s *session) close() error {
 	return s.failure()
 }
 
-// finish closes an output, and keeps the first error.
+// finish closes an output. The session keeps its first error.
 func (s *session) finish(out *output) {
 	note := func(err error) {
 		if err != nil && !errors.Is(s.failure(), err) {
@@ -279,7 +279,7 @@ func (s *session) finish(out *output) {
 		}
 	}
 	if s.failure() == nil && s.recorder.options.Sync != syncNone {
-		note(out.Sync()) // Close then keeps to it
+		note(out.Sync()) // Close then syncs, too
 	}
 	note(s.final(out.Close()))
 	if out.sent != nil {
@@ -287,8 +287,8 @@ func (s *session) finish(out *output) {
 	}
 }
 
-// final returns the part of an error of Close that ends the recording. It leaves out that messages of earlier files
-// are missing, if the recording was to go on after that: they are counted as dropped.
+// final returns the parts of an error of Close that end the recording. It leaves out messages missing in earlier files
+// if low_space_action lets the recording go on after such an error: they count as dropped.
 func (s *session) final(err error) error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var list []error
@@ -297,35 +297,30 @@ func (s *session) final(err error) error {
 		}
 		return errors.Join(list...)
 	}
-	//nolint:errorlint // an error that wraps one may wrap others, too
+	//nolint:errorlint // an error that wraps a MissingError may wrap other errors
 	if missing, ok := err.(*codec.MissingError); ok && missing.Path != s.writer.File() && s.guard.Waits(err) {
 		return nil
 	}
 	return err
 }
 
-// onSplit is called when the writer has begun another file, at the log time t.
+// onSplit is called when the writer has begun another file, at the log time t, of the current output.
 func (s *session) onSplit(closed, opened string, t int64) {
-	if s.next == nil {
-		s.guard.Owner.Post(s.output.Load().files.Begun)
-	} else {
-		s.replace(t)
-	}
+	s.guard.Owner.Post(s.output.Load().files.Begun)
 	s.note(codec.SplitEvent(closed, t))
 	s.recorder.node.Log(bridge.Info, "recording continues in %s", opened)
 	s.recorder.announceSplit(closed, opened)
 }
 
-// replace puts the next output, which begins at the log time t, in the place of the present one.
-func (s *session) replace(t int64) {
+// replace makes next the current output, which begins at the log time t. The goroutine of writer calls it.
+func (s *session) replace(next *output, t int64) {
 	began := s.began.Swap(t)
 	if s.live != nil {
 		s.live.Restart(s.recorder.contractTime(time.Now()), began, t)
 	}
-	s.guard.Move(filepath.Dir(s.next.path))
-	before := s.output.Swap(s.next)
-	s.outputs = append(s.outputs, s.next)
-	s.next = nil
+	s.guard.Move(filepath.Dir(next.path))
+	before := s.output.Swap(next)
+	s.outputs = append(s.outputs, next)
 	s.workers.Go(func() { s.finish(before) })
 }
 
@@ -335,32 +330,32 @@ func (s *session) onError(err error) {
 	var missing *codec.MissingError
 	if !errors.As(err, &missing) {
 		s.note(codec.Event{Kind: codec.EventDisk, Time: r.clock.Now(), Text: err.Error()})
-	} else if _, reported := s.reported.LoadOrStore(missing, true); reported { // the file itself says what is missing
+	} else if _, reported := s.reported.LoadOrStore(missing, true); reported { // totals in the file tell what is missing
 		return
 	}
-	if s.guard.Waits(err) { // else it is what the recording ends with
+	if s.guard.Waits(err) { // else the recording ends with this error
 		r.node.Log(bridge.Error, "%v", err)
 	}
 }
 
-// onRefused warns why a message of a topic, or what goes with messages, cannot be written.
+// onRefused warns why a message of a topic cannot be written or, if t is nil, an event or a channel.
 func (s *session) onRefused(t *queue.Topic, err error) {
-	what := ""
+	topic := ""
 	if t != nil {
-		what = t.Name()
+		topic = t.Name()
 		s.recorder.refused.Add(1)
-		s.recorder.refusals.Store(what, err.Error())
+		s.recorder.refusals.Store(topic, err.Error())
 	}
-	s.recorder.warn("refused "+what, "%v", err)
+	s.recorder.warn("refused "+topic, "%v", err)
 }
 
-// onRepeats warns that much of each file are messages of files before.
+// onRepeats warns that repeated latched messages take much of each file.
 func (s *session) onRepeats(bytes int64) {
 	s.recorder.warn("repeats", "each file begins with %s of repeated latched messages, more than a tenth of "+
 		"max_bag_size, which does not count them; use a larger one, or --repeat-latched=false", human.Bytes(bytes))
 }
 
-// endAt ends the recording at a limit.
+// endAt ends the recording because a limit is reached.
 func (s *session) endAt(limit string) {
 	s.limit.Store(&limit)
 	s.recorder.quit()

@@ -14,10 +14,10 @@ import (
 	"tapedeck/nodes/internal/fleet/contract"
 )
 
-// notMet is the exit code with --require if a recording does not meet the contract.
-const notMet = 3
+// exitNotMet is the exit code with --require if a recording does not meet the contract.
+const exitNotMet = 3
 
-// contractOptions are what a recording is checked against while it is made.
+// contractOptions are the options about the contract that a recording is checked against.
 type contractOptions struct {
 	Expect  string `param:"expect" group:"Contract" value:"FILE"`
 	Require bool   `param:"require" group:"Contract"`
@@ -38,7 +38,7 @@ func (o *contractOptions) contract() (*contract.Contract, error) {
 	return c, nil
 }
 
-// contractTime returns the time by which rates and gaps are judged: that of the recording if it is simulated.
+// contractTime returns the time by which rates and gaps are judged: now, or the simulated time if there is one.
 func (r *recorder) contractTime(now time.Time) time.Time {
 	if stamp := r.clock.Stamp(now.UnixNano()); stamp != now.UnixNano() {
 		return time.Unix(0, stamp)
@@ -46,7 +46,7 @@ func (r *recorder) contractTime(now time.Time) time.Time {
 	return now
 }
 
-// checkContract compares what was received by now with the contract, and logs what changed.
+// checkContract compares the messages received by now with the contract, and logs findings that begin or end.
 func (s *session) checkContract(now time.Time) {
 	r := s.recorder
 	if s.live == nil {
@@ -67,52 +67,53 @@ func (s *session) checkContract(now time.Time) {
 	}
 }
 
+// checkEvent returns the event of a finding.
 func checkEvent(f contract.Finding) codec.Event {
 	return codec.Event{Kind: codec.EventCheck, Topic: f.Topic, Time: f.Time, Until: f.Until, Text: f.Text()}
 }
 
-// noteVerdict notes what the recording still lacks at its end, and whether it meets the contract.
+// noteVerdict notes the findings that last until the end of the recording, and whether it meets the contract.
 func (s *session) noteVerdict() {
 	if s.live == nil {
 		return
 	}
 	s.checkContract(time.Now())
 	now := s.recorder.clock.Now()
-	open, all := s.live.Finish(s.began.Load(), now)
+	open, findings := s.live.Finish(s.began.Load(), now)
 	for _, f := range open {
 		s.note(checkEvent(f))
 	}
-	s.note(codec.Event{Kind: codec.EventCheck, Time: now, Text: s.verdict(all)})
+	s.note(codec.Event{Kind: codec.EventCheck, Time: now, Text: s.verdict(findings)})
 }
 
-// verdict says whether a recording with these findings meets the contract.
-func (s *session) verdict(all []contract.Finding) string {
+// verdict describes whether a recording with the findings meets the contract.
+func (s *session) verdict(findings []contract.Finding) string {
 	name := human.Printable(filepath.Base(s.recorder.options.Expect))
-	if len(all) == 0 {
+	if len(findings) == 0 {
 		return "meets " + name
 	}
-	return fmt.Sprintf("does not meet %s: %s, first %v", name, human.Count(len(all), "finding"), all[0])
+	return fmt.Sprintf("does not meet %s: %s, first %v", name, human.Count(len(findings), "finding"), findings[0])
 }
 
-// reportContract reports whether a recording that was closed meets the contract, as an error if that is required.
+// reportContract logs whether a closed recording meets the contract. With require, findings make the recorder fail.
 func (r *recorder) reportContract(s *session) {
 	if s.live == nil {
 		return
 	}
-	_, all := s.live.Finish(s.began.Load(), r.clock.Now())
-	all = append(s.live.Before(), all...)
-	text := s.verdict(all)
+	_, findings := s.live.Finish(s.began.Load(), r.clock.Now())
+	findings = append(s.live.Before(), findings...)
+	text := s.verdict(findings)
 	switch {
-	case len(all) == 0:
+	case len(findings) == 0:
 		r.node.Log(bridge.Info, "the recording %s", text)
 	case r.options.Require && r.failed == nil:
-		r.failed = config.Exit(notMet, errors.New("the recording "+text))
+		r.failed = config.Exit(exitNotMet, errors.New("the recording "+text))
 	default:
 		r.node.Log(bridge.Warn, "the recording %s", text)
 	}
 }
 
-// contractTrouble describes what the recording lacks now, "" if it lacks nothing.
+// contractTrouble describes the present findings, "" if there are none.
 func (s *session) contractTrouble() string {
 	if s.live == nil {
 		return ""
@@ -127,7 +128,7 @@ func (s *session) contractTrouble() string {
 	return fmt.Sprintf("%v, and %s more", open[0], human.Count(len(open)-1, "finding"))
 }
 
-// contract returns the state of the contract, if there is one.
+// contract returns the diagnostics of the contract, nil if there is no contract.
 func (d *diagnostics) contract() []diag.DiagnosticStatus {
 	s := d.recorder.session.Load()
 	if s.live == nil {

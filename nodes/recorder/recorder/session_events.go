@@ -6,14 +6,15 @@ import (
 	"tapedeck/nodes/recorder/internal/filewriter"
 )
 
-// note has the recording keep an event, unless it is in snapshot mode.
+// note writes an event to the recording, unless the recorder is in snapshot mode.
 func (s *session) note(e codec.Event) {
 	if s.writer != nil {
 		s.writer.Note(e)
 	}
 }
 
-// onFileEnd notes what a file is to have at its end.
+// onFileEnd notes the events at the end of a file, whose messages have log times from start to end. The last file of a
+// recording also gets the events of the whole recording.
 func (s *session) onFileEnd(start, end int64, last bool) {
 	s.noteLosses()
 	list := s.recorded()
@@ -34,7 +35,7 @@ func (s *session) onFileEnd(start, end int64, last bool) {
 	}
 }
 
-// counted returns the topics of the recording for their totals.
+// counted returns the topics of the recording with the counts for their totals.
 func (s *session) counted() (list []filewriter.Counted) {
 	for _, rec := range s.recorded() {
 		list = append(list, filewriter.Counted{Topic: rec.Topic, Lost: rec.Lost()})
@@ -42,8 +43,8 @@ func (s *session) counted() (list []filewriter.Counted) {
 	return list
 }
 
-// noteLosses notes what was lost and dropped since it was called last. A file itself says what the disk lost of it. The
-// goroutine of writer calls it.
+// noteLosses notes the messages lost and dropped since the last call. It leaves out messages that the disk lost: the
+// totals of their file count them. The goroutine of writer calls it.
 func (s *session) noteLosses() {
 	now := s.recorder.clock.Now()
 	list := s.recorded()
@@ -74,7 +75,8 @@ func (s *session) noteLosses() {
 	s.collected = now
 }
 
-// notePause notes that the recording was paused until t, if it was, and whether it still is.
+// notePause notes a pause that lasted until t, if recording was paused. If it is still paused, another pause begins at
+// t.
 func (s *session) notePause(t int64, still bool) {
 	next := int64(0)
 	if still {

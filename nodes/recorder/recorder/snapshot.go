@@ -10,10 +10,11 @@ import (
 	"tapedeck/nodes/recorder/internal/snapshot"
 )
 
-// snapshotChunk is how large a chunk of a snapshot is at most, in bytes, as many snapshots may be written at once.
+// snapshotChunk is the maximum size of a chunk of a snapshot in bytes. It is small because many snapshots may be written
+// at once.
 const snapshotChunk = 2 << 20
 
-// newSnapshots sets up the snapshots that the options ask for.
+// newSnapshots prepares snapshots by the options.
 func (r *recorder) newSnapshots() (err error) {
 	o := &r.options
 	r.limits, err = o.topicLimits(r.selection.Expand)
@@ -58,6 +59,7 @@ func (r *recorder) newSnapshots() (err error) {
 	return nil
 }
 
+// baseName returns the name of the recording without a file ending, for the names of snapshots.
 func (r *recorder) baseName() string {
 	s := r.session.Load()
 	name := s.name
@@ -67,13 +69,14 @@ func (r *recorder) baseName() string {
 	return r.options.format().BareName(name)
 }
 
+// createSnapshot implements snapshot.Options.Create.
 func (r *recorder) createSnapshot(name string, metadata map[string]string) (codec.Writer, string, error) {
 	o := r.options
-	o.Overwrite = false // which is for the recording, and could hit it
+	o.Overwrite = false // overwriting could hit the recording
 	if o.ChunkSize == 0 || o.ChunkSize > snapshotChunk {
 		o.ChunkSize = snapshotChunk
 	}
-	if o.SnapshotMode || o.LowSpaceAction != diskguard.Delete { // which keeps the recording near the reserve
+	if o.SnapshotMode || o.LowSpaceAction != diskguard.Delete { // Delete keeps the free space near the reserve
 		guard := diskguard.Guard{Disk: r.disk, Path: filepath.Dir(o.format().Path(name)), Reserve: r.reserve}
 		if err := guard.Begin(); err != nil {
 			return nil, "", err

@@ -24,7 +24,7 @@ import (
 
 var errNoSnapshots = errors.New("the recorder was started without --snapshot or --snapshot-mode")
 
-// refuseSnapshots offers the service that takes snapshots, which says why there are none.
+// refuseSnapshots offers the service take_snapshot, which answers that the recorder takes no snapshots.
 func (r *recorder) refuseSnapshots() {
 	const service = "tapedeck/srv/TakeSnapshot"
 	_, err := r.node.Serve("~/take_snapshot", service, func(context.Context, []byte) ([]byte, error) {
@@ -35,7 +35,7 @@ func (r *recorder) refuseSnapshots() {
 	}
 }
 
-// serveSnapshots offers the services that take snapshots, and listens to the topic that does.
+// serveSnapshots offers the services that take snapshots, and subscribes to the topic that triggers them.
 func (r *recorder) serveSnapshots() error {
 	o := &r.options
 	node := r.node
@@ -120,7 +120,7 @@ func (r *recorder) answerTakeSnapshot(ctx context.Context, name string, data []b
 	}, nil
 }
 
-// snapshotName returns the path of a snapshot that a service names.
+// snapshotName returns the path of a snapshot that a request names.
 func (r *recorder) snapshotName(ctx context.Context, name string) (string, error) {
 	folder := r.options.SnapshotFolder
 	if folder == "" {
@@ -135,7 +135,7 @@ func (r *recorder) snapshotName(ctx context.Context, name string) (string, error
 	return filepath.Join(folder, name), nil
 }
 
-// absolute returns a path for a client, which may run in another folder.
+// absolute returns the absolute path, for a client that may run in another folder.
 func absolute(path string) string {
 	if full, err := filepath.Abs(path); err == nil {
 		return full
@@ -143,7 +143,7 @@ func absolute(path string) string {
 	return path
 }
 
-// times returns the time that is asked for.
+// times returns the time range of a request.
 func (r *recorder) times(request *tapedeck.TakeSnapshot_Request) (before, after time.Duration, err error) {
 	if b := request.Before; !(b >= 0) {
 		return 0, 0, fmt.Errorf("before is %v, want seconds, or 0 for as far as snapshots reach", b)

@@ -39,7 +39,7 @@ type triggerOptions struct {
 
 func (*triggerOptions) OptionTexts() string { return optionTexts }
 
-// answerTime is how long the answer may take unless the user says something else.
+// answerTime is the default time limit for the answer.
 const answerTime = time.Minute
 
 func newTrigger() *cobra.Command {
@@ -86,7 +86,7 @@ func takeSnapshot(ctx context.Context, node bridge.Node, o *triggerOptions) (pat
 		return result(answer.Success, answer.Message, answer.Message, err)
 	}
 	find := o.Options
-	if find.Timeout <= answerTime { // only the answer may take longer
+	if find.Timeout <= answerTime { // finding the recorder takes less time than the answer
 		find.Timeout = min(find.Timeout, remote.DefaultOptions().Timeout)
 	}
 	p, err := remote.Recorder.Find(ctx, node, &find)
@@ -126,10 +126,10 @@ func result(success bool, message, path string, err error) (string, error) {
 	return path, err
 }
 
-// await waits until a recorder is there. Its error says what was not: "recorder listened on /trigger".
+// await waits until there returns true. Its error names what was missing, for example "recorder listened on /trigger".
 func (o *triggerOptions) await(ctx context.Context, node bridge.Node, what string, there func() bool) error {
 	var patience time.Duration
-	if o.Timeout > answerTime { // it was asked for, for a node that is being started
+	if o.Timeout > answerTime { // the user wants to wait for a recorder that is being started
 		patience = o.Timeout
 	}
 	began := time.Now()
@@ -141,7 +141,7 @@ func (o *triggerOptions) await(ctx context.Context, node bridge.Node, what strin
 		"ROS_DOMAIN_ID?", what, time.Since(began).Round(time.Millisecond))
 }
 
-// publishTrigger publishes one message for the recorders that listen.
+// publishTrigger publishes one message once a recorder listens.
 func publishTrigger(ctx context.Context, node bridge.Node, o *triggerOptions) error {
 	p, err := node.Advertise(o.Topic, "std_msgs/msg/Empty", codec.DefaultQoS())
 	if err != nil {

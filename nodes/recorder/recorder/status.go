@@ -16,23 +16,24 @@ import (
 
 const (
 	statusPace = 500 * time.Millisecond
-	logPace    = 10 * time.Second // of the status where there is no terminal
-	farAway    = 100 * time.Hour  // for the disk to be full
+	logPace    = 10 * time.Second // time between two log lines of the status without a terminal
+	farAway    = 100 * time.Hour  // a disk that will be full later than this is not mentioned
 )
 
 // status shows how the recording goes: on the terminal or, without one, by a log line now and then, and on
 // /diagnostics.
 type status struct {
 	recorder    *recorder
-	diagnostics *diagnostics // nil: none
-	logged      time.Time
-	published   time.Time
-	shown       bool // on the terminal
-	// tables has what the terminal is to show next; nil: nothing. Another goroutine draws: a terminal may be stopped.
+	diagnostics *diagnostics // nil: not published
+	logged      time.Time    // when the last log line was written
+	published   time.Time    // when diagnostics were last published
+	shown       bool         // the terminal shows a table
+	// tables takes the next table for the terminal, nil to clear it. Another goroutine draws, because a terminal may be
+	// stopped.
 	tables chan *progress.Table
 }
 
-// update shows the state at now.
+// update shows the status at now.
 func (s *status) update(now time.Time) {
 	r := s.recorder
 	list := r.topics.Topics()
@@ -64,8 +65,8 @@ func (s *status) update(now time.Time) {
 		trouble = strings.TrimPrefix(trouble+", "+text, ", ")
 	}
 	line := t.progress()
-	if left := r.left(); left != "" {
-		line = left + ", " + line // in front, where it is not cut off
+	if left := r.untilFull(); left != "" {
+		line = left + ", " + line // a narrow terminal cuts off the end
 	}
 	if text := r.uploadTrouble(); text != "" {
 		trouble = strings.TrimPrefix(trouble+", "+text, ", ")
@@ -96,7 +97,7 @@ func (s *status) update(now time.Time) {
 	}
 }
 
-// show has the terminal show a table, or nothing. It reports false if the terminal is not done with the one before.
+// show makes the terminal show a table, or clears it if t is nil. It reports false if the terminal is still drawing.
 func (s *status) show(t *progress.Table) bool {
 	select {
 	case s.tables <- t:
@@ -117,13 +118,13 @@ func draw(line *progress.Line, tables <-chan *progress.Table) {
 	}
 }
 
-// unheard returns what topics.Unheard does, for other goroutines than the owner.
+// unheard calls topics.Unheard for other goroutines than the owner.
 func (r *recorder) unheard() (topics []string, why map[string]string) {
 	r.do(func() { topics, why = r.topics.Unheard() })
 	return topics, why
 }
 
-// state returns in a word what the recorder does.
+// state returns the state of the recorder in a word or two.
 func (r *recorder) state() string {
 	switch s := r.session.Load(); {
 	case !r.recording():
@@ -138,12 +139,12 @@ func (r *recorder) state() string {
 	return "RECORDING"
 }
 
-// remoteStatus returns how the recorder is, for its service status.
+// remoteStatus returns the answer of the service status.
 func (r *recorder) remoteStatus() remote.Status {
 	s, t := r.session.Load(), r.totals()
 	missing, _ := r.unheard()
 	status := remote.Status{State: r.state(), Text: t.progress(), Alert: t.trouble(missing),
-		Format: r.options.format().Name, Disk: r.left(), Uploads: r.uploadProgress(),
+		Format: r.options.format().Name, Disk: r.untilFull(), Uploads: r.uploadProgress(),
 		Seconds: t.elapsed.Seconds(), Messages: t.messages, Bytes: t.bytes, Waiting: t.waiting, Dropped: t.dropped,
 		Lost: t.lost, Discarded: t.discarded}
 	for _, text := range []string{s.contractTrouble(), r.uploadTrouble()} {
@@ -173,8 +174,8 @@ func (r *recorder) remoteStatus() remote.Status {
 	return status
 }
 
-// left returns for how long there is space on the disk, "" if it is not foreseeable.
-func (r *recorder) left() string {
+// untilFull returns a text such as "disk full in 2h05m", "" if the disk will not be full within farAway.
+func (r *recorder) untilFull() string {
 	s := r.session.Load()
 	if s.guard == nil {
 		return ""
@@ -190,7 +191,7 @@ func (r *recorder) left() string {
 	return fmt.Sprintf("disk full in %v", left.Round(time.Second))
 }
 
-// table returns the topics: those that lose messages first, then those with the most bytes.
+// table returns the table of topics: first the topics that lose messages, then those with the highest byte rate.
 func (r *recorder) table(list []*subscription.Topic) *progress.Table {
 	table := &progress.Table{Columns: []string{"topic", "messages/s", "MB/s", "received", "dropped", "lost",
 		"MB waiting"}}
@@ -218,14 +219,14 @@ func (r *recorder) table(list []*subscription.Topic) *progress.Table {
 type totals struct {
 	elapsed        time.Duration
 	topics         int
-	messages       uint64 // written, or received where nothing is written but snapshots
-	bytes          uint64 // written
-	dropped, lost  uint64 // messages
-	throttled      uint64 // messages
-	discarded      int    // episodes
-	waiting        int64  // bytes in the queue
-	snapshotsOnly  bool
-	droppedByTopic []string
+	messages       uint64   // written messages, or received ones in snapshot mode
+	bytes          uint64   // written bytes
+	dropped, lost  uint64   // messages
+	throttled      uint64   // messages
+	discarded      int      // episodes
+	waiting        int64    // bytes in the queue
+	snapshotsOnly  bool     // snapshot mode
+	droppedByTopic []string // one line for each topic with dropped messages
 }
 
 func (r *recorder) totals() (t totals) {
@@ -257,7 +258,7 @@ func (r *recorder) totals() (t totals) {
 	return t
 }
 
-// trouble describes what of a recording is missing, "" if nothing is. waiting are topics that no message came of yet.
+// trouble describes what is missing in a recording, "" if nothing is. waiting are the topics without a message so far.
 func (t totals) trouble(waiting []string) string {
 	var list []string
 	if t.dropped > 0 {
@@ -279,7 +280,7 @@ func (t totals) String() string {
 	return t.progress() + fmt.Sprintf(", %d dropped, %d lost in transport", t.dropped, t.lost)
 }
 
-// progress describes a recording but for what is missing.
+// progress describes a recording in one line, without losses.
 func (t totals) progress() string {
 	text := fmt.Sprintf("%.1f s, %s, %s", t.elapsed.Seconds(), human.Count(t.topics, "topic"),
 		human.Count(t.messages, "message"))

@@ -14,17 +14,17 @@ import (
 	"tapedeck/nodes/internal/graph/rosbag2compat"
 )
 
-// announcer publishes what happens to recordings: on events/write_split and events/rosbag2_messages_lost, as rosbag2
-// does, and on begin_write, as ROS 1's recorder does. The owner of the recorder owns it.
+// announcer publishes events of recordings: on events/write_split and events/rosbag2_messages_lost, as rosbag2 does,
+// and on begin_write, as ROS 1's recorder does. It belongs to the owner of the recorder.
 type announcer struct {
 	recorder           *recorder
 	split, lost, begin *eventTopic   // nil: not published
-	pace               time.Duration // between events of losses; 0: there are none
+	pace               time.Duration // time between events of losses; 0: they are not published
 
-	opened   map[string]string // the file after one that is not complete yet
-	complete map[string]bool   // files whose next one is not known yet
-	session  *session          // whose losses are these:
-	losses   map[string]losses // that were published, by topic
+	opened   map[string]string // next file by path of a file that is not complete yet
+	complete map[string]bool   // paths of complete files whose next file is not known yet
+	session  *session          // session that losses belongs to
+	losses   map[string]losses // losses that were published, by topic
 }
 
 // eventTopic publishes messages of one type.
@@ -33,10 +33,10 @@ type eventTopic struct {
 	forms     rosbag2compat.Forms
 }
 
-// flushTime is how long subscribers may take to receive the last events.
+// flushTime is the time limit for subscribers to receive the last events.
 const flushTime = time.Second
 
-// newAnnouncer begins to publish what happens to the recordings of r.
+// newAnnouncer returns an announcer of the recordings of r.
 func newAnnouncer(r *recorder) *announcer {
 	a := &announcer{
 		recorder: r,
@@ -55,7 +55,7 @@ func newAnnouncer(r *recorder) *announcer {
 	return a
 }
 
-// advertise returns nil, and logs why, if the topic cannot be published.
+// advertise returns a topic for events. If the topic cannot be published, it logs why and returns nil.
 func (a *announcer) advertise(topic, typeName string, qos codec.QoS) *eventTopic {
 	r := a.recorder
 	t := &eventTopic{}
@@ -76,7 +76,7 @@ func (a *announcer) advertise(topic, typeName string, qos codec.QoS) *eventTopic
 	return t
 }
 
-// watchLosses looks for losses until ctx ends.
+// watchLosses publishes losses regularly until ctx ends.
 func (a *announcer) watchLosses(ctx context.Context) {
 	tick := time.NewTicker(a.pace)
 	defer tick.Stop()
@@ -104,15 +104,15 @@ func (a *announcer) publish(t *eventTopic, m msgs.Message) {
 	}
 }
 
-// fileOpened is called with the path of each file that is begun, "" in snapshot mode.
+// fileOpened announces that a file is begun. The path is "" in snapshot mode.
 func (a *announcer) fileOpened(path string) {
 	if path != "" {
 		a.publish(a.begin, &std_msgs.String{Data: path})
 	}
 }
 
-// fileSplit is called when a recording continues in another file: the event is published once the closed one is
-// complete. opened is "" at the end, when all files are complete.
+// fileSplit announces that a recording continues in another file, once the closed file is complete. opened is "" at the
+// end of the recording, when all files are complete.
 func (a *announcer) fileSplit(closed, opened string) {
 	if opened == "" {
 		a.addLosses()
@@ -127,7 +127,7 @@ func (a *announcer) fileSplit(closed, opened string) {
 	a.addSplit(closed, opened)
 }
 
-// fileCompleted is called for each file that is complete, or could not be completed.
+// fileCompleted is called when a file is complete, or could not be completed because of err.
 func (a *announcer) fileCompleted(path string, err error) {
 	opened, known := a.opened[path]
 	delete(a.opened, path)
@@ -140,12 +140,13 @@ func (a *announcer) fileCompleted(path string, err error) {
 	}
 }
 
+// addSplit publishes the event of a split.
 func (a *announcer) addSplit(closed, opened string) {
 	a.publish(a.split, &rosbag2.WriteSplitEvent{ClosedFile: closed, OpenedFile: opened,
 		NodeName: a.recorder.node.Name()})
 }
 
-// addLosses adds an event of what was lost since it was called last.
+// addLosses publishes the messages lost since the last call.
 func (a *announcer) addLosses() {
 	if a.lost == nil {
 		return
@@ -158,7 +159,7 @@ func (a *announcer) addLosses() {
 	message := &rosbag2.MessagesLostEvent{NodeName: r.node.Name()}
 	for _, l := range list {
 		before := a.losses[l.topic]
-		// While a subscription is replaced its count may be missing for a moment.
+		// While a subscription is replaced, its count may be missing for a moment.
 		l.transport, l.recorder = max(l.transport, before.transport), max(l.recorder, before.recorder)
 		if l == before || l.transport+l.recorder == 0 {
 			continue
@@ -174,32 +175,33 @@ func (a *announcer) addLosses() {
 	}
 }
 
-// end publishes the last losses, and waits a moment for subscribers to receive all. The owner does not call it.
+// end publishes the last losses, and waits up to flushTime for subscribers to receive all events. The owner must not
+// call it.
 func (a *announcer) end() {
 	a.recorder.do(a.addLosses)
 	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
 	defer cancel()
 	for _, t := range []*eventTopic{a.split, a.lost, a.begin} {
 		if t != nil {
-			_ = t.publisher.Flush(ctx) // who does not receive it in time goes without
+			_ = t.publisher.Flush(ctx) // slow subscribers miss the event
 		}
 	}
 }
 
-// losses are the messages of a topic that were lost since the recording began.
+// losses are the numbers of messages of a topic that were lost since the recording began.
 type losses struct {
 	topic     string
-	transport uint64 // between a publisher and the recorder
+	transport uint64 // lost between a publisher and the recorder
 	recorder  uint64 // received and not written
 }
 
-// losses returns what was lost of each topic, by topic.
+// losses returns the losses of each topic, in the order of their names.
 func (r *recorder) losses() []losses {
 	var list []losses
 	for _, rec := range r.topics.Topics() {
 		c := rec.Counts()
 		l := losses{rec.Channel.Load().Topic, c.Lost, c.Dropped}
-		if n := len(list); n > 0 && list[n-1].topic == l.topic { // with another type
+		if n := len(list); n > 0 && list[n-1].topic == l.topic { // the topic has several types
 			list[n-1].transport += l.transport
 			list[n-1].recorder += l.recorder
 		} else {

@@ -13,19 +13,19 @@ import (
 
 const (
 	diagnosticsPace = time.Second
-	troubleTime     = 10 * time.Second // for which a topic that lost messages is in trouble
-	shownTroubles   = 100              // topics with a status of their own
+	troubleTime     = 10 * time.Second // a topic is in trouble for so long after it lost messages
+	shownTroubles   = 100              // maximum number of topics, or findings, in a message
 )
 
-// diagnostics publishes the state of a recorder as ROS 2's tools expect it: a status of its own, and one of each topic
-// that loses messages.
+// diagnostics publishes the state of a recorder on /diagnostics: one status of the recorder, and one of each topic that
+// loses messages.
 type diagnostics struct {
 	*rospub.Diagnostics
 	recorder *recorder
 	troubles map[*subscription.Topic]*trouble
 }
 
-// trouble is how much a topic had lost, and when that became more.
+// trouble is the number of messages that a topic has lost, and when it last grew.
 type trouble struct {
 	lost, dropped uint64
 	since         time.Time
@@ -39,7 +39,7 @@ func newDiagnostics(r *recorder) (*diagnostics, error) {
 	return &diagnostics{Diagnostics: d, recorder: r, troubles: map[*subscription.Topic]*trouble{}}, nil
 }
 
-// publish publishes the state at now.
+// publish publishes the state at now. list has the recorded topics.
 func (d *diagnostics) publish(now time.Time, list []*subscription.Topic) {
 	r := d.recorder
 	var topics []diag.DiagnosticStatus
@@ -76,7 +76,7 @@ func (d *diagnostics) publish(now time.Time, list []*subscription.Topic) {
 	}
 }
 
-// own returns the status of the recorder, of whose topics so many lose messages.
+// own returns the status of the recorder. troubled is the number of topics that lose messages.
 func (d *diagnostics) own(troubled int) diag.DiagnosticStatus {
 	r := d.recorder
 	s := r.session.Load()
@@ -92,7 +92,7 @@ func (d *diagnostics) own(troubled int) diag.DiagnosticStatus {
 		return status
 	}
 	status.Values = append(status.Values, rospub.Values("free bytes", s.guard.Free.Load())...)
-	if left := r.left(); left != "" {
+	if left := r.untilFull(); left != "" {
 		status.Message += ", " + left
 		if time.Duration(s.guard.Left.Load()) < diskguard.SoonFull {
 			status.Level = diag.DiagnosticStatus_WARN

@@ -74,7 +74,7 @@ func TestState(t *testing.T) {
 			40*time.Second + 1: "disk full in 40s",
 		} {
 			d.session.Load().guard.Left.Store(int64(left))
-			require.Equal(t, want, d.left())
+			require.Equal(t, want, d.untilFull())
 		}
 	})
 }

@@ -24,20 +24,20 @@ import (
 )
 
 const (
-	uploadNice  = 10 // of the thread that sends while there is a recording, and then only reads
-	uploadParts = 4  // of a file that are sent at once after the recording
-	uploadPace  = 20 * time.Millisecond
-	uploadHeld  = time.Second // at most, as a full queue may wait for a disk that uploads make room on
+	uploadNice  = 10                    // niceness of the thread that sends
+	uploadParts = 4                     // parts of a file that are sent at once after the recording
+	uploadPace  = 20 * time.Millisecond // time between checks of the queue while an upload is held
+	uploadHeld  = time.Second           // uploads are held no longer: they may make room on a full disk
 )
 
-// uploadOptions say where finished files are sent.
+// uploadOptions are about where finished files are sent.
 type uploadOptions struct {
 	Upload        string        `param:"upload" group:"Upload" value:"URL"`
 	UploadTimeout time.Duration `param:"upload_timeout" group:"Upload" min:"0"`
 	transferOptions
 }
 
-// transferOptions say how files are sent.
+// transferOptions are about how files are sent.
 type transferOptions struct {
 	UploadRate        config.Size `param:"upload_rate" group:"Upload"`
 	DeleteAfterUpload bool        `param:"delete_after_upload" group:"Upload"`
@@ -60,6 +60,7 @@ func (o *options) checkUpload() error {
 	return nil
 }
 
+// queue returns the options of a queue that uploads files of d to url.
 func (o *transferOptions) queue(d codec.Disk, url string, overwrite bool) upload.Options {
 	return upload.Options{
 		Disk: d, Store: s3.New(), URL: url, Delete: o.DeleteAfterUpload, Formats: live.Codecs(),
@@ -67,7 +68,7 @@ func (o *transferOptions) queue(d codec.Disk, url string, overwrite bool) upload
 	}
 }
 
-// newUploads sets up the upload of finished files.
+// newUploads prepares the upload of finished files.
 func (r *recorder) newUploads() {
 	o := r.options.queue(r.disk, r.options.Upload, r.options.Overwrite)
 	o.Log, o.Hold = r.node.Log, r.holdUpload
@@ -81,8 +82,7 @@ func (r *recorder) newUploads() {
 	r.uploads = upload.New(o)
 }
 
-// holdUpload waits while the queue is more than half full, so that an upload takes no processor and disk time that
-// recording needs.
+// holdUpload waits while the queue is more than half full. Recording then needs the processor and the disk.
 func (r *recorder) holdUpload(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, uploadHeld)
 	defer cancel()
@@ -94,15 +94,15 @@ func (r *recorder) holdUpload(ctx context.Context) {
 	}
 }
 
-// uploadSnapshot is snapshot.Options.OnWritten.
+// uploadSnapshot implements snapshot.Options.OnWritten.
 func (r *recorder) uploadSnapshot(path string) {
 	if r.uploads != nil {
 		r.uploads.Begin(path, true).End()
 	}
 }
 
-// startUploads begins to upload. finish waits, after the recording, until everything is sent, upload_timeout is over or
-// insisted ends.
+// startUploads starts the goroutine that uploads. finish is called after the recording. It waits until everything is
+// sent, upload_timeout is over or insisted ends.
 func (r *recorder) startUploads(insisted context.Context) (finish func() error) {
 	if r.uploads == nil {
 		return func() error { return nil }
@@ -130,7 +130,7 @@ func (r *recorder) startUploads(insisted context.Context) (finish func() error) 
 	}
 }
 
-// showUploads shows what waits to be uploaded until done is closed.
+// showUploads shows the state of the uploads until done is closed.
 func (r *recorder) showUploads(done <-chan struct{}) {
 	tick := time.NewTicker(statusPace)
 	defer tick.Stop()
@@ -154,7 +154,7 @@ func (r *recorder) showUploads(done <-chan struct{}) {
 	}
 }
 
-// unsent returns an error that says what a queue leaves to be uploaded, and how to go on, if it leaves anything.
+// unsent returns an error if files of a queue are not uploaded. The error tells how to continue.
 func unsent(q *upload.Queue) error {
 	status := q.Status()
 	text := status.String()
@@ -167,7 +167,7 @@ func unsent(q *upload.Queue) error {
 	return fmt.Errorf("not uploaded: %s; 'recorder upload FOLDER' or the next recorder with --upload goes on", text)
 }
 
-// uploadProgress describes what waits, for the status line, "" if nothing does.
+// uploadProgress describes the waiting files for the status line, "" if none wait.
 func (r *recorder) uploadProgress() string {
 	if r.uploads == nil {
 		return ""
@@ -177,7 +177,7 @@ func (r *recorder) uploadProgress() string {
 	return status.String()
 }
 
-// uploadTrouble describes why nothing is uploaded, "" if it is.
+// uploadTrouble describes why uploads fail, "" if they do not.
 func (r *recorder) uploadTrouble() string {
 	if r.uploads == nil {
 		return ""
@@ -188,7 +188,7 @@ func (r *recorder) uploadTrouble() string {
 	return ""
 }
 
-// uploads returns the state of the uploads, if there are any.
+// uploads returns the diagnostics of the uploads, nil if nothing is uploaded.
 func (d *diagnostics) uploads() []diag.DiagnosticStatus {
 	if d.recorder.uploads == nil {
 		return nil
@@ -208,7 +208,7 @@ func (d *diagnostics) uploads() []diag.DiagnosticStatus {
 	return []diag.DiagnosticStatus{status}
 }
 
-// serveUploads offers the service that says what waits to be uploaded.
+// serveUploads offers the service that returns the state of the uploads.
 func (r *recorder) serveUploads() {
 	_, err := r.node.Serve("~/uploads", "std_srvs/srv/Trigger", func(context.Context, []byte) ([]byte, error) {
 		answer := std_srvs.Trigger_Response{Message: "nothing is uploaded: the recorder runs without --upload"}

@@ -45,7 +45,8 @@ by a checksum. The last object of a recording is recording.json.`
 	return cmd
 }
 
-// upload uploads the recordings at the first path to the URL behind it, or where they were begun to be uploaded.
+// upload uploads the recordings at the path in args[0] to the URL in args[1]. Without a URL it continues uploads that
+// were begun, to their URL.
 func (o *uploadCommandOptions) upload(ctx context.Context, args []string) error {
 	disk := codec.OS{}
 	var url string
@@ -83,9 +84,9 @@ func (o *uploadCommandOptions) upload(ctx context.Context, args []string) error 
 	}
 	options.Note = func(string, time.Time) {}
 	q := upload.New(options)
-	recordings, left := q.Add(path)
+	recordings, omitted := q.Add(path)
 	if recordings == 0 {
-		return left
+		return omitted
 	}
 	bar = progress.Bytes(os.Stderr, "uploading", q.Scan())
 	done := make(chan struct{})
@@ -107,5 +108,5 @@ func (o *uploadCommandOptions) upload(ctx context.Context, args []string) error 
 	status := q.Status()
 	fmt.Fprintf(human.Stdout, "%s: %s, %s are in the store\n", url, human.Count(recordings, "recording"),
 		human.Bytes(status.Proven))
-	return errors.Join(ctx.Err(), left, unsent(q))
+	return errors.Join(ctx.Err(), omitted, unsent(q))
 }

@@ -13,20 +13,19 @@ type Disk interface {
 	Space(path string) (free, total int64, err error)
 }
 
-// Reserve is how much of a disk is to be left free.
+// Reserve is the space of a disk that must stay free.
 type Reserve struct {
 	bytes   int64
-	percent float64 // of the disk
-	auto    bool
+	percent float64 // of the size of the disk
+	auto    bool    // the smaller of autoBytes and autoPercent
 }
 
-// The reserve auto: the smaller of the two.
 const (
 	autoBytes   = 1 << 30
 	autoPercent = 5
 )
 
-// ParseReserve reads a size, a percentage, or auto.
+// ParseReserve parses a size, a percentage, or auto.
 func ParseReserve(text string) (r Reserve, err error) {
 	if text == "auto" {
 		return Reserve{auto: true}, nil
@@ -45,8 +44,8 @@ func ParseReserve(text string) (r Reserve, err error) {
 	return Reserve{bytes: int64(size)}, nil
 }
 
-// of returns the reserve of a disk of total bytes.
-func (r Reserve) of(total int64) int64 {
+// bytesOf returns the bytes to keep free on a disk of total bytes.
+func (r Reserve) bytesOf(total int64) int64 {
 	if r.auto {
 		return min(autoBytes, total/100*autoPercent)
 	}

@@ -17,72 +17,71 @@ import (
 	"tapedeck/nodes/recorder/internal/owner"
 )
 
-// What is done when the disk is nearly full.
+// Actions of a guard when the disk is nearly full.
 const (
 	Stop   = "stop"
 	Delete = "delete-oldest"
 	Pause  = "pause"
-	// DeleteUploaded deletes what is in the store, and pauses while there is nothing.
+	// DeleteUploaded deletes files that are in the store, and pauses while there are none.
 	DeleteUploaded = "delete-uploaded"
 )
 
-// How the guard looks at the disk.
 const (
-	guardPace    = 500 * time.Millisecond // as a rule
-	guardHurry   = 50 * time.Millisecond  // when it will soon be full
-	guardHistory = 30 * time.Second       // of free space, which says when it will be
-	SoonFull     = 10 * time.Minute       // before which it warns
-	steadyTime   = 10 * time.Second       // for which a rate must hold before an estimate is shown, at most
-	foresight    = 10                     // times the observed time: how far ahead a shorter observation may look
-	manyReserves = 5                      // times the reserve, below which it warns
+	guardPace    = 500 * time.Millisecond // time between two checks of the disk
+	guardHurry   = 50 * time.Millisecond  // time between two checks when the disk is nearly full
+	guardHistory = 30 * time.Second       // samples of the free space are kept this long, for predictions
+	SoonFull     = 10 * time.Minute       // the guard warns this long before the disk is full
+	steadyTime   = 10 * time.Second       // after this time of observation any prediction is shown
+	foresight    = 10                     // before, predictions up to foresight times the time of observation are
+	manyReserves = 5                      // the guard warns if less than manyReserves reserves are free
 )
 
-// NotInSight is the time left where the disk is not filling up.
+// NotInSight is the time left if the disk is not filling up.
 const NotInSight = time.Duration(math.MaxInt64)
 
-// Guard watches the disk that a recording is written to, and acts before it is full. The goroutine of Run watches, and
-// alone deletes files; other goroutines may call Hit, Waits, Holds and MakeRoom meanwhile. The fields up to
-// RemoveOldest are set before Begin.
+// Guard watches the disk that a recording is written to, and acts before it is full. Only the goroutine of Run watches
+// and deletes files; other goroutines may call Hit, Waits, Holds and MakeRoom meanwhile. The fields up to RemoveOldest
+// are set before Begin.
 type Guard struct {
-	Owner   *owner.Owner // Run; nil if that is not called
+	Owner   *owner.Owner // the goroutine of Run; nil if Run is not called
 	Disk    Disk
-	Path    string // on that disk
+	Path    string // a folder on the disk
 	Reserve Reserve
-	Action  string
+	Action  string // Stop, Delete, Pause or DeleteUploaded
 	Log     func(bridge.LogLevel, string, ...any)
 	Note    func(codec.Event)
-	Stamp   func() int64 // log time of now
+	Stamp   func() int64 // returns the log time of now
 	Fail    func(error)  // ends the recording
 
-	// RemoveOldest deletes the oldest complete file of the recording and returns its path. It returns "" when there is
-	// none, and whether one will be complete soon.
+	// RemoveOldest deletes the oldest complete file of the recording and returns its path. If there is none, it returns
+	// "" and reports whether a file will be complete soon.
 	RemoveOldest func() (path string, soon bool, err error)
 
-	urgent chan struct{} // has a value when the disk is to be looked at now
+	urgent chan struct{} // has a value when the disk must be checked now
 
-	Low   atomic.Bool  // nothing is to be written
-	since atomic.Int64 // log time at which low began
-	Free  atomic.Int64 // bytes, as last heard
-	Left  atomic.Int64 // ns until the reserve is touched, at a rate that holds for some time
+	Low   atomic.Bool  // writing is suspended
+	since atomic.Int64 // log time at which Low became true
+	Free  atomic.Int64 // free bytes at the last check
+	Left  atomic.Int64 // predicted time until the reserve is reached in ns, or NotInSight
 
-	moved   atomic.Pointer[string] // the path that is watched instead of Path; nil: that one
-	refused atomic.Bool            // the disk was full for a write, but reports free space
+	moved   atomic.Pointer[string] // path that is watched instead of Path; nil: Path is
+	refused atomic.Bool            // a write failed with a full disk, but the disk reports free space
 
-	// These belong to Run.
-	history              []sight // of the disk of watched
-	watched              string
-	retry                time.Time // after a write was refused: when the next one may be tried
-	saidSoon, saidLittle bool
-	failed               bool
+	// Owned by the goroutine of Run.
+	watched              string    // path of the last check
+	history              []sample  // free space at watched
+	retry                time.Time // a write was refused; the next one may be tried then
+	saidSoon, saidLittle bool      // the warnings were logged
+	failed               bool      // Fail was called
 }
 
-// sight is how much was free at a time.
-type sight struct {
+// sample is the free space of a disk at a time.
+type sample struct {
 	at   time.Time
-	free int64
+	free int64 // bytes
 }
 
-// Run watches until stop is closed, and calls what is posted to Owner until end is closed.
+// Run watches until stop is closed, and calls functions posted to Owner until end is closed.
 func (g *Guard) Run(stop, end <-chan struct{}) {
 	g.watch(stop)
 	g.Owner.Run(end)
@@ -105,7 +104,7 @@ func (g *Guard) watch(stop <-chan struct{}) {
 	}
 }
 
-// Begin looks at the disk before the recording is created, and returns an error if there is too little space to begin.
+// Begin checks the disk before the recording is created, and returns an error if there is too little space.
 func (g *Guard) Begin() error {
 	g.watched = g.Path
 	free, total, err := g.Disk.Space(g.watched)
@@ -119,7 +118,7 @@ func (g *Guard) Begin() error {
 	g.Free.Store(free)
 	g.observe(time.Now(), free)
 	g.Left.Store(int64(NotInSight))
-	switch least := g.Reserve.of(total); {
+	switch least := g.Reserve.bytesOf(total); {
 	case free >= least || total == 0:
 	case g.Action == Pause || g.Action == DeleteUploaded:
 		g.hold()
@@ -129,10 +128,10 @@ func (g *Guard) Begin() error {
 	return nil
 }
 
-// Move watches the disk of another path from now on. It does not wait for what the guard does.
+// Move makes the guard watch the disk of another path. It does not wait for the guard.
 func (g *Guard) Move(path string) { g.moved.Store(&path) }
 
-// path returns the path that is watched.
+// path returns the path to watch.
 func (g *Guard) path() string {
 	if path := g.moved.Load(); path != nil {
 		return *path
@@ -140,7 +139,7 @@ func (g *Guard) path() string {
 	return g.Path
 }
 
-// Check looks at the disk, acts, and returns how long it may be until the next look.
+// Check checks the disk, acts, and returns the time until the next check.
 func (g *Guard) Check(now time.Time) time.Duration {
 	if path := g.path(); path != g.watched {
 		g.watched, g.history = path, nil
@@ -152,16 +151,16 @@ func (g *Guard) Check(now time.Time) time.Duration {
 	}
 	pace := guardHistory
 	var least, need int64
-	if total > 0 { // some network disks do not tell
+	if total > 0 { // some network disks report 0
 		g.Free.Store(free)
-		least = g.Reserve.of(total)
+		least = g.Reserve.bytesOf(total)
 		g.observe(now, free)
 		left, steady := g.predict(least)
 		g.Left.Store(int64(steady))
 		g.warn(left, steady, free, least)
 		need = least
 		if g.Low.Load() {
-			need += max(least/10, min(64<<20, total/20)) // so that it does not begin again at once
+			need += max(least/10, min(64<<20, total/20)) // keeps the guard from suspending again at once
 		}
 		pace = min(max(left/4, guardHurry), guardPace)
 	}
@@ -185,24 +184,24 @@ func (g *Guard) Check(now time.Time) time.Duration {
 	return pace
 }
 
-// observe notes how much is free.
+// observe adds a sample to the history.
 func (g *Guard) observe(now time.Time, free int64) {
-	g.history = append(g.history, sight{now, free})
+	g.history = append(g.history, sample{now, free})
 	for now.Sub(g.history[0].at) > guardHistory {
 		g.history = g.history[1:]
 	}
 }
 
-// predict returns when no more than least bytes will be free: left, if the average rate of the history goes on; and
-// steady, for people, which does not take a burst for a rate: each third of the history must show the rate, and the
-// history must be long enough.
+// predict returns two predictions of the time until only least bytes are free. left assumes the average rate of the
+// history. steady is for people and ignores bursts: it assumes the lowest rate of the three thirds of the history, and
+// is NotInSight until the history is long enough.
 func (g *Guard) predict(least int64) (left, steady time.Duration) {
 	first, last := g.history[0], g.history[len(g.history)-1]
 	span := last.at.Sub(first.at)
 	left = first.until(last, last.free-least)
 	from := first
 	for third := range time.Duration(3) {
-		i := slices.IndexFunc(g.history, func(s sight) bool { return s.at.Sub(first.at) >= span*(third+1)/3 })
+		i := slices.IndexFunc(g.history, func(s sample) bool { return s.at.Sub(first.at) >= span*(third+1)/3 })
 		to := g.history[i]
 		steady = max(steady, from.until(to, last.free-least))
 		from = to
@@ -213,8 +212,8 @@ func (g *Guard) predict(least int64) (left, steady time.Duration) {
 	return left, steady
 }
 
-// until returns how long it takes to use up so many bytes at the rate between two sights.
-func (s sight) until(later sight, bytes int64) time.Duration {
+// until returns the time that it takes to use up bytes at the rate between two samples.
+func (s sample) until(later sample, bytes int64) time.Duration {
 	span := later.at.Sub(s.at)
 	if span < guardPace || s.free <= later.free {
 		return NotInSight
@@ -226,7 +225,7 @@ func (s sight) until(later sight, bytes int64) time.Duration {
 	return time.Duration(max(t, 0))
 }
 
-// warn warns once when it becomes necessary.
+// warn logs one warning when the disk will soon be full, and one when little space is free.
 func (g *Guard) warn(left, steady time.Duration, free, least int64) {
 	if soon := steady < SoonFull; soon && !g.saidSoon {
 		g.saidSoon = true
@@ -244,7 +243,7 @@ func (g *Guard) warn(left, steady time.Duration, free, least int64) {
 	}
 }
 
-// act does what is to be done when too little is free, as the error says.
+// act carries out the Action because of err, and returns the time until the next check.
 func (g *Guard) act(err error) time.Duration {
 	switch {
 	case g.failed:
@@ -270,8 +269,7 @@ func (g *Guard) act(err error) time.Duration {
 	return guardPace
 }
 
-// deleteOldest deletes the oldest complete file. It returns false when there is none, and whether one will be
-// complete soon.
+// deleteOldest deletes the oldest complete file. If there is none, it reports whether a file will be complete soon.
 func (g *Guard) deleteOldest() (deleted, soon bool) {
 	path, soon, err := g.RemoveOldest()
 	if err != nil {
@@ -290,8 +288,8 @@ func (g *Guard) deleteOldest() (deleted, soon bool) {
 	return true, true
 }
 
-// MakeRoom deletes the oldest complete file for the end of the recording, after an error of the disk, and reports
-// whether it did.
+// MakeRoom deletes the oldest complete file after err, an error of the disk at the end of the recording. It reports
+// whether a file was deleted.
 func (g *Guard) MakeRoom(err error) bool {
 	if g.Action != Delete && g.Action != DeleteUploaded || !DiskFull(err) {
 		return false
@@ -305,7 +303,7 @@ func (g *Guard) MakeRoom(err error) bool {
 	return deleted
 }
 
-// hold has nothing written until there is space.
+// hold suspends writing until there is space.
 func (g *Guard) hold() {
 	if !g.Low.Swap(true) {
 		g.since.Store(g.Stamp())
@@ -324,20 +322,21 @@ func (g *Guard) stop(err error) {
 	g.Fail(err)
 }
 
-// shortage says that too little is free.
+// shortage returns an error about free bytes, which are less than least.
 func (g *Guard) shortage(free, least int64) error {
 	return fmt.Errorf("%s are free on the disk of %s, less than the %s of --min-space; free some space",
 		human.DiskBytes(free), g.watched, human.DiskBytes(least))
 }
 
-// Hit takes an error that the disk returned for a write.
+// Hit suspends writing, and makes Run check the disk, if a write failed because the disk is full and the recording
+// waits.
 func (g *Guard) Hit(err error) {
 	if !g.Waits(err) || !DiskFull(err) {
 		return
 	}
 	if free, total, err := g.Disk.Space(g.path()); err == nil {
 		g.Free.Store(free)
-		g.refused.Store(total == 0 || free > g.Reserve.of(total))
+		g.refused.Store(total == 0 || free > g.Reserve.bytesOf(total))
 	}
 	g.hold()
 	select {
@@ -346,12 +345,12 @@ func (g *Guard) Hit(err error) {
 	}
 }
 
-// Waits reports whether the recording waits, after that error of the disk, until writing can go on.
+// Waits reports whether the recording waits, after an error of the disk, until writing can go on.
 func (g *Guard) Waits(err error) bool {
 	return g.Action == Pause || (g.Action == Delete || g.Action == DeleteUploaded) && DiskFull(err)
 }
 
-// Holds reports whether writing is suspended for want of space.
+// Holds reports whether writing is suspended.
 func (g *Guard) Holds() bool { return g.Low.Load() }
 
 // DiskFull reports whether an error means that the disk or the quota is exhausted.

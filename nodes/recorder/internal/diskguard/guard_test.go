@@ -14,12 +14,12 @@ import (
 	"tapedeck/codec"
 )
 
-// Space is a disk for tests.
+// Space is a Disk with a given free space.
 type Space struct{ free, total int64 }
 
 func (s *Space) Space(string) (int64, int64, error) { return s.free, s.total, nil }
 
-// witness hears what a guard says.
+// witness keeps the messages, events and the error of a guard.
 type witness struct {
 	logged []string
 	events []string
@@ -53,10 +53,10 @@ func TestReserve(t *testing.T) {
 	} {
 		r, err := ParseReserve(text)
 		require.NoError(t, err)
-		require.Equal(t, want, r.of(10e9), text)
+		require.Equal(t, want, r.bytesOf(10e9), text)
 	}
 	r, _ := ParseReserve("auto")
-	require.Equal(t, int64(1<<30), r.of(1e12))
+	require.Equal(t, int64(1<<30), r.bytesOf(1e12))
 	for _, text := range []string{"", "-1", "101%", "x%", "some", "NaN%"} {
 		_, err := ParseReserve(text)
 		require.ErrorContains(t, err, "not allowed", text)
@@ -81,17 +81,17 @@ func TestGuardPredicts(t *testing.T) {
 		d.free -= 1.2e9
 		g.Check(at)
 	}
-	require.Equal(t, 32500*time.Millisecond, time.Duration(g.Left.Load()), "what was long ago does not count")
+	require.Equal(t, 32500*time.Millisecond, time.Duration(g.Left.Load()), "old samples do not count")
 	require.Len(t, w.logged, 2)
 	require.Contains(t, w.logged[0], "the disk will be full in")
 	require.Contains(t, w.logged[1], "at 10.0 GB (min_space): stop")
 
 	d.free = 10e9 + 10e6
-	require.Equal(t, guardHurry, g.Check(at.Add(time.Second)), "it looks often before it is full")
+	require.Equal(t, guardHurry, g.Check(at.Add(time.Second)), "the guard checks often before the disk is full")
 	require.NoError(t, w.failed)
 }
 
-// A burst of a second is no rate: the guard does not say that the disk will be full.
+// After a burst of a second the guard does not warn that the disk will be full.
 func TestGuardIgnoresBursts(t *testing.T) {
 	for name, burst := range map[string]int{"at the start": 0, "later": 50} {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestGuardIgnoresBursts(t *testing.T) {
 	}
 }
 
-// What fills the disk in seconds is not observed for long before the guard warns.
+// The guard warns soon if the disk will be full in seconds.
 func TestGuardWarnsInTime(t *testing.T) {
 	for _, rate := range []int64{100e6, 1e9} { // bytes per second
 		d := &Space{free: 12e9, total: 200e9}
@@ -161,7 +161,7 @@ func TestGuardPauses(t *testing.T) {
 	require.True(t, g.Holds())
 	d.free = 1.01e9
 	g.Check(time.Now())
-	require.True(t, g.Holds(), "that would not last")
+	require.True(t, g.Holds(), "the space would not last")
 	d.free = 1.2e9
 	g.Check(time.Now())
 	require.False(t, g.Holds())
@@ -170,7 +170,7 @@ func TestGuardPauses(t *testing.T) {
 
 	d.free = 0
 	require.NoError(t, g.Begin())
-	require.True(t, g.Holds(), "it begins when there is space")
+	require.True(t, g.Holds(), "the recording begins when there is space")
 }
 
 func TestGuardDeletes(t *testing.T) {
@@ -184,6 +184,7 @@ func TestGuardDeletes(t *testing.T) {
 		return nil
 	}, nil)
 	g.RemoveOldest = f.RemoveOldest
+	f.Begun() // the file that is being written
 	for _, path := range []string{"a", "b", "c"} {
 		f.Begun()
 		f.Completed(path)
@@ -203,7 +204,7 @@ func TestGuardDeletes(t *testing.T) {
 	require.True(t, g.Holds())
 	g.Check(time.Now())
 	require.True(t, g.Holds())
-	f.Begun() // and not complete yet
+	f.Begun() // not complete yet
 	g.Check(time.Now())
 	require.NoError(t, w.failed)
 	f.Completed("d")
@@ -213,7 +214,7 @@ func TestGuardDeletes(t *testing.T) {
 	require.ErrorContains(t, w.failed, "no older file to delete")
 }
 
-// A quota, or a limit of files, is not in what a disk reports, and some disks report nothing.
+// A disk does not report its quota or its limit of files, and some disks report nothing.
 func TestGuardOfDiskThatReportsFreeSpace(t *testing.T) {
 	now := time.Now()
 	for name, d := range map[string]*Space{"quota": {free: 50e9, total: 100e9}, "unknown": {}} {
@@ -235,6 +236,7 @@ func TestGuardOfDiskThatReportsFreeSpace(t *testing.T) {
 			g, w := newTestGuard(t, d, Delete, "1GB")
 			f := NewSplits(0, func(string) error { return nil }, nil)
 			g.RemoveOldest = f.RemoveOldest
+			f.Begun()
 			f.Begun()
 			f.Completed("a")
 			require.NoError(t, g.Begin())
@@ -260,12 +262,12 @@ func TestGuardWaitsFor(t *testing.T) {
 	}
 }
 
-// disks are several, by path.
+// disks are disks by path.
 type disks map[string]*Space
 
 func (d disks) Space(path string) (int64, int64, error) { return d[path].Space(path) }
 
-// Who writes goes on at another path while the guard asks a store what may be deleted.
+// Move does not wait while the guard asks a store which file may be deleted.
 func TestGuardMovesWithoutWaiting(t *testing.T) {
 	d := disks{"folder": {free: 1e9, total: 100e9}, "other": {free: 50e9, total: 100e9}}
 	g, w := newTestGuard(t, d, DeleteUploaded, "10GB")

@@ -3,20 +3,20 @@ package diskguard
 // Splits lists the files of a recording and deletes the oldest when there are too many. The goroutine of the guard owns
 // it.
 type Splits struct {
-	most     int                          // that there may be; 0: any number
+	most     int                          // maximum number of files; 0: no limit
 	remove   func(path string) error      // deletes a complete file
-	trimmed  func(path string, err error) // is called for each file that was one too many
-	count    int                          // that were begun and not deleted
-	complete []string                     // the oldest first
+	trimmed  func(path string, err error) // is called after remove for each file beyond most
+	count    int                          // files that were begun and not deleted
+	complete []string                     // paths of complete files, the oldest first
 }
 
-// NewSplits returns the splits of a recording that has one file. It keeps up to most files, 0 is any number; remove
-// deletes a complete file, and trimmed is called for each one that was to be deleted because there were too many.
+// NewSplits returns the list of a recording that has no file yet. It keeps up to most files; 0 is no limit. To delete a
+// complete file it calls remove, and then trimmed with the error if the file was deleted because there were too many.
 func NewSplits(most int, remove func(path string) error, trimmed func(path string, err error)) *Splits {
-	return &Splits{most: most, remove: remove, trimmed: trimmed, count: 1}
+	return &Splits{most: most, remove: remove, trimmed: trimmed}
 }
 
-// Begun notes that another file was begun.
+// Begun notes that a file was begun.
 func (f *Splits) Begun() {
 	f.count++
 	f.trim()
@@ -28,8 +28,8 @@ func (f *Splits) Completed(path string) {
 	f.trim()
 }
 
-// RemoveOldest deletes the oldest complete file and returns its path. It returns "" when there is none, and whether one
-// will be complete soon.
+// RemoveOldest deletes the oldest complete file and returns its path. If there is none, it returns "" and reports
+// whether a file will be complete soon.
 func (f *Splits) RemoveOldest() (path string, soon bool, err error) {
 	if len(f.complete) == 0 {
 		return "", f.count > 1, nil

@@ -9,7 +9,7 @@ import (
 	"tapedeck/nodes/recorder/internal/diskguard"
 )
 
-// fail handles an error of the disk. Nothing more is written to the file then.
+// fail handles an error of the disk, after which nothing more is written to the file.
 func (w *Writer) fail(err error) {
 	if err == nil || w.broken != nil {
 		return
@@ -17,12 +17,12 @@ func (w *Writer) fail(err error) {
 	var missing *codec.MissingError
 	if errors.As(err, &missing) {
 		if missing == w.missing {
-			return // it was reported for a file before
+			return // it was handled already
 		}
 		w.missing = missing
 		w.updateFile()
 		if file := w.File(); file != "" && missing.Path != file {
-			w.callbacks.OnError(err) // of a file before, such as one of a Sync beside a split
+			w.callbacks.OnError(err) // about an earlier file, from a Sync during a split
 			return
 		}
 	}
@@ -46,10 +46,10 @@ func isDiskError(err error) bool {
 // waits reports whether to wait, after an error of the disk, until writing can continue.
 func (w *Writer) waits() bool { return w.Guard != nil && w.Guard.Waits(w.broken) }
 
-// ready reports whether the disk takes what there is to write. After an error of the disk that needs another file.
+// ready reports whether items can be written. After an error of the disk it tries to begin another file.
 func (w *Writer) ready(stopping bool) bool {
 	w.owner.Turn()
-	// At the end the queue is written even so, if it can be: it is not large, and would be lost.
+	// At the end the guard does not hold back the rest of the queue, which is small and would be lost.
 	hold := w.Guard != nil && w.Guard.Holds() && !stopping
 	if w.broken != nil && !hold && w.waits() && (stopping || !time.Now().Before(w.retry)) {
 		if _, _, err := w.split(w.end, w.Position()+1, nil); err != nil {
@@ -65,11 +65,11 @@ func (w *Writer) ready(stopping bool) bool {
 	return false
 }
 
-// makeRoom makes room for the end of the recording on a full disk, and reports whether it could.
+// makeRoom deletes a file to make room for the end of the recording on a full disk, and reports whether it could.
 func (w *Writer) makeRoom() bool {
 	if w.broken == nil || !w.waits() {
 		return false
 	}
-	_ = w.output.Sync() // the files before are complete when it returns
+	_ = w.output.Sync() // completes the earlier files, which can then be deleted
 	return w.Guard.MakeRoom(w.broken)
 }

@@ -20,11 +20,10 @@ type entry struct {
 	noted time.Time
 }
 
-// MergeTime is how long an event that counts messages waits for more of them.
+// MergeTime is how long an event that counts messages waits to be merged with others.
 const MergeTime = time.Second
 
-// Note adds an event. One that counts messages of a topic, and comes within MergeTime of another of its kind,
-// is merged with it.
+// Note adds an event. An event that counts messages of a topic is merged with a waiting one of the same kind and topic.
 func (l *EventLog) Note(e codec.Event) {
 	if e.Topic != "" && e.Count > 0 {
 		for i := range l.entries {
@@ -39,7 +38,7 @@ func (l *EventLog) Note(e codec.Event) {
 	l.entries = append(l.entries, entry{e, time.Now()})
 }
 
-// Take removes and returns the events that can no longer grow at now, or all of them, in the order in which they began.
+// Take removes and returns the events that can no longer grow at now, or all events, in the order of their times.
 func (l *EventLog) Take(now time.Time, all bool) []codec.Event {
 	var list []codec.Event
 	l.entries = slices.DeleteFunc(l.entries, func(e entry) bool {

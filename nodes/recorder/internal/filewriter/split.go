@@ -10,21 +10,29 @@ import (
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
-// request asks Run to do something behind what was received until a time.
+// request asks Run to call a function between the messages received until a time and the later ones.
 type request struct {
 	until  int64
-	do     func(t, received int64) error // what comes then has the log time t and was received at received
+	do     func(t, received int64) error // the next message has the log time t and the receive time received
 	answer chan<- error                  // has room
 }
 
-// Split starts a new file for what is received after until: of the same recording or, unless begin is nil, of the one
-// that begin begins. The recording before belongs to OnSplit then. Split returns once the file is open, or when ctx
-// ends, with the cause of that.
-func (w *Writer) Split(ctx context.Context, until int64, begin func() (Output, error),
+// Successor is a recording that takes the place of the current one.
+type Successor struct {
+	SizedWriter
+	// OnBegin is called once the Writer no longer uses its recording before, with the log time t at which this one
+	// begins. OnSplit follows.
+	OnBegin func(t int64)
+}
+
+// Split starts a new file for the messages received after until. If next is not nil, Run calls it, and the file is the
+// first one of the Successor that it returns. Split returns once the file is open. When ctx ends before, it returns the
+// cause.
+func (w *Writer) Split(ctx context.Context, until int64, next func() (*Successor, error),
 ) (closed, opened string, err error) {
 	var files [2]string
 	err = w.ask(ctx, until, func(t, received int64) (err error) {
-		files[0], files[1], err = w.split(t, received, begin)
+		files[0], files[1], err = w.split(t, received, next)
 		return err
 	})
 	if err != nil {
@@ -33,13 +41,13 @@ func (w *Writer) Split(ctx context.Context, until int64, begin func() (Output, e
 	return files[0], files[1], nil
 }
 
-// Do has Run call do behind what was received until then, and returns its error. If ctx ends before that is done, it
-// returns the cause: do may still be called then.
+// Do makes Run call do between the messages received until a time and the later ones, and returns its error. When ctx
+// ends before, it returns the cause, and do may still be called.
 func (w *Writer) Do(ctx context.Context, until int64, do func() error) error {
 	return w.ask(ctx, until, func(int64, int64) error { return do() })
 }
 
-// ask has Run do something behind what was received until then. If ctx ends before that is done, it returns the cause.
+// ask sends a request to Run and returns its answer, or the cause when ctx ends before.
 func (w *Writer) ask(ctx context.Context, until int64, do func(t, received int64) error) error {
 	answer := make(chan error, 1)
 	select {
@@ -55,7 +63,8 @@ func (w *Writer) ask(ctx context.Context, until int64, do func(t, received int64
 	}
 }
 
-// SplitAt starts a new file with the first message that reaches a deadline; nil: with none.
+// SplitAt starts a new file with the first message that reaches the deadline d. It replaces the deadline of an earlier
+// call; nil removes that.
 func (w *Writer) SplitAt(d *queue.Deadline) { w.splitAt.Store(d) }
 
 func (w *Writer) answer(err error) {
@@ -63,7 +72,8 @@ func (w *Writer) answer(err error) {
 	w.request = nil
 }
 
-// prepare starts another file if that is due before an item, and reports whether the item can be written then.
+// prepare answers a request or starts another file if that is due before an item. It reports whether the item can be
+// written.
 func (w *Writer) prepare(it *queue.Item) bool {
 	switch {
 	case w.broken != nil || w.full:
@@ -90,33 +100,33 @@ func (w *Writer) splitDue(it *queue.Item) bool {
 	return d != nil && d.ReachedBy(it.Topic.Name(), it.PublishTime, it.LogTime) && w.splitAt.CompareAndSwap(d, nil)
 }
 
-// split starts another file, which begins at the log time t with what was received at received: of the same recording,
-// or of the one that begin begins.
-func (w *Writer) split(t, received int64, begin func() (Output, error)) (closed, opened string, err error) {
-	var next Output
-	if begin != nil {
-		next, err = begin()
+// split starts another file. Its first message has the log time t and the receive time received. Unless next is nil,
+// the file belongs to the Successor that next returns.
+func (w *Writer) split(t, received int64, next func() (*Successor, error)) (closed, opened string, err error) {
+	var successor *Successor
+	if next != nil {
+		successor, err = next()
 		if err != nil {
 			return "", "", err
 		}
 	}
 	if w.broken == nil {
-		w.endFile(begin != nil)
-		if w.broken != nil && begin == nil {
+		w.endFile(successor != nil)
+		if w.broken != nil && successor == nil {
 			return "", "", w.broken
 		}
 	}
 	if w.broken == nil {
-		w.totals.end(w.file.Start(), w.end, begin != nil)
+		w.totals.end(w.file.Start(), w.end, successor != nil)
 	} else {
-		w.totals.end(0, 0, false) // its messages may be missing
+		w.totals.end(0, 0, false) // messages may be missing
 	}
 	closed = w.File()
 	recording := w.totals.open.recording
 	begins := cmp.Or(t, w.callbacks.Now())
-	if begin != nil {
+	if successor != nil {
 		recording = &recordingTotals{began: begins}
-		w.replace(next)
+		w.replace(successor.SizedWriter)
 	} else if err := w.output.Split(); err != nil {
 		return "", "", fmt.Errorf("start another file after %s: %w", closed, err)
 	} else {
@@ -125,15 +135,18 @@ func (w *Writer) split(t, received int64, begin func() (Output, error)) (closed,
 	w.updateFile()
 	w.broken = nil
 	w.totals.begin(w.File(), recording)
+	if successor != nil {
+		successor.OnBegin(begins)
+	}
 	w.callbacks.OnSplit(closed, w.File(), begins)
-	if begin != nil || !w.KeepsState {
+	if successor != nil || !w.KeepsState {
 		w.repeat(w.callbacks.Latched(received), t)
 	}
 	return closed, w.File(), nil
 }
 
-// replace goes on in another recording.
-func (w *Writer) replace(next Output) {
+// replace makes next the output, and declares the known channels there.
+func (w *Writer) replace(next SizedWriter) {
 	w.output = next
 	w.shared.Store(&next)
 	w.size, w.file = 0, series.Split{}
@@ -142,7 +155,7 @@ func (w *Writer) replace(next Output) {
 	}
 }
 
-// follow notes that the output has begun another file by itself, if it has, with a message of the log time t.
+// follow handles a file that the output has begun by itself, with a message of the log time t.
 func (w *Writer) follow(t int64) {
 	closed := w.File()
 	w.updateFile()
@@ -155,7 +168,8 @@ func (w *Writer) follow(t int64) {
 	w.callbacks.OnSplit(closed, w.File(), t)
 }
 
-// beginSnapshot writes, once, the latched messages of a snapshot, with the log time t of its first message.
+// beginSnapshot writes the latched messages of a snapshot, with the log time t of its first message. Later calls do
+// nothing.
 func (w *Writer) beginSnapshot(t int64) {
 	if !w.latched {
 		w.latched = true
@@ -163,8 +177,8 @@ func (w *Writer) beginSnapshot(t int64) {
 	}
 }
 
-// repeat writes latched messages with the log time t. They count as bytes of the recording, not of the file:
-// else a file that they fill would end with its first message.
+// repeat writes latched messages with the log time t. They count as bytes of the recording, but not of the file:
+// otherwise a file that they fill would end with its first message.
 func (w *Writer) repeat(list []*queue.Item, t int64) {
 	defer queue.Release(list...)
 	var repeated int64

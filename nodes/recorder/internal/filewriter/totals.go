@@ -15,37 +15,37 @@ type Counted struct {
 	Lost uint64 // messages lost in transport since the recording began
 }
 
-// totals counts what becomes of the messages of a recording, file by file. Each message is in the totals of one file,
-// as written or as dropped, even if the disk lost it after it was written.
+// totals counts the messages of a recording, file by file. Each message is in the totals of one file, as written or as
+// dropped, even if the disk lost it after it was written.
 //
-// The goroutine of Run begins and ends files. The goroutines that complete files call ending, which may be before Run
+// The goroutine of Run begins and ends files. The goroutines that complete files call Writer.Ending, perhaps before Run
 // knows that a file failed.
 type totals struct {
 	recorded func() []Counted
-	open     *fileTotals // of the file that is written, or was at last; only Run replaces it, with mu held
+	open     *fileTotals // totals of the current or last file; only Run replaces it, with mu held
 
 	mu      sync.Mutex
-	counted map[*queue.Topic]codec.Totals // all that the totals of files have
-	files   map[string]*fileTotals        // by path: those that are not complete
+	counted map[*queue.Topic]codec.Totals // sum of the totals of all files
+	files   map[string]*fileTotals        // totals of files that are not complete, by path
 }
 
 // fileTotals are the totals of one file.
 type fileTotals struct {
 	recording  *recordingTotals
-	start, end int64 // log times of the first and the last message; 0: those that the file has
-	last       bool  // of its recording
-	complete   bool  // nothing is counted any more
+	start, end int64 // log times of the first and the last message; 0: unknown, as messages may be missing
+	last       bool  // the file is the last one of its recording
+	complete   bool  // no more messages are counted
 	topics     map[*queue.Topic]codec.Totals
 }
 
-// recordingTotals are the totals of a recording, which is written to until another one takes its place.
+// recordingTotals are the totals of a recording.
 type recordingTotals struct {
 	began  int64                         // log time
-	files  int                           // that were begun
-	topics map[*queue.Topic]codec.Totals // of the files that are complete
+	files  int                           // number of files that were begun
+	topics map[*queue.Topic]codec.Totals // sum of the totals of complete files
 }
 
-// begin counts for another file of a recording from now on.
+// begin counts for another file of recording r from now on.
 func (t *totals) begin(path string, r *recordingTotals) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,10 +69,10 @@ func (t *totals) end(start, end int64, last bool) {
 	t.open.start, t.open.end, t.open.last = start, end, last
 }
 
-// count adds to the open file what was counted since the last call. t.mu is held.
+// count adds the messages since the last call to the open file. t.mu is held.
 func (t *totals) count() {
 	if t.open.complete {
-		return // the next file has it
+		return // they count for the next file
 	}
 	for _, topic := range t.recorded() {
 		now := codec.Totals{Written: topic.Written.Load(), Dropped: topic.Dropped.Load(), Lost: topic.Lost}
@@ -81,8 +81,8 @@ func (t *totals) count() {
 	}
 }
 
-// Ending returns the totals of a file for codec.CreateOptions.Ending: by topic, and at the end of a recording of
-// several files also those of the whole recording.
+// Ending implements codec.CreateOptions.Ending. It returns the totals of a file by topic and, at the end of a recording
+// of several files, the totals of the recording.
 func (w *Writer) Ending(path string, missing *codec.MissingError) []codec.Event {
 	t := &w.totals
 	t.mu.Lock()
@@ -108,8 +108,8 @@ func (w *Writer) Ending(path string, missing *codec.MissingError) []codec.Event 
 	return events
 }
 
-// drop counts missing messages as dropped. The first messages of a topic in a file may be repeated ones, which are not
-// counted; the missing ones are the last.
+// drop counts missing messages as dropped. The missing messages of a topic are the last ones in the file. Repeated
+// messages, which are not counted, are the first ones.
 func (f *fileTotals) drop(missing *codec.MissingError) {
 	if missing == nil {
 		return
@@ -129,7 +129,7 @@ func (f *fileTotals) drop(missing *codec.MissingError) {
 
 // totalsEvents returns the events of totals, in the order of the topics.
 func totalsEvents(topics map[*queue.Topic]codec.Totals, start, end int64, whole bool) (events []codec.Event) {
-	names := map[string]codec.Totals{} // of all types
+	names := map[string]codec.Totals{} // by topic name, sums over its types
 	for topic, n := range topics {
 		names[topic.Name()] = names[topic.Name()].Plus(n)
 	}

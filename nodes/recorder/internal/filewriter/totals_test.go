@@ -10,7 +10,7 @@ import (
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
-// newTotals returns a writer to the file "0" of a recording of /a.
+// newTotals returns a writer that writes a recording of /a, in file "0".
 func newTotals() (*Writer, *queue.Topic) {
 	a := queue.NewTopic(&codec.Channel{Topic: "/a", Type: "T"})
 	w := &Writer{totals: totals{recorded: func() []Counted { return []Counted{{Topic: a}} }}}
@@ -34,10 +34,10 @@ func totalsEvent(written, dropped uint64, start, end int64, whole bool) codec.Ev
 func TestTotals(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		for name, c := range map[string]struct {
-			missing  uint64 // of the first file
-			times    bool   // of the first file are known
-			file     codec.Event
-			recorded uint64 // at the end
+			missing  uint64      // messages of the first file
+			times    bool        // the times of the first file are known
+			file     codec.Event // totals of the first file
+			recorded uint64      // messages of all files
 		}{
 			"whole":                       {0, true, totalsEvent(10, 2, 5, 6, false), 15},
 			"failed":                      {3, false, totalsEvent(7, 5, 0, 0, false), 12},
@@ -72,13 +72,13 @@ func TestTotals(t *testing.T) {
 				}, w.Ending("1", nil))
 				require.Equal(t, c.recorded, a.Written.Load()-a.Missing.Load())
 				require.Empty(t, w.totals.files)
-				require.Nil(t, w.Ending("1", nil), "it is complete")
+				require.Nil(t, w.Ending("1", nil), "the file is complete")
 			})
 		}
 	}
 }
 
-// What is dropped after a file failed, and before another one is begun, is in the totals of the next file.
+// Messages dropped after a file failed, and before the next file is begun, are in the totals of the next file.
 func TestTotalsBetweenFiles(t *testing.T) {
 	w, a := newTotals()
 	a.Written.Store(10)
@@ -89,7 +89,8 @@ func TestTotalsBetweenFiles(t *testing.T) {
 	require.Equal(t, []codec.Event{totalsEvent(1, 4, 0, 0, false)}, w.Ending("1", nil))
 }
 
-// A recording that takes the place of another one has totals of its own, and one file has none of the whole.
+// A recording that takes the place of another one has totals of its own. A recording of one file has no totals of the
+// whole recording.
 func TestTotalsOfRecordings(t *testing.T) {
 	w, a := newTotals()
 	a.Written.Store(10)

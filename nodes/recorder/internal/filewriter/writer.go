@@ -17,105 +17,105 @@ import (
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
-// Pace is the time between two looks at the source.
+// Pace is the time between two rounds of writing.
 const Pace = 10 * time.Millisecond
 
 const retryDelay = time.Second // between attempts to continue after an error
 
-// Writer takes items from a source and writes them into a recording, in the order of their reception.
+// Writer writes items into a recording, in the order of their reception.
 //
-// One goroutine calls Run, which alone writes to the output and calls the callbacks, and then Discard. The other
-// methods may be called beside it. Times are ns since the Unix epoch, receive times those of the items.
+// One goroutine calls Run and then Discard. Only Run writes to the output and calls the callbacks. The other methods may
+// be called meanwhile. Log times are ns since the Unix epoch, receive times are by the clock of bridge.Monotonic.
 type Writer struct {
 	// Set before Run.
-	Guard       *diskguard.Guard   // nil: the first error of the disk ends everything
-	Files       series.SplitLimits // of one file
-	MaxBytes    int64              // of all files, with what they repeat, roughly; 0: no limit
-	MaxMessages uint64             // of all files, without what they repeat; 0: no limit
-	SyncAlways  bool               // after each round everything is put on the disk
-	KeepsState  bool               // the output begins further files with the state by itself: nothing is repeated
-	// Snapshot says that the items are those of a recording, which counts them and waits for their definitions. A
+	Guard       *diskguard.Guard   // nil: the first error of the disk ends the recording
+	Files       series.SplitLimits // limits of one file
+	MaxBytes    int64              // approximate limit of all files, with repeated messages; 0: no limit
+	MaxMessages uint64             // limit of all files, without repeated messages; 0: no limit
+	SyncAlways  bool               // sync after each round that wrote messages
+	KeepsState  bool               // the output itself begins files with the latest state: no messages are repeated
+	// Snapshot is set if the items are also in a recording, which counts them and waits for their definitions. A
 	// snapshot begins with latched messages, and its events are not earlier than its trigger.
 	Snapshot bool
 
-	source    Source
-	owner     *owner.Owner // Run
+	items     ItemReader
+	owner     *owner.Owner // the goroutine of Run
 	callbacks Callbacks
 
 	requests chan request
-	splitAt  atomic.Pointer[queue.Deadline] // when a message begins another file; nil: never
+	splitAt  atomic.Pointer[queue.Deadline] // a message that reaches it begins another file; nil: none does
 	position atomic.Int64                   // receive time until which everything is written
-	bytes    atomic.Uint64                  // of payloads that were written, repeated ones too
+	bytes    atomic.Uint64                  // payload, for all goroutines
 	totals   totals
-	path     atomic.Pointer[string] // of the file that is being written
-	shared   atomic.Pointer[Output] // output, for all goroutines
+	path     atomic.Pointer[string]      // path of the file that is being written
+	shared   atomic.Pointer[SizedWriter] // output, for all goroutines
 
-	// What follows belongs to Run.
+	// Owned by the goroutine of Run.
 
-	output   Output
+	output   SizedWriter
 	events   EventLog
-	declared []*codec.Channel // to be declared, in order
+	declared []*codec.Channel // waiting to be declared, in order
 
-	pending []*queue.Item    // taken from the source, not yet written
-	sorted  int              // the first so many of them are in order
-	written uint64           // messages
-	payload uint64           // bytes of these
-	stored  int64            // the same in files, roughly
-	size    int64            // Output.Size, if that is set
-	known   []*codec.Channel // that were declared
-	file    series.Split     // that is being written
+	pending []*queue.Item    // items that were read and not written yet
+	sorted  int              // the first sorted items of pending are in order
+	written uint64           // messages, without repeated ones
+	payload uint64           // bytes of written payloads, with repeated ones
+	stored  int64            // approximate bytes of messages in all files, with repeated ones
+	size    int64            // latest result of output.Size, if that is set
+	known   []*codec.Channel // channels that were declared
+	file    series.Split     // the file that is being written
 	end     int64            // log time of the last message
 	request *request         // nil: none waits
-	noted   time.Time        // losses, last
+	noted   time.Time        // time of the last call of NoteLosses
 	retry   time.Time        // no other file is tried before
-	broken  error            // of the disk: nothing is written until there is another file
+	broken  error            // error of the disk: nothing is written until another file is begun
 	missing *codec.MissingError
 	latched bool // the snapshot has begun with latched messages
 	full    bool // MaxBytes or MaxMessages is reached
 	scratch codec.Message
 }
 
-// Output is a recording that is written to.
-type Output struct {
+// SizedWriter is a writer of a recording that may know its size.
+type SizedWriter struct {
 	codec.Writer
 	Size func() int64 // returns the bytes of all files; nil: they are about as large as the messages
 }
 
-// Callbacks report what happens to a recording. All are set, but for a snapshot, which has neither totals nor limits,
-// Recorded, OnLimit and OnRepeats.
+// Callbacks report what happens to a recording. All must be set. A snapshot, which has neither totals nor limits, needs
+// no Recorded, OnLimit and OnRepeats.
 type Callbacks struct {
-	// OnFileEnd is called to note events at the end of a file, the last one of a recording or not, whose messages have
-	// log times from start to end.
+	// OnFileEnd is called to note events at the end of a file, whose messages have log times from start to end. It is
+	// last if no other file of the recording follows.
 	OnFileEnd func(start, end int64, last bool)
-	// NoteLosses is called now and then to note losses.
+	// NoteLosses is called once in MergeTime to note losses.
 	NoteLosses func()
-	// Recorded returns the topics of the recording. It may be called by the goroutines that complete files.
+	// Recorded returns the topics of the recording. Goroutines that complete files may call it, too.
 	Recorded func() []Counted
 	// Now returns the log time of now, or of the trigger of a snapshot.
 	Now func() int64
-	// Latched returns the messages to repeat in a file that begins with what was received at that time, each with a
-	// reference for the caller.
+	// Latched returns the messages to repeat in a file whose first message was received at the time received, each with
+	// a reference for the caller.
 	Latched func(received int64) []*queue.Item
 	// OnEvent is called for each event that was written.
 	OnEvent func(codec.Event)
 	// OnSplit is called when a file was closed and another one opened, which begins at the log time t.
 	OnSplit func(closed, opened string, t int64)
-	// OnError is called with an error of the disk: a *codec.MissingError if messages that were counted as written are
-	// not in the file.
+	// OnError is called with an error of the disk. It is a *codec.MissingError if messages that were counted as written
+	// are not in the file.
 	OnError func(error)
-	// OnRefused is called with the reason why a message of the topic cannot be written, or else, if that is nil, an
-	// event or a declaration.
+	// OnRefused is called with the reason why a message of the topic cannot be written or, if the topic is nil, an event
+	// or a channel.
 	OnRefused func(*queue.Topic, error)
 	// OnLimit is called with the limit of the recording that is reached.
 	OnLimit func(limit string)
-	// OnRepeats is called when a file begins with so many bytes of repeated messages that they are much of it.
+	// OnRepeats is called when repeated messages, of so many bytes, take much of a file.
 	OnRepeats func(bytes int64)
 }
 
-// New returns a Writer from a source to output.
-func New(source Source, output Output, c Callbacks) *Writer {
+// New returns a Writer from items to output.
+func New(items ItemReader, output SizedWriter, c Callbacks) *Writer {
 	w := &Writer{
-		output: output, source: source, owner: owner.New(), callbacks: c,
+		output: output, items: items, owner: owner.New(), callbacks: c,
 		requests: make(chan request), totals: totals{recorded: c.Recorded},
 	}
 	w.shared.Store(&output)
@@ -128,7 +128,7 @@ func New(source Source, output Output, c Callbacks) *Writer {
 // File returns the path of the file that is being written.
 func (w *Writer) File() string { return *w.path.Load() }
 
-// updateFile updates what File returns.
+// updateFile updates the result of File.
 func (w *Writer) updateFile() {
 	if path := w.output.File(); path != w.File() {
 		w.path.Store(&path)
@@ -138,28 +138,28 @@ func (w *Writer) updateFile() {
 // Position returns the receive time until which everything is written.
 func (w *Writer) Position() int64 { return w.position.Load() }
 
-// PayloadBytes returns how many bytes of payloads were written, with those that further files repeat.
+// PayloadBytes returns the number of bytes of payloads that were written, with repeated ones.
 func (w *Writer) PayloadBytes() uint64 { return w.bytes.Load() }
 
-// Declare has a channel declared, in the order of calls. It waits for nothing.
+// Declare makes Run declare a channel soon. It waits for nothing.
 func (w *Writer) Declare(c *codec.Channel) {
 	w.owner.Post(func() { w.declared = append(w.declared, c) })
 }
 
-// Note writes an event soon. It waits for nothing.
+// Note makes Run write an event soon. It waits for nothing.
 func (w *Writer) Note(e codec.Event) {
 	w.owner.Post(func() { w.events.Note(e) })
 }
 
-// Sync puts what was written on the disk. Run handles its error.
+// Sync flushes the written messages to the disk. Run handles the error.
 func (w *Writer) Sync() {
 	if err := w.shared.Load().Sync(); err != nil {
 		w.owner.Post(func() { w.fail(err) })
 	}
 }
 
-// Run writes until the source ends, which stop makes it do when it is closed, or until an error of the disk that Guard
-// does not wait for. It leaves the output open.
+// Run writes until the items end, or until an error of the disk that Guard does not wait for. Closing stop makes the
+// items end. Run leaves the output open.
 func (w *Writer) Run(stop <-chan struct{}) error {
 	w.totals.open.recording.began = w.callbacks.Now()
 	pace := time.NewTicker(Pace)
@@ -170,7 +170,7 @@ func (w *Writer) Run(stop <-chan struct{}) error {
 		stopping := false
 		requests := w.requests
 		if w.request != nil {
-			requests = nil // one after the other
+			requests = nil // one request at a time
 		}
 		select {
 		case <-stop:
@@ -204,7 +204,7 @@ func (w *Writer) round(stopping bool) (more, ended bool) {
 	w.declareAll()
 	before := w.written
 	var s State
-	w.pending, s = w.source.Read(w.pending, stopping)
+	w.pending, s = w.items.Read(w.pending, stopping)
 	w.write(s)
 	if w.request != nil && !s.More && !s.Ended && w.request.until < s.Settled &&
 		(len(w.pending) == 0 || w.pending[0].ReceiveTime > w.request.until) {
@@ -228,7 +228,7 @@ func (w *Writer) round(stopping bool) (more, ended bool) {
 	}
 	deletes := w.Guard != nil && w.Guard.Action == diskguard.Delete
 	if w.broken == nil && (w.SyncAlways && w.written > before || s.Ended && deletes) {
-		w.fail(w.output.Sync()) // while files can be deleted to make room
+		w.fail(w.output.Sync()) // at the end while files can be deleted to make room
 	}
 	return s.More, s.Ended && w.broken == nil
 }
@@ -262,10 +262,10 @@ func (w *Writer) write(s State) {
 	queue.Release(w.pending[:n]...)
 	w.pending = w.pending[:copy(w.pending, w.pending[n:])]
 	w.sorted = len(w.pending)
-	w.source.Done(bytes)
+	w.items.Done(bytes)
 }
 
-// put writes one item, unless a limit is reached. It returns false if the item may be written to another file.
+// put writes one item, unless a limit is reached. It returns false if the item must be tried again in another file.
 func (w *Writer) put(it *queue.Item) bool {
 	if w.full {
 		return true
@@ -304,7 +304,7 @@ func (w *Writer) count(messages *atomic.Uint64) {
 	}
 }
 
-// limit returns the limit that keeps a message of that size from being written, "" if there is none.
+// limit returns the limit that a message of size bytes would exceed, "" if there is none.
 func (w *Writer) limit(size int64) string {
 	switch {
 	case w.MaxMessages > 0 && w.written >= w.MaxMessages:
@@ -315,7 +315,7 @@ func (w *Writer) limit(size int64) string {
 	return ""
 }
 
-// sizeOf returns how many bytes an item takes in a file, roughly.
+// sizeOf returns roughly how many bytes an item takes in a file.
 func sizeOf(it *queue.Item) int64 { return series.MessageSize(it.Topic.Name(), it.Payload.Data) }
 
 // store writes an item with the log time t, and returns how many bytes it takes in the file.
@@ -337,7 +337,7 @@ func (w *Writer) store(it *queue.Item, t int64) (bytes int64, err error) {
 	return bytes, nil
 }
 
-// endFile writes all events that the file is to have.
+// endFile writes the events at the end of a file.
 func (w *Writer) endFile(last bool) {
 	w.callbacks.OnFileEnd(w.file.Start(), w.end, last)
 	w.owner.Turn()
@@ -346,7 +346,7 @@ func (w *Writer) endFile(last bool) {
 	}
 }
 
-// writeEvents writes events behind the messages.
+// writeEvents writes events with the log time of the last message.
 func (w *Writer) writeEvents(events []codec.Event) {
 	for _, e := range events {
 		m, err := codec.EventMessage(e)
@@ -365,10 +365,10 @@ func (w *Writer) writeEvents(events []codec.Event) {
 	}
 }
 
-// Discard counts what Run could not write as dropped.
+// Discard counts the items that Run could not write as dropped.
 func (w *Writer) Discard() {
 	for s := (State{}); !s.Ended; {
-		w.pending, s = w.source.Read(w.pending, true)
+		w.pending, s = w.items.Read(w.pending, true)
 	}
 	var bytes int64
 	for _, it := range w.pending {
@@ -377,12 +377,12 @@ func (w *Writer) Discard() {
 			w.count(&it.Topic.Dropped)
 		}
 	}
-	w.source.Done(bytes)
+	w.items.Done(bytes)
 	queue.Release(w.pending...)
 	w.pending = nil
 }
 
-// check handles an error of anything but a received message.
+// check handles an error of writing events, channels and repeated messages.
 func (w *Writer) check(err error) {
 	if err == nil || isDiskError(err) {
 		w.fail(err)

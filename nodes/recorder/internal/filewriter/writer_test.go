@@ -22,19 +22,19 @@ import (
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
-// memory is a codec.Writer that keeps what is written.
+// memory is a codec.Writer that keeps descriptions of messages.
 type memory struct {
 	mu       sync.Mutex
 	files    []memoryFile
-	declared []string
-	removed  []string
-	synced   int
-	refuse   string // topic whose messages are not written
-	fail     error  // of the disk, from the next message on; Split is possible with it
-	stuck    error  // of Split
+	declared []string // topics
+	removed  []string // paths
+	synced   int      // calls of Sync
+	refuse   string   // messages of this topic are not written
+	fail     error    // error of the disk from the next message on, until Split
+	stuck    error    // error of Split
 }
 
-// memoryFile is one of its files: what was written, as "/topic time".
+// memoryFile is one file of a memory: "/topic time" for each message, "kind topic count" for each event.
 type memoryFile []string
 
 func (m *memory) Declare(c *codec.Channel) error {
@@ -95,18 +95,18 @@ func (m *memory) Remove(path string) error {
 	return nil
 }
 
-// written returns what was written to all files, without the events at their ends.
+// written returns the contents of all files, without the events at their ends.
 func (m *memory) written() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.DeleteFunc(slices.Concat(m.files...), func(text string) bool { return text == "end  0" })
 }
 
-// calls keeps what callbacks are called with.
+// calls keeps descriptions of calls of callbacks.
 type calls struct {
 	list   []string
-	repeat []*queue.Item
-	note   func(codec.Event)
+	repeat []*queue.Item     // returned by Latched
+	note   func(codec.Event) // Writer.Note
 }
 
 func (c *calls) add(format string, args ...any) {
@@ -134,11 +134,11 @@ func (c *calls) callbacks() Callbacks {
 	}
 }
 
-// newWriter returns a writer to m, and a topic in its queue of so many bytes.
+// newWriter returns a writer to m, and a topic of its queue, which holds maxBytes.
 func newWriter(maxBytes int64) (w *Writer, m *memory, c *calls, a *topic) {
 	m, c = &memory{}, &calls{}
 	q := queue.New(maxBytes)
-	w = New(&Live{Queue: q, Reorder: queue.Reorder}, Output{Writer: m}, c.callbacks())
+	w = New(&LiveReader{Queue: q, Reorder: queue.Reorder}, SizedWriter{Writer: m}, c.callbacks())
 	c.note = w.Note
 	return w, m, c, newTopic("/a", q)
 }
@@ -153,13 +153,13 @@ func start(t *testing.T, w *Writer) (stop func()) {
 	}
 }
 
-// again writes a batch, and reports whether there is more to write.
+// again writes a batch and reports whether more can be written.
 func again(w *Writer) bool {
 	more, _ := w.round(false)
 	return more
 }
 
-// rest writes all, as Run does at the end.
+// rest writes everything, as Run does at the end.
 func rest(w *Writer) {
 	_, ended := w.round(true)
 	for !ended && w.broken == nil {
@@ -171,7 +171,7 @@ type countFrees struct{ n *int }
 
 func (c countFrees) Free(uintptr) { *c.n++ }
 
-// topic pushes messages into a queue.
+// topic is a topic whose messages go to a queue.
 type topic struct {
 	*queue.Topic
 	queue *queue.Queue
@@ -196,7 +196,7 @@ func (t *topic) feed(at int64) (freed *int) {
 	return freed
 }
 
-const patient = time.Minute // for what takes a moment on a machine of one's own
+const patient = time.Minute // deadline for what usually takes a moment
 
 func TestWritesInTheOrderOfReception(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -234,14 +234,14 @@ func TestDoesNotWaitForMore(t *testing.T) {
 	})
 }
 
-// What nothing earlier can follow does not wait, unless the queue may hold something earlier still.
+// A message does not wait if no earlier one can follow, unless the queue may hold an earlier one.
 func TestWritesWhatIsDelivered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, m, _, a := newWriter(1 << 30)
 		b := newTopic("/b", a.queue)
 		now := time.Now().UnixNano()
 		delivered := now
-		w.source.(*Live).Delivered = func() int64 { return delivered }
+		w.items.(*LiveReader).Delivered = func() int64 { return delivered }
 		a.feed(now)
 		a.feed(now + 3)
 		b.feed(now - 1)
@@ -267,7 +267,7 @@ func TestWritesWhatIsDelivered(t *testing.T) {
 	})
 }
 
-// What waits for earlier messages is written at once when it takes too much of the memory.
+// Messages that wait for earlier ones are written at once when they take too much memory.
 func TestDoesNotHoldBackTooMuch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, m, _, a := newWriter(100 * (7 + queue.Overhead))
@@ -298,7 +298,7 @@ func TestEndsWithTheErrorOfTheDisk(t *testing.T) {
 	w.Discard()
 	require.Zero(t, a.queue.Bytes())
 	for _, n := range freed {
-		require.Equal(t, 1, *n, "payloads that were not written are given back too")
+		require.Equal(t, 1, *n, "payloads that were not written are freed, too")
 	}
 	require.Equal(t, uint64(3), a.Written.Load())
 	require.Equal(t, uint64(3), a.Dropped.Load())
@@ -439,7 +439,7 @@ func TestStopsAtLimits(t *testing.T) {
 			require.Equal(t, []string{c.want}, calls.list)
 			a.feed(9)
 			w.Discard()
-			require.Zero(t, a.Dropped.Load(), "what comes later is not to be recorded")
+			require.Zero(t, a.Dropped.Load(), "messages beyond the limit are not dropped")
 			for _, n := range freed {
 				require.Equal(t, 1, *n)
 			}
@@ -457,12 +457,12 @@ func TestSyncsAlways(t *testing.T) {
 	require.Equal(t, 1, m.synced)
 }
 
-// fakeDisk is a disk of that size.
+// fakeDisk is a diskguard.Disk with a given free space.
 type fakeDisk struct{ free, total int64 }
 
 func (d *fakeDisk) Space(string) (free, total int64, err error) { return d.free, d.total, nil }
 
-// guardOf returns a guard that leaves nothing free.
+// guardOf returns a guard without a reserve.
 func guardOf(d diskguard.Disk, action string) *diskguard.Guard {
 	return &diskguard.Guard{
 		Owner: owner.New(), Disk: d, Action: action,
@@ -499,7 +499,7 @@ func TestWaitsForSpace(t *testing.T) {
 
 		w.output.Writer = &memory{fail: w.missing}
 		w.fail(w.missing)
-		require.NoError(t, w.broken, "what was said of the file before is not about this one")
+		require.NoError(t, w.broken, "the error is about the file before")
 	})
 }
 
@@ -517,7 +517,7 @@ func TestTriesAgainAfterAnError(t *testing.T) {
 		require.Equal(t, []string{"error input/output error"}, c.list)
 		w.retry = time.Time{}
 		w.round(false)
-		require.ErrorIs(t, w.broken, syscall.EIO, "there is no other file either")
+		require.ErrorIs(t, w.broken, syscall.EIO, "Split fails, too")
 		m.stuck, w.retry = nil, time.Time{}
 		w.round(false)
 		require.NoError(t, w.broken)
@@ -526,11 +526,11 @@ func TestTriesAgainAfterAnError(t *testing.T) {
 	})
 }
 
-// A disk that does not answer stops nobody from receiving, and takes no more memory than it may.
+// While the disk does not answer, messages are received, and the queue keeps its limit.
 func TestReceivingDoesNotWaitForTheDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, m, _, a := newWriter(100 * (7 + queue.Overhead))
-		m.mu.Lock() // which Write waits for
+		m.mu.Lock() // Write waits
 		stop := start(t, w)
 		for i := range int64(10_000) {
 			a.feed(i)
@@ -544,7 +544,7 @@ func TestReceivingDoesNotWaitForTheDisk(t *testing.T) {
 	})
 }
 
-// At the end of a recording, too, the oldest files are deleted when the disk is full.
+// The oldest files are also deleted when the disk is full at the end of a recording.
 func TestMakesRoomForTheEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		action  string
@@ -573,6 +573,7 @@ func TestMakesRoomForTheEnd(t *testing.T) {
 					}
 					return nil
 				}, nil)
+				older.Begun() // the file that is being written
 				for _, path := range c.older {
 					older.Begun()
 					older.Completed(path)
@@ -594,7 +595,7 @@ func TestMakesRoomForTheEnd(t *testing.T) {
 	}
 }
 
-// A file that the output has begun by itself is a split, and its errors are those of the file that is being written.
+// If the output begins a file by itself, that is a split, and errors of the new file concern the file being written.
 func TestOutputBeginsFiles(t *testing.T) {
 	w, m, c, a := newWriter(1 << 30)
 	w.Guard = guardOf(&fakeDisk{free: 500, total: 1000}, diskguard.Pause)

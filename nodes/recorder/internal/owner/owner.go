@@ -1,23 +1,22 @@
-// Package owner has one goroutine call functions, one after the other. That goroutine owns the state which they use, so
-// it needs no lock.
+// Package owner lets one goroutine call functions, one after the other. The goroutine owns the state that the functions
+// use, so the state needs no lock.
 package owner
 
 import "sync"
 
-// Owner holds the functions that its goroutine is to call: Run, or another loop that receives from Wake and calls
-// Turn.
+// Owner holds functions for its goroutine, which calls Run, or receives from Wake and calls Turn.
 type Owner struct {
 	wake chan struct{} // has a value when functions may wait
-	done chan struct{} // closed once none is called any more
+	done chan struct{} // closed when Run has ended
 
 	mu    sync.Mutex
 	calls []func()
 }
 
-// New returns an owner whose goroutine is still to be started.
+// New returns an owner without functions.
 func New() *Owner { return &Owner{wake: make(chan struct{}, 1), done: make(chan struct{})} }
 
-// Post has the owner call f soon. It waits for nothing, and may be called by any goroutine.
+// Post makes the owner call f soon. It waits for nothing, and any goroutine may call it.
 func (o *Owner) Post(f func()) {
 	o.mu.Lock()
 	o.calls = append(o.calls, f)
@@ -28,8 +27,7 @@ func (o *Owner) Post(f func()) {
 	}
 }
 
-// Do has the owner call f, and waits for that. It reports false if the owner has ended before. The owner itself must
-// not call Do.
+// Do makes the owner call f and waits for it. It reports false if the owner ended before. The owner must not call Do.
 func (o *Owner) Do(f func()) bool {
 	called := make(chan struct{})
 	o.Post(func() {
@@ -49,10 +47,10 @@ func (o *Owner) Do(f func()) bool {
 	}
 }
 
-// Wake has a value when Turn is to be called.
+// Wake returns a channel that has a value when Turn must be called.
 func (o *Owner) Wake() <-chan struct{} { return o.wake }
 
-// Turn calls the functions that wait, in order.
+// Turn calls the waiting functions in order.
 func (o *Owner) Turn() {
 	for {
 		o.mu.Lock()
@@ -68,7 +66,7 @@ func (o *Owner) Turn() {
 	}
 }
 
-// Run calls functions until stop is closed. None is called after that.
+// Run calls functions until stop is closed, and then those that wait. Later functions are not called.
 func (o *Owner) Run(stop <-chan struct{}) {
 	defer close(o.done)
 	for {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Functions are called one after the other, those of one goroutine in their order, until the end.
+// Functions are called one after the other until the end. Functions posted by one goroutine are called in their order.
 func TestOwner(t *testing.T) {
 	o, stop := New(), make(chan struct{})
 	var early int
@@ -45,7 +45,7 @@ func TestOwner(t *testing.T) {
 	o.Post(func() { o.Post(func() { late = true }) })
 	close(stop)
 	<-ended
-	require.True(t, late, "what was posted before the end is called")
+	require.True(t, late, "functions posted before the end are called")
 	require.False(t, o.Do(func() { got = 0 }))
 	require.Equal(t, 2001, got)
 }

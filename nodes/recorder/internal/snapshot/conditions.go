@@ -11,17 +11,16 @@ import (
 	"tapedeck/nodes/recorder/internal/intake"
 )
 
-// Checks is how far the conditions of a topic are checked. The zero value is not at all.
+// Checks tells which conditions of a topic are checked. The zero value is none.
 type Checks int
 
-// Without the definition of a type only conditions that match any message can be checked.
 const (
-	Some Checks = iota + 1
+	Some Checks = iota + 1 // conditions that match any message: the definition of the type is unknown
 	All
 )
 
-// Check makes a receiver check its messages for conditions, as far as its type is known by now, and updates checks.
-// A condition that does not suit the type ends the recorder if strict.
+// Check makes a receiver check its messages for the conditions of its topic, and updates checks. It does nothing until
+// the definition is there or known to be missing. A condition that does not suit the type ends the recorder if strict.
 func (s *Set) Check(r *intake.Receiver, checks *Checks, strict bool) {
 	c := r.Channel.Load()
 	if s.Conditions[c.Topic] == nil || r.AwaitsDefinition() || *checks == All ||
@@ -53,6 +52,7 @@ func (s *Set) Check(r *intake.Receiver, checks *Checks, strict bool) {
 	})
 }
 
+// schemaOf returns the layout of a channel's messages.
 func schemaOf(c *codec.Channel) (*cdr.Schema, error) {
 	if c.Schema.Encoding != codec.SchemaROS2Msg {
 		return nil, errors.New("the definition of its type, " + c.Type + ", is not known")

@@ -1,4 +1,4 @@
-// Package snapshot writes the messages around a trigger, which a ring holds, into recordings of their own.
+// Package snapshot writes the messages around a trigger from a ring into a separate recording.
 package snapshot
 
 import (
@@ -28,58 +28,57 @@ const MaxWriting = 32
 type Options struct {
 	Ring       *queue.Ring
 	Duration   time.Duration                     // how far snapshots reach back; 0: as far as the ring
-	After      time.Duration                     // how long they go on after a condition is met
-	Cooldown   time.Duration                     // in which a condition extends its snapshot and begins no other
-	Folder     string                            // of snapshots without a name; "": beside the recording
+	After      time.Duration                     // how long snapshots go on after a condition is met
+	Cooldown   time.Duration                     // for so long a condition extends its snapshot instead of taking another
+	Folder     string                            // folder of snapshots without a name; "": beside the recording
 	Conditions map[string][]*condition.Condition // by topic
 
 	Disk     codec.Disk
 	Format   *live.Format
-	BaseName func() string // of the recording
+	BaseName func() string // returns the name of the recording
 	// Create creates a recording and returns its path.
 	Create func(name string, metadata map[string]string) (codec.Writer, string, error)
-	Stamp  func(receiveTime int64) int64 // returns the log time
-	Topics func() []*queue.Topic         // that are recorded
-	// Latched returns what late subscribers of each topic would have got at the receive time that since returns for it,
-	// with references.
+	Stamp  func(receiveTime int64) int64 // returns the log time for a time of the wall clock
+	Topics func() []*queue.Topic         // returns the recorded topics
+	// Latched returns the messages that late subscribers of each topic would have got, with references. since returns
+	// the receive time for a topic.
 	Latched func(since func(*queue.Topic) int64) []*queue.Item
 
-	OnEvent   func(codec.Event) // a snapshot began or failed
-	OnWritten func(path string) // a snapshot is complete
-	// is called when a condition ended the recorder; End returns the error
-	Quit func()
-	Warn func(what, format string, args ...any) // is called again for the same thing
-	Log  func(bridge.LogLevel, string, ...any)
+	OnEvent   func(codec.Event)                         // is called when a snapshot began or failed
+	OnWritten func(path string)                         // is called when a snapshot is complete
+	Quit      func()                                    // ends the recorder because of a condition; End returns the error
+	Warn      func(subject, format string, args ...any) // logs a warning once for each subject
+	Log       func(bridge.LogLevel, string, ...any)
 }
 
 // Trigger is the cause of a snapshot, and the time range that it covers.
 type Trigger struct {
 	Time   int64         // ns since the Unix epoch, by the wall clock
-	At     int64         // the same moment, by the clock of bridge.Monotonic
-	Before time.Duration // 0: as far as the limits
-	After  time.Duration
+	At     int64         // Time by the clock of bridge.Monotonic
+	Before time.Duration // how far the snapshot reaches back; 0: as far as the limits
+	After  time.Duration // how long the snapshot goes on
 	Cause  string
-	Topic  string // of the message that was the cause; "" if none was
-	Value  string // of the fields that a condition looked at
-	Name   string // of the snapshot; "" for one by the time
+	Topic  string // topic of the message that was the cause; "" if none was
+	Value  string // values of the fields in the condition
+	Name   string // name of the snapshot; "": by the time
 
 	ignored int // how often the condition was met after its last snapshot ended, in the cooldown
 }
 
-// Set takes snapshots: each is a view of the ring, written by a goroutine of its own. Only Finish, End and TakeNow wait
-// for the disk.
+// Set takes snapshots. Each is a view of the ring that is written by a goroutine of its own. Only Finish, End and
+// TakeNow wait for the disk.
 type Set struct {
 	Options
 
 	mu      sync.Mutex
 	ended   bool
-	failure error // of a condition
+	failure error // first error of a condition
 	writing []*Snapshot
-	taken   int    // snapshots that are complete
-	last    string // path of the last one
-	latest  map[*condition.Condition]*Snapshot
-	names   map[string]bool // of snapshots that are being created
-	refused int             // snapshots, since that was last logged
+	taken   int                                // number of complete snapshots
+	last    string                             // path of the last complete snapshot
+	latest  map[*condition.Condition]*Snapshot // latest snapshot of each condition
+	names   map[string]bool                    // names of snapshots that are being created
+	refused int                                // snapshots that were refused since Run last logged it
 }
 
 // New returns a set without snapshots.
@@ -87,10 +86,10 @@ func New(o Options) *Set {
 	return &Set{Options: o, latest: map[*condition.Condition]*Snapshot{}, names: map[string]bool{}}
 }
 
-// take takes a name that nothing has yet. It reports false if something has it.
-func (s *Set) take(name string) bool {
+// reserve reserves a name for a snapshot. It reports false if the name is in use.
+func (s *Set) reserve(name string) bool {
 	path := s.Format.Path(name)
-	active := codec.Vacant(s.Disk, path+codec.ActiveSuffix, false) // at first: it may be completed meanwhile
+	active := codec.Vacant(s.Disk, path+codec.ActiveSuffix, false) // before path: the file may be completed meanwhile
 	complete := codec.Vacant(s.Disk, path, false)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,14 +100,14 @@ func (s *Set) take(name string) bool {
 	return true
 }
 
-// release gives up a name that was taken, when there is a file of that name, or none can be created.
+// release gives up a reserved name once the file exists or could not be created.
 func (s *Set) release(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.names, name)
 }
 
-// Take begins a snapshot.
+// Take begins a snapshot and does not wait until it is written.
 func (s *Set) Take(t Trigger) (*Snapshot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +130,7 @@ func (s *Set) TakeNow(ctx context.Context, t Trigger) (*Snapshot, error) {
 	}
 }
 
-// begin does what Take does. s.mu is held.
+// begin is Take while s.mu is held.
 func (s *Set) begin(t Trigger) (*Snapshot, error) {
 	if s.ended {
 		return nil, ErrEnded
@@ -154,8 +153,8 @@ func (s *Set) open(t Trigger) *Snapshot {
 	}
 }
 
-// fire takes a snapshot for a condition that a message meets. If the last one began less than the cooldown ago, that
-// one is extended instead, unless it is over.
+// fire takes a snapshot for a condition that a message meets. If the condition's last snapshot began less than the
+// cooldown ago, fire extends that one or, if it has ended, does nothing.
 func (s *Set) fire(d *condition.Detector, sample *bridge.Sample) {
 	t := Trigger{
 		Time: sample.ReceiveTime, At: sample.Received, After: s.After,
@@ -186,7 +185,7 @@ func (s *Set) Writing() int {
 	return len(s.writing)
 }
 
-// Taken returns how many snapshots are complete, and the path of the last one.
+// Taken returns the number of complete snapshots, and the path of the last one.
 func (s *Set) Taken() (n int, last string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,7 +214,7 @@ func (s *Set) Run(stop <-chan struct{}) {
 	}
 }
 
-// Finish ends all snapshots, which do not wait any longer for what follows, and waits until they are written.
+// Finish ends all snapshots now, even if their time is not over, and waits until they are written.
 func (s *Set) Finish() {
 	s.mu.Lock()
 	open := slices.Clone(s.writing)
@@ -231,7 +230,8 @@ func (s *Set) Finish() {
 	}
 }
 
-// End refuses further snapshots, and finishes those that are being written. It returns what was wrong with a condition.
+// End refuses further snapshots, and finishes those that are being written. It returns the error of a condition that
+// ended the recorder.
 func (s *Set) End() error {
 	s.mu.Lock()
 	s.ended = true

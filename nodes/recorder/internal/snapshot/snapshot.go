@@ -15,30 +15,31 @@ import (
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
-// Snapshot is one that is being written, or was.
+// Snapshot is a recording of the time around a trigger.
 type Snapshot struct {
-	// Set when it is written.
+	// Valid once the snapshot is written.
 	Path       string
 	Messages   uint64
-	Start, End int64 // LogTime of the first and the last message; 0 without messages
+	Start, End int64 // log times of the first and the last message; 0 without messages
 
 	set     *Set
 	trigger Trigger
-	logTime int64 // of the trigger
+	logTime int64 // log time of the trigger
 	view    *queue.View
 	stop    chan struct{} // closed when nothing more will come
-	stopped bool          // under set.mu, as the next two
-	firings int           // of its condition, after the first
-	ignored int           // firings in the cooldown after its end
 
-	// What follows belongs to run.
+	// Guarded by set.mu.
+	stopped bool // stop is closed
+	firings int  // how often the condition was met again before the end
+	ignored int  // how often the condition was met after the end, in the cooldown
 
-	output  codec.Writer
-	writer  *filewriter.Writer
-	noted   bool          // the trigger is noted
-	early   time.Duration // by which the snapshot ends before the end that was asked for
-	missed  uint64        // messages, as the disk did not keep up
-	remarks []string
+	// Owned by the goroutine of run.
+	recording codec.Writer
+	writer    *filewriter.Writer
+	noted     bool          // the trigger is noted
+	early     time.Duration // the snapshot ends so long before the requested end
+	missed    uint64        // messages that were evicted from the ring before they were written
+	remarks   []string
 
 	done chan struct{} // closed when err is set
 	err  error
@@ -73,6 +74,7 @@ func (n *Snapshot) run() {
 	close(n.done)
 }
 
+// event returns an event at the time of the trigger.
 func (n *Snapshot) event(text string) codec.Event {
 	return codec.Event{Kind: codec.EventSnapshot, Topic: n.trigger.Topic, Time: n.logTime, Text: text}
 }
@@ -96,7 +98,7 @@ func (n *Snapshot) create() error {
 	}
 	for i := 1; ; i++ {
 		name := n.name(i)
-		if !n.set.take(name) {
+		if !n.set.reserve(name) {
 			continue
 		}
 		err := n.createAs(name)
@@ -107,7 +109,7 @@ func (n *Snapshot) create() error {
 	}
 }
 
-// createAs creates the recording of that name.
+// createAs creates the recording with a name.
 func (n *Snapshot) createAs(name string) (err error) {
 	s := n.set
 	if err := s.Disk.MkdirAll(filepath.Dir(s.Format.Path(name))); err != nil {
@@ -125,12 +127,12 @@ func (n *Snapshot) createAs(name string) (err error) {
 	if n.trigger.Value != "" {
 		metadata["value"] = n.trigger.Value
 	}
-	n.output, n.Path, err = s.Create(name, metadata)
+	n.recording, n.Path, err = s.Create(name, metadata)
 	return err
 }
 
-// name returns the i-th name by the time of the trigger. It does not begin with the recording's name, so that drive*
-// does not include it.
+// name returns the i-th name by the time of the trigger. The name does not begin with the name of the recording, so
+// that drive* does not match it.
 func (n *Snapshot) name(i int) string {
 	base := n.set.BaseName()
 	if n.set.Folder != "" {
@@ -141,10 +143,10 @@ func (n *Snapshot) name(i int) string {
 	if i == 1 {
 		return base
 	}
-	return fmt.Sprintf("%s_no%d", base, i) // "_2" would be a file of the same recording
+	return fmt.Sprintf("%s_no%d", base, i) // "_2" would name another file of the same recording
 }
 
-// reach returns how far back the snapshot reaches, but for topics that have limits of their own; 0 is everything.
+// reach returns how far back the snapshot reaches on topics without limits of their own; 0 is as far as the ring.
 func (n *Snapshot) reach() time.Duration {
 	if n.trigger.Before > 0 {
 		return n.trigger.Before
@@ -152,10 +154,11 @@ func (n *Snapshot) reach() time.Duration {
 	return n.set.Duration
 }
 
-// write writes what the view shows, and closes the recording.
+// write writes the messages of the view, and closes the recording.
 func (n *Snapshot) write() error {
 	latched := n.findLatched()
-	n.writer = filewriter.New(stretch{n}, filewriter.Output{Writer: counted{n.output, n}}, filewriter.Callbacks{
+	recording := filewriter.SizedWriter{Writer: counted{n.recording, n}}
+	n.writer = filewriter.New(viewReader{n}, recording, filewriter.Callbacks{
 		OnFileEnd: n.conclude, Now: func() int64 { return n.logTime },
 		Latched: func(int64) (list []*queue.Item) {
 			list, latched = latched, nil
@@ -172,16 +175,16 @@ func (n *Snapshot) write() error {
 	n.writer.Discard()
 	queue.Release(latched...)
 	if err == nil {
-		err = n.output.Sync() // Close then keeps to it
+		err = n.recording.Sync() // Close then syncs, too
 	}
-	if closeErr := n.output.Close(); !errors.Is(err, closeErr) {
+	if closeErr := n.recording.Close(); !errors.Is(err, closeErr) {
 		err = errors.Join(err, closeErr)
 	}
 	return err
 }
 
-// findLatched returns what late subscribers would have got when the snapshot's time began, with references. Nothing was
-// read of the view yet.
+// findLatched returns the messages that late subscribers would have got at the begin of the snapshot, with references.
+// It leaves out messages of the view, of which nothing must have been read yet.
 func (n *Snapshot) findLatched() []*queue.Item {
 	list := slices.DeleteFunc(n.set.Latched(n.view.Since), func(it *queue.Item) bool {
 		included := n.view.Includes(it)
@@ -194,13 +197,13 @@ func (n *Snapshot) findLatched() []*queue.Item {
 	return list
 }
 
-// stretch is what the view of a snapshot shows, as it comes, until its end.
-type stretch struct{ *Snapshot }
+// viewReader reads the items of a snapshot's view until its end.
+type viewReader struct{ *Snapshot }
 
-var _ filewriter.Source = stretch{}
+var _ filewriter.ItemReader = viewReader{}
 
-// Read implements filewriter.Source. It has the trigger noted behind the messages before it.
-func (n stretch) Read(list []*queue.Item, stopping bool) ([]*queue.Item, filewriter.State) {
+// Read implements filewriter.ItemReader. It also notes the trigger, between the messages before and after it.
+func (n viewReader) Read(list []*queue.Item, stopping bool) ([]*queue.Item, filewriter.State) {
 	list, more := n.view.Read(list)
 	now := bridge.Now()
 	until, past := n.view.End(now)
@@ -222,8 +225,8 @@ func (n stretch) Read(list []*queue.Item, stopping bool) ([]*queue.Item, filewri
 	return list, s
 }
 
-// Done implements filewriter.Source.
-func (stretch) Done(int64) {}
+// Done implements filewriter.ItemReader.
+func (viewReader) Done(int64) {}
 
 // counted counts the messages of a snapshot.
 type counted struct {
@@ -244,7 +247,7 @@ func (w counted) Write(m *codec.Message) error {
 	return nil
 }
 
-// onRefused logs why a message, or what goes with messages, is not in the snapshot.
+// onRefused logs why a message or, if t is nil, an event or a channel is not in the snapshot.
 func (n *Snapshot) onRefused(t *queue.Topic, err error) {
 	topic := ""
 	if t != nil {
@@ -254,7 +257,7 @@ func (n *Snapshot) onRefused(t *queue.Topic, err error) {
 	n.set.Warn("snapshot "+topic, "snapshot %s: %v", n.Path, err)
 }
 
-// triggered returns the event that says why the snapshot was taken.
+// triggered returns the event with the reason and the time range of the snapshot.
 func (n *Snapshot) triggered() codec.Event {
 	reach := n.reach()
 	text := fmt.Sprintf("%s (%v before, %v after)", n.reason(), reach, n.trigger.After)
@@ -285,11 +288,11 @@ func (n *Snapshot) conclude(int64, int64, bool) {
 	}
 }
 
-// remark returns a text that is logged, too.
+// remark returns a formatted text, which run also logs.
 func (n *Snapshot) remark(format string, args ...any) string {
 	n.remarks = append(n.remarks, fmt.Sprintf(format, args...))
 	return n.remarks[len(n.remarks)-1]
 }
 
-// tenths rounds a time for people.
+// tenths rounds a time to tenths of a second, for people.
 func tenths(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
