@@ -307,9 +307,9 @@ func (r *recorder) subscribedTopics() (names []string) {
 	return slices.Compact(names)
 }
 
-// warn makes the owner log a warning, once for each subject. The subject is a word, or a word and the name of a topic or
-// type; of warnings with a name, only the first mostWarnings are logged. Any goroutine may call warn, also a handler of
-// messages, which a slow log must not delay.
+// warn makes the owner log a warning, once for each subject. The subject is a word, or a word and the name of a topic
+// or type; of warnings with a name, only the first mostWarnings are logged. Any goroutine may call warn, also a handler
+// of messages, which a slow log must not delay.
 func (r *recorder) warn(subject, format string, args ...any) {
 	_, name, _ := strings.Cut(subject, " ")
 	if name != "" && r.topicWarnings.Load() >= mostWarnings {

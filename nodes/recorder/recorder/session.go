@@ -330,8 +330,8 @@ func (s *session) onError(err error) {
 	var missing *codec.MissingError
 	if !errors.As(err, &missing) {
 		s.note(codec.Event{Kind: codec.EventDisk, Time: r.clock.Now(), Text: err.Error()})
-	} else if _, reported := s.reported.LoadOrStore(missing, true); reported { // totals in the file tell what is missing
-		return
+	} else if _, reported := s.reported.LoadOrStore(missing, true); reported {
+		return // the totals of the file count what is missing
 	}
 	if s.guard.Waits(err) { // else the recording ends with this error
 		r.node.Log(bridge.Error, "%v", err)

@@ -23,7 +23,8 @@ func TestErrorsThatARecordingOutlives(t *testing.T) {
 	last := &codec.MissingError{Path: "last", Err: syscall.ENOSPC}
 	other := errors.New("complete first: rename")
 	for action, goesOn := range map[string]bool{diskguard.Delete: true, diskguard.Pause: true, diskguard.Stop: false} {
-		w := filewriter.New(new(filewriter.LiveReader), filewriter.SizedWriter{Writer: lastFile{}}, filewriter.Callbacks{})
+		output := filewriter.SizedWriter{Writer: lastFile{}}
+		w := filewriter.New(new(filewriter.LiveReader), output, filewriter.Callbacks{})
 		s := &session{guard: &diskguard.Guard{Action: action}, writer: w}
 		require.NoError(t, s.final(nil))
 		require.Equal(t, goesOn, s.final(first) == nil)

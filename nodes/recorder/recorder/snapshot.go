@@ -10,8 +10,8 @@ import (
 	"tapedeck/nodes/recorder/internal/snapshot"
 )
 
-// snapshotChunk is the maximum size of a chunk of a snapshot in bytes. It is small because many snapshots may be written
-// at once.
+// snapshotChunk is the maximum size of a chunk of a snapshot in bytes. It is small because many snapshots may be
+// written at once.
 const snapshotChunk = 2 << 20
 
 // newSnapshots prepares snapshots by the options.

@@ -24,8 +24,8 @@ const retryDelay = time.Second // between attempts to continue after an error
 
 // Writer writes items into a recording, in the order of their reception.
 //
-// One goroutine calls Run and then Discard. Only Run writes to the output and calls the callbacks. The other methods may
-// be called meanwhile. Log times are ns since the Unix epoch, receive times are by the clock of bridge.Monotonic.
+// One goroutine calls Run and then Discard. Only Run writes to the output and calls the callbacks. The other methods
+// may be called meanwhile. Log times are ns since the Unix epoch, receive times are by the clock of bridge.Monotonic.
 type Writer struct {
 	// Set before Run.
 	Guard       *diskguard.Guard   // nil: the first error of the disk ends the recording
@@ -103,8 +103,8 @@ type Callbacks struct {
 	// OnError is called with an error of the disk. It is a *codec.MissingError if messages that were counted as written
 	// are not in the file.
 	OnError func(error)
-	// OnRefused is called with the reason why a message of the topic cannot be written or, if the topic is nil, an event
-	// or a channel.
+	// OnRefused is called with the reason why a message of the topic cannot be written or, if the topic is nil, an
+	// event or a channel.
 	OnRefused func(*queue.Topic, error)
 	// OnLimit is called with the limit of the recording that is reached.
 	OnLimit func(limit string)

@@ -1,10 +1,10 @@
 package queue
 
-// The clock by which a deadline is reached, as rosbag2's Resume and SplitBagfile number it.
+// Modes of a deadline, with the numbers of rosbag2's services Resume and SplitBagfile.
 const (
-	ByClock       = iota // the node's
-	ByPublishing         // the publish time of messages
-	byReception          // their log time
+	ByClock       = iota // by the node's clock
+	ByPublishing         // by the publish time of messages
+	byReception          // by the log time of messages
 	NumberOfModes = iota
 )
 
@@ -12,16 +12,16 @@ const (
 type Deadline struct {
 	Mode  int32
 	Time  int64  // ns since the Unix epoch; 0: now
-	Topic string // messages of this topic alone reach the deadline; "": those of all topics
+	Topic string // only messages of this topic reach the deadline; "": messages of all topics do
 }
 
-// Reached reports whether the deadline has come at now, the time of the node's clock. Deadlines by publish time are
-// reached by messages only.
+// Reached reports whether the deadline has come at now, the time of the node's clock. Only messages reach a deadline by
+// publish time.
 func (d *Deadline) Reached(now int64) bool {
 	return d.Time == 0 || d.Mode != ByPublishing && d.Time <= now
 }
 
-// ReachedBy reports whether a message with these times, ns since the Unix epoch, reaches the deadline.
+// ReachedBy reports whether a message reaches the deadline. Its times are ns since the Unix epoch.
 func (d *Deadline) ReachedBy(topic string, publishTime, logTime int64) bool {
 	t := logTime
 	if d.Mode == ByPublishing {

@@ -9,13 +9,13 @@ import (
 	"tapedeck/bridge"
 )
 
-// Item is one received message, shared by all that hold it: the queue or the writer, the ring, views of the ring, and
+// Item is one received message. It is shared by its holders: the queue or the writer, the ring, views of the ring, and
 // the latched messages of a publisher.
 //
-// Its references are counted by one rule. Topic.NewItem returns one reference, the caller's. Push of Queue and Ring
-// takes the caller's reference. Whoever stores an item beside that calls Retain first. Every list of items that a
-// function of this package returns has one reference for each item, the caller's. Release gives a reference up, and the
-// last one frees the payload.
+// References are counted by one rule. Topic.NewItem returns an item with one reference, which belongs to the caller.
+// Push of Queue and Ring takes the caller's reference. Code that stores an item elsewhere calls Retain first. If a
+// function of this package returns a list of items, the caller gets one reference for each item. Release gives up a
+// reference, and the last one frees the payload.
 type Item struct {
 	Topic       *Topic
 	ReceiveTime int64 // ns, by the clock of bridge.Monotonic
@@ -23,23 +23,23 @@ type Item struct {
 	LogTime     int64 // ns since the Unix epoch, by the wall clock, or simulated time
 	PublishTime int64 // ns since the Unix epoch, by the publisher's clock
 
-	Skipped bool // it came during a pause and is not recorded yet; guarded by the lock of its receiver
+	Skipped bool // received during a pause and not recorded yet; guarded by the lock of the receiver
 
 	refs atomic.Int32
 
 	// Guarded by the queue's lock.
 	position uint64
-	since    int64 // the latest receive time when the item came
-	newer    *Item // of the same topic
+	since    int64 // the latest receive time of any item when this one was pushed
+	newer    *Item // next item of the topic in the queue
 
-	link link // in the ring, guarded by its lock
+	link link // place in the ring, guarded by the ring's lock
 }
 
-// Overhead is the memory that an item takes beside its payload, in bytes: the item, what the middleware keeps with the
-// payload, and what their allocators add. It counts, so that floods of small messages stay within the bounds too.
+// Overhead is the memory in bytes that an item takes beside its payload: the item, the middleware's data about the
+// payload, and the overhead of allocators. It counts, so that floods of small messages stay within the bounds, too.
 const Overhead = 280
 
-// Reorder is how long a message waits for earlier ones of other topics, as a rule.
+// Reorder is how long a message waits for earlier messages of other topics by default.
 const Reorder = 100 * time.Millisecond
 
 // Size returns the memory that the item takes, in bytes.
@@ -72,8 +72,8 @@ func Release(list ...*Item) {
 	}
 }
 
-// Sort sorts items by their reception. The first so many are in order, and the others nearly: each subscription
-// delivers in order.
+// Sort sorts items by receive time. The first sorted items must be in order. The others should nearly be, as each
+// subscription delivers in order.
 func Sort(list []*Item, sorted int) {
 	for i := max(sorted, 1); i < len(list); i++ {
 		it := list[i]
@@ -85,17 +85,17 @@ func Sort(list []*Item, sorted int) {
 	}
 }
 
-// freeList is a handful of unused items. They change hands by the list, which is cheaper than one by one.
+// freeList holds up to freeListSize unused items. Goroutines exchange whole lists, which is cheaper than single items.
 type freeList struct{ items []*Item }
 
 const freeListSize = 64
 
 var (
-	fullLists  sync.Pool // of *freeList with at least one item
+	fullLists  sync.Pool // has *freeList with at least one item
 	emptyLists = sync.Pool{New: func() any { return &freeList{make([]*Item, 0, freeListSize)} }}
 )
 
-// take returns an item. The zero freeList is ready.
+// take returns an unused item. The zero freeList is ready.
 func (f *freeList) take() *Item {
 	if len(f.items) == 0 {
 		full, ok := fullLists.Get().(*freeList)

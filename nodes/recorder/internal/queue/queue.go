@@ -5,31 +5,31 @@ import (
 	"time"
 )
 
-// Queue holds items that wait for the disk, in the order of their reception, with a bound in bytes. Beyond the bound
-// the topic that has the most bytes, divided by its priority, loses its oldest items. An item that is larger than the
-// bound is dropped at once. The lock is never held during input or output.
+// Queue holds items that wait for the disk, in the order in which they came, with a bound in bytes. Beyond the bound
+// the topic with the most bytes, divided by its priority, loses its oldest items. An item that is larger than the bound
+// is dropped at once. The lock is never held during input or output.
 type Queue struct {
 	MaxBytes int64
-	MaxAge   time.Duration // that an item waits; 0: any
+	MaxAge   time.Duration // older items are dropped; 0: none are
 
 	mu    sync.Mutex
-	ring  []*Item // a power of two long; nil where an item was dropped
-	first uint64  // position of the oldest; ring[position modulo length] is there
-	next  uint64  // position of the next one
-	count int     // of items
-	bytes int64   // of items, and of those that were popped and are not done with
+	ring  []*Item // item with position p at p modulo length, nil if it was dropped; the length is a power of two
+	first uint64  // position of the oldest item
+	next  uint64  // position of the next item to come
+	count int     // number of items
+	bytes int64   // size of the items in the queue, and of popped items before Done
 	now   int64   // the latest receive time of an item so far
 
-	topics  []*Topic // that have items, and some that had
-	largest *Topic   // has at least minimum; nil: unknown
-	minimum float64  // four fifths of the load of the topic that has most, or less
+	topics  []*Topic // topics that have items, and some that had
+	largest *Topic   // a topic with a load of at least minimum; nil: unknown
+	minimum float64  // at most four fifths of the largest load of a topic
 }
 
-// New returns an empty queue for so many bytes.
+// New returns an empty queue that holds maxBytes.
 func New(maxBytes int64) *Queue { return &Queue{MaxBytes: maxBytes, ring: make([]*Item, 1024)} }
 
-// Push appends items of one topic, with their references. The items that are dropped for them, which may be the same,
-// are appended to dropped, which is returned.
+// Push appends items of one topic, with their references. It appends the items that it drops to dropped, perhaps some
+// of list, and returns dropped.
 func (q *Queue) Push(t *Topic, list, dropped []*Item) []*Item {
 	if len(list) == 0 {
 		return dropped
@@ -79,7 +79,7 @@ func (q *Queue) Push(t *Topic, list, dropped []*Item) []*Item {
 	return dropped
 }
 
-// drop takes out the oldest item of a topic, which is appended to dropped.
+// drop removes the oldest item of a topic and appends it to dropped.
 func (q *Queue) drop(it *Item, dropped []*Item) []*Item {
 	q.remove(it)
 	q.bytes -= it.Size()
@@ -89,9 +89,9 @@ func (q *Queue) drop(it *Item, dropped []*Item) []*Item {
 // load returns the bytes of the topic in the queue, divided by its priority.
 func (t *Topic) load() float64 { return float64(t.queued.bytes) / float64(t.Priority) }
 
-// top returns the topic that has the largest load, or up to a fifth less. Only pushes make loads larger, so it looks at
-// all topics only after the one that had most has lost a fifth: with 500 topics and 16 MiB of small messages that costs
-// 50 ns for each dropped item (BenchmarkOverload).
+// top returns the topic with the largest load, or one with up to a fifth less. Only Push makes loads larger, so top
+// searches all topics only after the largest load has shrunk by a fifth. With 500 topics and 16 MiB of small messages
+// that takes 50 ns for each dropped item (BenchmarkOverload).
 func (q *Queue) top() *Topic {
 	if q.largest != nil && q.largest.load() >= q.minimum && q.largest.queued.oldest != nil {
 		return q.largest
@@ -114,7 +114,7 @@ func (q *Queue) top() *Topic {
 	return q.largest
 }
 
-// remove takes out the oldest item of a topic.
+// remove removes the oldest item of a topic. Its bytes still count.
 func (q *Queue) remove(it *Item) {
 	t := it.Topic
 	q.ring[it.position&uint64(len(q.ring)-1)] = nil
@@ -127,7 +127,7 @@ func (q *Queue) remove(it *Item) {
 	}
 }
 
-// Pop moves items of up to maxBytes, at least one if there is one, to out. They count until Done.
+// Pop moves items of up to maxBytes, or the first one if it is larger, to out. Their bytes count until Done.
 func (q *Queue) Pop(maxBytes int64, out []*Item) []*Item {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -142,33 +142,33 @@ func (q *Queue) Pop(maxBytes int64, out []*Item) []*Item {
 	}
 	if q.count == 0 {
 		q.first = q.next
-		q.top() // forgets the topics
+		q.top() // removes topics without items from the list
 	}
 	return out
 }
 
-// Done frees the memory of popped items of that many bytes.
+// Done is called when popped items of so many bytes were released.
 func (q *Queue) Done(bytes int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.bytes -= bytes
 }
 
-// Bytes returns how much of the bound is in use.
+// Bytes returns how many bytes of the bound are in use.
 func (q *Queue) Bytes() int64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.bytes
 }
 
-// Waiting returns how many bytes of a topic wait.
+// Waiting returns the bytes of a topic in the queue.
 func (q *Queue) Waiting(t *Topic) int64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return t.queued.bytes
 }
 
-// makeRoom closes the gaps in the ring or, when they are few, makes it twice as long.
+// makeRoom closes the gaps in the ring, and doubles its length if less than half of it are gaps.
 func (q *Queue) makeRoom() {
 	ring := q.ring
 	if q.count > len(ring)/2 {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// push puts a message of size bytes, overhead included, received at t, into the queue and returns what was dropped.
+// push pushes an item received at t, of size bytes with overhead, and returns the dropped items.
 func push(q *Queue, topic *Topic, t, size int64) []*Item {
 	it, _ := testItem(topic, t, int(size-Overhead))
 	return q.Push(topic, []*Item{it}, nil)
@@ -33,7 +33,7 @@ func TestQueueDropsTheOldest(t *testing.T) {
 	require.Zero(t, q.Bytes())
 }
 
-// A message that is larger than the queue costs no other topic a message, whatever its priority.
+// If a message is larger than the queue, no other topic loses a message, whatever the priorities.
 func TestQueueRefusesWhatIsTooLarge(t *testing.T) {
 	q, small, huge := New(10_000), newTopic("/small"), newTopic("/huge")
 	huge.Priority = 1000
@@ -47,7 +47,8 @@ func TestQueueRefusesWhatIsTooLarge(t *testing.T) {
 	require.Len(t, q.Pop(1<<30, nil), 10)
 }
 
-// What waits for too long is dropped, but not what was received long before it came: latched messages of a pause.
+// Items that wait for too long are dropped, but not items that were received long before they came, as latched messages
+// after a pause are.
 func TestQueueDropsByAge(t *testing.T) {
 	q, a, b := New(1<<20), newTopic("/a"), newTopic("/b")
 	q.MaxAge = 10
@@ -88,7 +89,7 @@ func TestQueuePopsAtLeastOne(t *testing.T) {
 	require.Equal(t, int64(1), out[0].ReceiveTime)
 }
 
-// Topics with few bytes lose nothing, and the others lose about as much as their priorities say.
+// Topics with few bytes lose nothing, and the others lose messages by their priorities.
 func TestQueueIsFair(t *testing.T) {
 	q, imu, left := New(1<<20), newTopic("/imu"), newTopic("/left")
 	right := newTopic("/right")
@@ -116,7 +117,7 @@ func TestQueueIsFair(t *testing.T) {
 	}
 }
 
-// Whatever happens, items leave in the order in which they came, none is forgotten, and drops hit a topic that has at
+// Items always leave in the order in which they came, none is lost, and items are dropped from a topic that has at
 // least four fifths of the bytes of any other.
 func TestQueueKeepsOrder(t *testing.T) {
 	q := New(300_000)

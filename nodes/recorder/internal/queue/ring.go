@@ -7,71 +7,72 @@ import (
 	"time"
 )
 
-// Ring keeps the latest items for snapshots: of each topic as much as its limits allow, and of all together MaxBytes,
-// where the oldest items make room for the newest. An item that a view has yet to read stays after that, up to as many
-// bytes again; beyond them the slowest view misses its oldest items, and counts them. The lock is never held during
-// input or output, and for no longer than a batch takes.
+// Ring keeps the latest items for snapshots, within the limits of their topics and maxBytes for all topics together.
+// The oldest items make room for new ones.
+//
+// Items that leave the ring are evicted. Evicted items that a view has yet to read stay in memory, up to maxBytes
+// more. Beyond that the slowest view misses its oldest items and counts them. The lock is never held during input or
+// output, and for no longer than a batch takes.
 type Ring struct {
 	maxBytes int64
 
 	mu          sync.Mutex
-	first, last *Item    // all items, in the order in which they came
-	count       uint64   // of the items that came
-	oldest      *Item    // the first that is within the limits
-	bytes       int64    // within the limits
+	first, last *Item    // list of all items, also evicted ones, in the order in which they came
+	count       uint64   // number of items that came so far
+	oldest      *Item    // first item within the limits
+	bytes       int64    // bytes of items within the limits
 	held        int64    // bytes of evicted items that views have yet to read
-	topics      []*Topic // that have items within the limits
+	topics      []*Topic // topics with items within the limits
 	views       []*View
 	unread      uint64 // number of the first item that a view has yet to read, or allRead
-	cut         int64  // receive time of the last item that was evicted for want of room; 0: none was
+	cut         int64  // receive time of the last item that was evicted because of maxBytes; 0: none was
 }
 
 const (
 	allRead   = math.MaxUint64
-	viewItems = 1024        // that a view looks at in one go
-	viewBytes = 4 << 20     // that it takes
-	lateness  = time.Second // at most, from the reception of a message to its arrival in the ring
+	viewItems = 1024        // number of items that a view examines while it holds the lock
+	viewBytes = 4 << 20     // bytes of items that a view takes while it holds the lock
+	lateness  = time.Second // longest time from the reception of a message to its arrival in the ring
 )
 
-// RingSlack is how much longer than their age items are kept, as a trigger may come some time after its cause.
+// RingSlack is how much longer than their age items are kept, because a trigger may come some time after its cause.
 const RingSlack = 500 * time.Millisecond
 
 // link is an item's place in the ring.
 type link struct {
 	prev, next *Item
-	newer      *Item  // of the same topic
-	number     uint64 // 0: it is not in the ring
+	newer      *Item  // next item of the topic
+	number     uint64 // counts the items from 1; 0: the item is not in the ring
 	evicted    bool   // beyond the limits, kept for views only
 }
 
-// Limits is how much of a topic the ring keeps; 0 is no limit.
+// Limits are the limits of a topic in the ring; 0 is no limit.
 type Limits struct {
 	Age   time.Duration
 	Bytes int64
 }
 
-// View reads what the ring holds of a time range.
+// View reads the items of a time range from the ring. All times are receive times.
 type View struct {
 	ring    *Ring
-	trigger int64         // by the clock of Now, as all receive times
-	before  time.Duration // how far back the view reaches, if the topic's limits do; 0: as far as they do
-	first   int64         // of the first item at the start; 0: there was none
-	cut     int64         // of the last item before that was evicted for want of room; 0: none was
+	trigger int64
+	before  time.Duration // how far the view reaches back from trigger; 0: as far as the limits of topics
+	first   int64         // time of the ring's first item when the view was opened; 0: the ring was empty
+	cut     int64         // Ring.cut when the view was opened
 
 	// Guarded by the ring's lock.
-	until  int64  // receive time of the last message
-	over   bool   // until is not extended any more
-	next   *Item  // to be read; nil: everything was read
-	missed uint64 // items that were evicted before they were read
+	until  int64  // end of the time range
+	over   bool   // until cannot be extended any more
+	next   *Item  // next item to be read; nil: all items were read
+	missed uint64 // items that were removed before they were read
 
 	freed []*Item
 }
 
-// NewRing returns an empty ring for so many bytes.
+// NewRing returns an empty ring that holds maxBytes.
 func NewRing(maxBytes int64) *Ring { return &Ring{maxBytes: maxBytes, unread: allRead} }
 
-// Push appends items of one topic, with their references. The items that are evicted for them are appended to out,
-// which is returned.
+// Push appends items of one topic, with their references. It appends the items that it removes to out, and returns out.
 func (r *Ring) Push(t *Topic, list, out []*Item) []*Item {
 	if len(list) == 0 {
 		return out
@@ -107,7 +108,7 @@ func (r *Ring) Push(t *Topic, list, out []*Item) []*Item {
 	return out
 }
 
-// append puts an item at the end, for views to read.
+// append adds an item to the end of the list of all items.
 func (r *Ring) append(it *Item) {
 	r.count++
 	it.link = link{prev: r.last, number: r.count}
@@ -127,7 +128,7 @@ func (r *Ring) append(it *Item) {
 	}
 }
 
-// admit counts the item at the end as one within the limits.
+// admit counts the last item as one within the limits.
 func (r *Ring) admit(it *Item) {
 	k := &it.Topic.kept
 	if k.newest == nil {
@@ -147,7 +148,7 @@ func (r *Ring) admit(it *Item) {
 	}
 }
 
-// exceedsLimits reports whether the oldest item of the topic is beyond its limits at now.
+// exceedsLimits reports whether the oldest item of the topic is beyond the topic's limits at now.
 func (t *Topic) exceedsLimits(now int64) bool {
 	k, l := &t.kept, &t.Limits
 	return k.oldest != nil && (l.Age > 0 && now-k.oldest.ReceiveTime > int64(l.Age+RingSlack) ||
@@ -170,7 +171,7 @@ func (r *Ring) evictOldest(t *Topic, out []*Item) []*Item {
 	return r.evict(it, out)
 }
 
-// evict removes an item that is beyond the limits, at once or when views have read it.
+// evict removes an item at once, or when all views have read it.
 func (r *Ring) evict(it *Item, out []*Item) []*Item {
 	it.link.evicted = true
 	r.held += it.Size()
@@ -180,7 +181,7 @@ func (r *Ring) evict(it *Item, out []*Item) []*Item {
 	return out
 }
 
-// remove takes an evicted item out.
+// remove removes an evicted item from the ring and appends it to out.
 func (r *Ring) remove(it *Item, out []*Item) []*Item {
 	l := &it.link
 	if l.prev == nil {
@@ -198,7 +199,7 @@ func (r *Ring) remove(it *Item, out []*Item) []*Item {
 	return append(out, it)
 }
 
-// settle removes the evicted items that no view will read any more, after a view went on from an item.
+// settle is called after a view went on from an item. It removes the evicted items that no view will read any more.
 func (r *Ring) settle(from *Item, out []*Item) []*Item {
 	r.unread = allRead
 	for _, v := range r.views {
@@ -216,7 +217,7 @@ func (r *Ring) settle(from *Item, out []*Item) []*Item {
 	return out
 }
 
-// Expire evicts items that are too old at now, where none come that would push them out.
+// Expire evicts items that are too old at now. Topics that receive messages need no Expire.
 func (r *Ring) Expire(now int64) {
 	var out []*Item
 	r.mu.Lock()
@@ -231,8 +232,8 @@ func (r *Ring) Expire(now int64) {
 	Release(out...)
 }
 
-// Open returns a view of what is received until a time. It reaches back from trigger as far as the limits of a topic
-// and, unless it is 0, before allow. All times are receive times. The caller closes it.
+// Open returns a view of the items received until a time. It reaches back from trigger as far as the limits of a topic
+// allow, and no further than before unless before is 0. The caller closes the view.
 func (r *Ring) Open(trigger int64, before time.Duration, until int64) *View {
 	v := &View{ring: r, trigger: trigger, before: before, until: until}
 	r.mu.Lock()
@@ -247,7 +248,7 @@ func (r *Ring) Open(trigger int64, before time.Duration, until int64) *View {
 	return v
 }
 
-// Since returns when the first of the items that are kept, or still to be read, was received.
+// Since returns the receive time of the first item in the ring, math.MaxInt64 if the ring is empty.
 func (r *Ring) Since() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -257,21 +258,21 @@ func (r *Ring) Since() int64 {
 	return r.first.ReceiveTime
 }
 
-// Cut returns the receive time of the last item, before the view was opened, that the ring had no room for; 0 if there
-// was none.
+// Cut returns the receive time of the last item that the ring evicted because of maxBytes before the view was opened, 0
+// if there was none.
 func (v *View) Cut() int64 { return v.cut }
 
-// Since returns the receive time from which on the view has the items of a topic.
+// Since returns the receive time from which on the view has all items of a topic.
 func (v *View) Since(t *Topic) int64 { return max(v.begin(t), v.first) }
 
-// Includes reports whether the view, of which nothing was read, will come to an item.
+// Includes reports whether the view will yield an item. Nothing must have been read from the view.
 func (v *View) Includes(it *Item) bool {
 	v.ring.mu.Lock()
 	defer v.ring.mu.Unlock()
 	return it.link.number != 0 && v.reaches(it)
 }
 
-// Extend makes the view reach until a later time. It reports false if the view is over.
+// Extend moves the end of the view to a later time. It reports false if Finish has fixed the end.
 func (v *View) Extend(until int64) bool {
 	v.ring.mu.Lock()
 	defer v.ring.mu.Unlock()
@@ -282,8 +283,9 @@ func (v *View) Extend(until int64) bool {
 	return true
 }
 
-// End returns until when the view reaches, and whether at now, as far as can be known, all that was received until then
-// has come: of each topic that was heard shortly before there is something later.
+// End returns the end of the view, and reports whether all messages received until then are in the ring at the time
+// now. That is assumed once each topic with messages shortly before the end has a later one, and lateness after the
+// end.
 func (v *View) End(now int64) (until int64, past bool) {
 	v.ring.mu.Lock()
 	defer v.ring.mu.Unlock()
@@ -293,8 +295,8 @@ func (v *View) End(now int64) (until int64, past bool) {
 	return v.until, past || now > v.until+int64(lateness)
 }
 
-// Finish ends extensions of the view, and returns how many items it missed. It fails if the view does not end at until
-// any more.
+// Finish fixes the end of the view and returns how many items the view missed. It reports false if the end was moved
+// from until meanwhile.
 func (v *View) Finish(until int64) (missed uint64, ok bool) {
 	v.ring.mu.Lock()
 	defer v.ring.mu.Unlock()
@@ -302,8 +304,8 @@ func (v *View) Finish(until int64) (missed uint64, ok bool) {
 	return v.missed, v.over
 }
 
-// Read appends the next items of the view to list, each with a reference, and reports whether there are others behind
-// them. Some may have come later than the view's end, which can still be extended. A view is read by one goroutine.
+// Read appends the next items of the view to list, each with a reference, and reports whether more items follow. Some
+// items may be later than the end of the view, which can still be extended. A view is read by one goroutine.
 func (v *View) Read(list []*Item) (_ []*Item, more bool) {
 	r := v.ring
 	r.mu.Lock()
@@ -342,10 +344,10 @@ func (v *View) Close() {
 	}
 }
 
-// reaches reports whether an item was not received too early for the view.
+// reaches reports whether an item is not too early for the view.
 func (v *View) reaches(it *Item) bool { return it.ReceiveTime >= v.begin(it.Topic) }
 
-// begin returns the time from which on v reaches the items of a topic.
+// begin returns the time at which the view begins for a topic; 0 is no limit.
 func (v *View) begin(t *Topic) int64 {
 	age := t.Limits.Age
 	if v.before > 0 && (age == 0 || v.before < age) {
@@ -357,7 +359,7 @@ func (v *View) begin(t *Topic) int64 {
 	return v.trigger - int64(age)
 }
 
-// behind compares how far two views have read.
+// behind compares how far two views have read. It returns -1 if v is behind other.
 func (v *View) behind(other *View) int {
 	switch {
 	case v.next == nil:

@@ -11,14 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// limited returns a topic of which the ring keeps as much.
+// limited returns a topic with limits in the ring.
 func limited(l Limits) *Topic {
 	t := newTopic("/n")
 	t.Limits = l
 	return t
 }
 
-// ringTest feeds a ring, and knows which items are alive.
+// ringTest feeds a ring, and counts the references of its items.
 type ringTest struct {
 	*Ring
 	t     *testing.T
@@ -30,7 +30,7 @@ func newRingTest(t *testing.T, maxBytes int64) *ringTest {
 	return &ringTest{Ring: NewRing(maxBytes), t: t, alive: map[int64]*int{}}
 }
 
-// put pushes an item of size bytes, overhead included, that was received at a second.
+// put pushes an item of size bytes with overhead, received at a time in seconds.
 func (r *ringTest) put(tr *Topic, second float64, size int) {
 	it, freed := testItem(tr, int64(second*1e9), size-Overhead)
 	it.PublishTime = r.next
@@ -39,7 +39,7 @@ func (r *ringTest) put(tr *Topic, second float64, size int) {
 	Release(r.Push(tr, []*Item{it}, nil)...)
 }
 
-// kept returns the numbers of the items that were not given back.
+// kept returns the numbers of the items whose payloads were not freed.
 func (r *ringTest) kept() (list []int64) {
 	for n := range r.next {
 		require.LessOrEqual(r.t, *r.alive[n], 1)
@@ -50,7 +50,7 @@ func (r *ringTest) kept() (list []int64) {
 	return list
 }
 
-// all reads what there is for v to read now.
+// all reads all present items of v.
 func (r *ringTest) all(v *View) (numbers []int64) {
 	for more := true; more; {
 		var list []*Item
@@ -277,7 +277,7 @@ func TestViewsTakeBatches(t *testing.T) {
 	Release(list...)
 }
 
-// TestRingAgainstModel compares random use with what should be kept, counted item by item.
+// TestRingAgainstModel compares the items that views read, during random operations, with the items that they should.
 func TestRingAgainstModel(t *testing.T) {
 	whole := 0 // views that missed nothing
 	for seed := range uint64(6) {
@@ -355,7 +355,7 @@ func TestRingAgainstModel(t *testing.T) {
 	require.Greater(t, whole, 180)
 }
 
-// TestRingUnderLoad has several goroutines push while views come and go. It is for the race detector, and counts
+// TestRingUnderLoad pushes from several goroutines while views come and go, for the race detector, and counts
 // references.
 func TestRingUnderLoad(t *testing.T) {
 	r := NewRing(100 * (100 + Overhead))

@@ -9,47 +9,47 @@ import (
 	"tapedeck/codec"
 )
 
-// DefinitionWait is how long messages wait in the queue for the definition of their type: a channel of a file has it
-// from its first message on, or never. A crash costs them, too.
+// DefinitionWait is how long messages wait in the queue for the definition of their type. A channel cannot get a
+// definition after its first message. A crash loses the waiting messages.
 const DefinitionWait = time.Second
 
-// Topic is a topic with one type, as the queue and the writer of its items know it.
+// Topic is a topic with one type, whose items go to the queue and the ring.
 type Topic struct {
 	Channel atomic.Pointer[codec.Channel] // replaced when a publisher or the definition of the type becomes known
-	Written atomic.Uint64                 // messages, with Missing
-	Dropped atomic.Uint64                 // messages that did not get into the recording, without Missing
+	Written atomic.Uint64                 // messages that were written, also those in Missing
+	Dropped atomic.Uint64                 // messages that were dropped, without those in Missing
 	Missing atomic.Uint64                 // messages that the disk lost after they were written
 
 	// Set before the first item.
-	Priority int    // how much of the queue the topic may take, against 1 for others
-	Limits   Limits // of the ring
+	Priority int    // share of the queue that the topic may take; the default is 1
+	Limits   Limits // limits in the ring
 
 	undefined atomic.Bool // the definition of the type may still come
 	mu        sync.Mutex  // held while Channel is replaced
 	free      freeList
 
-	queued share    // of the queue, guarded by its lock
-	kept   struct { // in the ring, within the limits; guarded by its lock
+	queued share    // items in the queue, guarded by the queue's lock
+	kept   struct { // items in the ring within the limits, guarded by the ring's lock
 		share
-		last int64 // receive time of the last item that came
+		last int64 // latest receive time of an item that came
 	}
 }
 
-// share is the items of one topic.
+// share is the items of one topic in the queue or in the ring.
 type share struct {
 	oldest, newest *Item
 	bytes          int64
-	listed         bool // the queue or ring knows the topic
+	listed         bool // the topic is in the list of topics of the queue or the ring
 }
 
-// NewTopic returns a topic with that channel and priority 1.
+// NewTopic returns a topic with a channel and priority 1.
 func NewTopic(c *codec.Channel) *Topic {
 	t := &Topic{Priority: 1}
 	t.Channel.Store(c)
 	return t
 }
 
-// NewItem returns an item for a sample, with one reference. It is called by one goroutine at a time.
+// NewItem returns an item for a sample, with one reference. Only one goroutine at a time may call it.
 func (t *Topic) NewItem(sample *bridge.Sample, logTime int64) *Item {
 	it := t.free.take()
 	it.Topic = t
@@ -79,7 +79,7 @@ func (t *Topic) Define(schema codec.Schema) bool {
 	})
 }
 
-// StopAwaiting gives up waiting for the definition: the channel does not change any more, as it is in a file.
+// StopAwaiting gives up waiting for the definition. The channel does not change any more, because a file has it.
 func (t *Topic) StopAwaiting() {
 	if t.undefined.Load() {
 		t.mu.Lock()
@@ -88,7 +88,8 @@ func (t *Topic) StopAwaiting() {
 	}
 }
 
-// Update replaces the channel by a copy that change has edited, if change returns true. It returns the same.
+// Update replaces the channel by a copy that change has edited, if change returns true. It returns the result of
+// change.
 func (t *Topic) Update(change func(*codec.Channel) bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -100,7 +101,7 @@ func (t *Topic) Update(change func(*codec.Channel) bool) bool {
 	return true
 }
 
-// Waits reports whether the item waits, at the time now, for the definition of its type.
+// Waits reports whether the item still waits for the definition of its type at the time now.
 func (it *Item) Waits(now int64) bool {
 	return it.Topic.undefined.Load() && now-it.ReceiveTime < int64(DefinitionWait)
 }

@@ -29,7 +29,7 @@ type Options struct {
 	Ring       *queue.Ring
 	Duration   time.Duration                     // how far snapshots reach back; 0: as far as the ring
 	After      time.Duration                     // how long snapshots go on after a condition is met
-	Cooldown   time.Duration                     // for so long a condition extends its snapshot instead of taking another
+	Cooldown   time.Duration                     // a condition met again within it takes no other snapshot
 	Folder     string                            // folder of snapshots without a name; "": beside the recording
 	Conditions map[string][]*condition.Condition // by topic
 
@@ -46,7 +46,7 @@ type Options struct {
 
 	OnEvent   func(codec.Event)                         // is called when a snapshot began or failed
 	OnWritten func(path string)                         // is called when a snapshot is complete
-	Quit      func()                                    // ends the recorder because of a condition; End returns the error
+	Quit      func()                                    // ends the recorder for an error, which End returns
 	Warn      func(subject, format string, args ...any) // logs a warning once for each subject
 	Log       func(bridge.LogLevel, string, ...any)
 }
