@@ -11,17 +11,17 @@ import (
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
-// LatchedCache bounds what receivers keep of latched (transient_local) topics.
+// LatchedCache bounds the latched (transient_local) messages that all receivers keep.
 type LatchedCache struct {
 	MaxBytes int64
-	Since    func() int64       // returns the receive time before which latched messages are not asked for any more
+	Since    func() int64       // returns the earliest receive time for which Receiver.Latched may still be called
 	OnFull   func(*queue.Topic) // is called when messages of a topic cannot be kept
 
 	bytes atomic.Int64
 }
 
-// keep stores the latest message of a publisher of all, whose receiver is locked. Where there is no room, messages of
-// those that are gone go first, and then the publisher's own oldest ones.
+// keep stores the latest message of the publisher from, one of all, whose receiver is locked. To make room it first
+// drops messages of publishers that are gone, then the oldest messages of from.
 func (l *LatchedCache) keep(all *publishers, from *publisher, it *queue.Item) {
 	bytes := l.bytes.Add(from.keep(it, l.Since()))
 	if bytes > l.MaxBytes {
@@ -35,35 +35,35 @@ func (l *LatchedCache) keep(all *publishers, from *publisher, it *queue.Item) {
 
 // publisher is one publisher of a topic. The receiver's lock guards it.
 type publisher struct {
-	sequence   uint64 // of the last message
-	sourceTime int64  // of the same, ns since the Unix epoch
-	heard      int64  // its log time, likewise
-	first      mark   // the first message
-	before     mark   // likewise, of those that the subscription before this one heard; zero: it heard none
+	sequence      uint64 // highest sequence number of a message
+	sourceTime    int64  // latest source time of a message, ns since the Unix epoch
+	heard         int64  // log time of the last message, ns since the Unix epoch
+	first         mark   // first message that was received
+	previousFirst mark   // first message that the replaced subscription received; zero: it received none
 
 	transientLocal bool
-	depth          int           // how many messages its late subscribers get; 0: it is not latched
-	lifespan       int64         // how long they get them, ns
-	kept           []*queue.Item // those messages, in order, and later ones that are not written yet
+	depth          int           // number of messages that late subscribers get; 0: the publisher is not latched
+	lifespan       int64         // age in ns after which late subscribers do not get a message
+	kept           []*queue.Item // messages for late subscribers, in order, and later ones that are not written yet
 }
 
-// mark is the place of a message among those of its publisher.
+// mark identifies a message of a publisher.
 type mark struct {
 	sequence   uint64
-	sourceTime int64
+	sourceTime int64 // ns since the Unix epoch
 }
 
-// heardBefore reports whether a message came before, by its source time where the middleware does not number messages.
-// One that was latched before the first that came did not.
+// heardBefore reports whether the replaced subscription received a message. It compares source times if the middleware
+// does not number messages. A message latched before the first one that was received was not.
 func (p *publisher) heardBefore(sample *bridge.Sample) bool {
 	if sample.Sequence == 0 {
 		t := sample.SourceTime
-		return t != 0 && t >= p.before.sourceTime && t <= p.sourceTime
+		return t != 0 && t >= p.previousFirst.sourceTime && t <= p.sourceTime
 	}
-	return sample.Sequence >= p.before.sequence && sample.Sequence <= p.sequence
+	return sample.Sequence >= p.previousFirst.sequence && sample.Sequence <= p.sequence
 }
 
-// note follows the messages that come.
+// note notes the numbers and times of a message. stamp is its log time.
 func (p *publisher) note(sample *bridge.Sample, stamp int64) {
 	if p.sequence == 0 && p.sourceTime == 0 {
 		p.first = mark{sample.Sequence, sample.SourceTime}
@@ -75,8 +75,8 @@ func (p *publisher) note(sample *bridge.Sample, stamp int64) {
 	p.heard = stamp
 }
 
-// keep stores the latest message of a latched publisher, and forgets those that late subscribers got before the receive
-// time since. It returns the bytes that are kept more, or less, than before.
+// keep stores the latest message of a latched publisher, and drops the messages that no late subscriber gets after the
+// receive time since. It returns by how many bytes the kept messages have grown, which may be negative.
 func (p *publisher) keep(it *queue.Item, since int64) (more int64) {
 	it.Retain()
 	p.kept = append(p.kept, it)
@@ -96,7 +96,7 @@ func (p *publisher) expire(since int64) (bytes int64) {
 	return p.forget(n)
 }
 
-// forget drops the first n messages and returns their bytes.
+// forget drops the first n kept messages and returns their bytes.
 func (p *publisher) forget(n int) (bytes int64) {
 	for _, it := range p.kept[:n] {
 		bytes += it.Size()
@@ -106,25 +106,25 @@ func (p *publisher) forget(n int) (bytes int64) {
 	return bytes
 }
 
-// publishers are those of one topic. The zero value is ready.
+// publishers are the publishers of one topic. The zero value is ready.
 type publishers struct {
-	repeat bool // messages are repeated even where they are not latched
-	depth  int  // how many; 0: as many as late subscribers get, or 1
+	repeat bool // messages are kept even if they are not latched
+	depth  int  // number of messages to keep if repeat; 0: as many as late subscribers get, or 1
 
-	last    bridge.GUID // that was heard last, as most samples in a row are from one
-	current *publisher  // the same
+	last    bridge.GUID // publisher of the last sample: most samples in a row are from one publisher
+	current *publisher  // publisher with the GUID last
 	all     map[bridge.GUID]*publisher
 
-	offers  map[bridge.GUID]codec.QoS // of those that the graph knows
-	assumed codec.QoS                 // of those that it does not know yet
+	offers  map[bridge.GUID]codec.QoS // QoS of the publishers that the graph knows
+	assumed codec.QoS                 // QoS of publishers that the graph does not know yet
 }
 
-// mostPublishers are followed at once. If more come, those without latched messages and those that the graph does not
-// know are forgotten, and with them the losses that are being looked for.
+// mostPublishers is the number of publishers that are followed at once. If more come, publishers without latched
+// messages and publishers that the graph does not know are forgotten.
 const mostPublishers = 1 << 14
 
-// of returns the publisher with that GUID, and the bytes of latched messages that were forgotten.
-func (s *publishers) of(guid bridge.GUID) (p *publisher, freed int64) {
+// find returns the publisher with a GUID, which may be new, and the bytes of latched messages that were dropped.
+func (s *publishers) find(guid bridge.GUID) (p *publisher, freed int64) {
 	if s.current != nil && s.last == guid {
 		return s.current, 0
 	}
@@ -141,7 +141,7 @@ func (s *publishers) of(guid bridge.GUID) (p *publisher, freed int64) {
 				freed += p.forget(len(p.kept))
 				return true
 			})
-			s.current = nil // it may be one of these
+			s.current = nil // it may be forgotten now
 		}
 		p = new(publisher)
 		qos, known := s.offers[guid]
@@ -155,12 +155,12 @@ func (s *publishers) of(guid bridge.GUID) (p *publisher, freed int64) {
 	return p, freed
 }
 
-// latch sets how many messages of a publisher that offers qos are kept.
+// latch sets how many messages are kept of a publisher that offers qos.
 func (s *publishers) latch(p *publisher, qos codec.QoS) {
 	p.depth, p.lifespan = 0, int64(codec.Infinite)
 	p.transientLocal = qos.Durability == codec.TransientLocal
 	if p.transientLocal {
-		p.depth, p.lifespan = max(qos.Depth, 1), int64(qos.Lifespan) // a depth of 0 is not known
+		p.depth, p.lifespan = max(qos.Depth, 1), int64(qos.Lifespan) // a depth of 0 is unknown
 		if qos.History == codec.KeepAll {
 			p.depth = 1 << 30
 		}
@@ -170,12 +170,12 @@ func (s *publishers) latch(p *publisher, qos codec.QoS) {
 	}
 }
 
-// set notes what publishers of that type offer, and returns the bytes of messages that need not be kept any more, as
-// late subscribers before the receive time since have got them.
+// set notes the QoS that the publishers of a type offer, and drops messages that no late subscriber gets after the
+// receive time since. It returns their bytes.
 func (s *publishers) set(list []bridge.Endpoint, typeName string, since int64) (freed int64) {
 	latched := func(e bridge.Endpoint) bool { return e.QoS.Durability == codec.TransientLocal }
 	if s.offers == nil && !slices.ContainsFunc(list, latched) {
-		return 0 // as with nearly all topics
+		return 0 // fast path for most topics
 	}
 	s.offers = make(map[bridge.GUID]codec.QoS)
 	for _, e := range list {
@@ -193,24 +193,24 @@ func (s *publishers) set(list []bridge.Endpoint, typeName string, since int64) (
 			}
 		}
 	}
-	for _, p := range s.all { // those that are gone, too, such as the /rosout of nodes that have ended
+	for _, p := range s.all { // also publishers that are gone, such as the publishers of /rosout of nodes that ended
 		freed += p.expire(since)
 	}
 	return freed
 }
 
-// forgetGone drops the messages of publishers other than but that the graph does not know any more, and returns their
-// bytes.
-func (s *publishers) forgetGone(but *publisher) (bytes int64) {
+// forgetGone drops the messages of publishers that the graph does not know any more, except those of except, and
+// returns their bytes.
+func (s *publishers) forgetGone(except *publisher) (bytes int64) {
 	for guid, p := range s.all {
-		if _, there := s.offers[guid]; !there && s.offers != nil && p != but {
+		if _, there := s.offers[guid]; !there && s.offers != nil && p != except {
 			bytes += p.forget(len(p.kept))
 		}
 	}
 	return bytes
 }
 
-// latched appends to out what a late subscriber would have got at the receive time t, with references.
+// latched appends to out the messages that a late subscriber would have got at the receive time t, with references.
 func (s *publishers) latched(t int64, out []*queue.Item) []*queue.Item {
 	for _, p := range s.all {
 		end := 0

@@ -17,63 +17,63 @@ import (
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
-// Options are what a Receiver does with messages.
+// Options are the settings of a Receiver.
 type Options struct {
 	Clock  *bridge.SimTime
 	Queue  *queue.Queue      // nil: messages are not recorded
-	Ring   *queue.Ring       // nil: they are not kept for snapshots
+	Ring   *queue.Ring       // nil: messages are not kept for snapshots
 	Cache  *LatchedCache     // nil: latched messages are not kept
-	Sample *Sample           // for who looks at a message now and then; nil: nobody does
-	Note   func(codec.Event) // is called with gaps, and waits for nothing; nil: they are not noted
-	Limit  uint64            // messages to be recorded; 0: all
+	Sample *Sample           // nil: no message is kept for Receiver.Sample
+	Note   func(codec.Event) // is called with gaps, and must not wait; nil: gaps are not noted
+	Limit  uint64            // maximum number of recorded messages; 0: no limit
 
-	OnTooLarge func(t *queue.Topic, bytes int64) // is called when a message is larger than the queue; nil: it is not
+	OnTooLarge func(t *queue.Topic, bytes int64) // is called for a message larger than the queue; may be nil
 
-	Throttle   *pattern.Throttle               // of recorded messages; nil: none
-	Resumption *atomic.Pointer[queue.Deadline] // when a message ends a pause; nil, or in it nil: never
+	Throttle   *pattern.Throttle               // limits the recorded messages; nil: it does not
+	Resumption *atomic.Pointer[queue.Deadline] // a message that reaches it ends a pause; may be nil, or hold nil
 	OnResume   func()                          // is called, on a goroutine of its own, after a message ended a pause
 
 	Repeat      bool // keep the last messages of all publishers as if they were latched
-	RepeatDepth int  // how many; 0: as many as late subscribers get, or 1
+	RepeatDepth int  // number of messages that Repeat keeps; 0: as many as late subscribers get, or 1
 }
 
-// Receiver takes in what the subscriptions of one topic with one type deliver.
+// Receiver takes in the messages from the subscriptions of one topic with one type.
 type Receiver struct {
 	*queue.Topic
-	Received  atomic.Uint64 // messages, without those that were skipped or throttled
-	Bytes     atomic.Uint64 // of their payloads
+	Received  atomic.Uint64 // messages, without skipped and throttled ones
+	Bytes     atomic.Uint64 // bytes of payloads of received messages
 	Skipped   atomic.Uint64 // messages received while recording was paused
 	Throttled atomic.Uint64 // messages that the throttle left out
-	Complete  atomic.Bool   // the limit is reached
+	Complete  atomic.Bool   // Options.Limit is reached
 
 	options Options
 
 	mu         sync.Mutex // held while a batch is taken in
 	batch      batch
 	publishers publishers
-	check      func(*bridge.Sample) // looks for conditions; nil: there are none
+	check      func(*bridge.Sample) // checks conditions; nil: there are none
 	rhythm     contract.GapDetector
 	paused     bool
 	replaced   int64 // receive time at which a subscription replaced another; 0: never
 	heard      int64 // log time of the last message, ns since the Unix epoch
-	arrived    int64 // its receive time
-	sent       int64 // its source time, or that if it has none
+	arrived    int64 // receive time of the last message
+	sent       int64 // source time of the last message, or its receive time if it has none
 	simulated  bool  // rhythm is by the simulated clock
 
-	lostFrom, lostUntil int64 // log times of messages that were lost since LossRange was called; 0: none was
+	lostFrom, lostUntil int64 // log times between which messages were lost since LossRange was called; 0: none was
 }
 
-// batch is where the messages of one call of Take go. Each list has one reference for each of its items.
+// batch holds the messages of one call of Take. Each list has one reference for each of its items.
 type batch struct {
-	recorded []*queue.Item // to the queue
-	kept     []*queue.Item // to the ring
-	evicted  []*queue.Item // from either
-	bytes    uint64        // of the messages received
+	recorded []*queue.Item // items for the queue
+	kept     []*queue.Item // items for the ring
+	evicted  []*queue.Item // items that left the queue or the ring
+	bytes    uint64        // bytes of the messages received
 
-	skipped, throttled uint64 // messages
+	skipped, throttled uint64 // numbers of messages
 }
 
-// Sample returns a message of the topic with a reference, nil without one: after each call another one is kept.
+// Sample returns a recent message of the topic with a reference, nil if there is none.
 func (r *Receiver) Sample() *queue.Item {
 	if r.options.Sample == nil {
 		return nil
@@ -104,7 +104,7 @@ func (r *Receiver) Take(samples []bridge.Sample) {
 func (r *Receiver) takeAll(samples []bridge.Sample) {
 	for i := range samples {
 		sample := &samples[i]
-		from, freed := r.publishers.of(sample.Publisher)
+		from, freed := r.publishers.find(sample.Publisher)
 		if freed > 0 {
 			r.options.Cache.bytes.Add(-freed)
 		}
@@ -118,10 +118,10 @@ func (r *Receiver) takeAll(samples []bridge.Sample) {
 	r.deliver()
 }
 
-// accept reports whether anything is to be done with a message, and checks its conditions.
+// accept reports whether a message may be recorded or kept, and checks its conditions.
 func (r *Receiver) accept(from *publisher, sample *bridge.Sample) bool {
 	if sample.Received <= r.replaced && from.heardBefore(sample) {
-		return false // by the subscription before this one
+		return false
 	}
 	if r.check != nil {
 		r.check(sample)
@@ -129,7 +129,7 @@ func (r *Receiver) accept(from *publisher, sample *bridge.Sample) bool {
 	return r.paused || !r.complete() || r.options.Ring != nil
 }
 
-// complete reports whether the limit is reached, and notes it.
+// complete reports whether the limit is reached, and sets Complete.
 func (r *Receiver) complete() bool {
 	if r.room() > 0 {
 		return false
@@ -148,7 +148,7 @@ func (r *Receiver) room() uint64 {
 	return o.Limit - min(o.Limit, r.Received.Load()+uint64(len(r.batch.recorded)))
 }
 
-// annotate follows losses and times of messages. stamp is the log time of this one.
+// annotate notes losses, times and gaps of messages. stamp is the log time of sample.
 func (r *Receiver) annotate(from *publisher, sample *bridge.Sample, stamp int64) {
 	if sample.Lost > 0 {
 		if r.lostFrom == 0 || from.heard < r.lostFrom {
@@ -161,7 +161,7 @@ func (r *Receiver) annotate(from *publisher, sample *bridge.Sample, stamp int64)
 	if sent == 0 {
 		sent = received
 	}
-	// Latched topics are silent while there is nothing to say.
+	// Latched topics may be silent for any time.
 	silent := !from.transientLocal && r.silent(sent, received, stamp, stamp != sample.ReceiveTime)
 	if silent && sample.Lost == 0 && r.options.Note != nil {
 		r.options.Note(r.gap(stamp))
@@ -169,8 +169,8 @@ func (r *Receiver) annotate(from *publisher, sample *bridge.Sample, stamp int64)
 	r.heard, r.arrived, r.sent = stamp, received, sent
 }
 
-// silent follows the rhythm of messages, and reports whether a gap precedes one: by the times of sending, or by the
-// simulated clock, which may run at any rate. A clock that was set is no gap, nor is a message that came late.
+// silent reports whether a gap precedes a message, by the times of sending or by the simulated clock, which may run at
+// any rate. A clock that was set is no gap, and a message that came late is none.
 func (r *Receiver) silent(sent, received, stamp int64, simulated bool) bool {
 	if simulated != r.simulated {
 		r.simulated, r.rhythm = simulated, contract.GapDetector{}
@@ -182,7 +182,7 @@ func (r *Receiver) silent(sent, received, stamp int64, simulated bool) bool {
 }
 
 // leastSimulated is the shortest time between two messages, by the machine's clock, that may be a gap by the simulated
-// one. In a shorter time that clock was set.
+// clock. In less time, the simulated clock must have been set.
 const leastSimulated = contract.MinGap / 20
 
 // route makes an item of a message, with one reference for each list and cache that it goes to.
@@ -198,7 +198,7 @@ func (r *Receiver) route(from *publisher, sample *bridge.Sample, stamp int64) {
 		o.Sample.offer(it)
 	}
 	if latch {
-		o.Cache.keep(&r.publishers, from, it) // which retains it
+		o.Cache.keep(&r.publishers, from, it) // retains it
 	}
 	if record && keep {
 		it.Retain()
@@ -217,7 +217,7 @@ func (r *Receiver) route(from *publisher, sample *bridge.Sample, stamp int64) {
 	}
 }
 
-// records reports whether a message is recorded.
+// records reports whether a message is recorded, and counts skipped and throttled ones.
 func (r *Receiver) records(from *publisher, stamp int64) bool {
 	o := &r.options
 	switch {
@@ -232,7 +232,7 @@ func (r *Receiver) records(from *publisher, stamp int64) bool {
 	return false
 }
 
-// deliver passes the batch on, with its references, and counts it.
+// deliver passes the batch on to queue and ring, with its references, and counts it.
 func (r *Receiver) deliver() {
 	o, b := &r.options, &r.batch
 	r.Skipped.Add(b.skipped)
@@ -273,7 +273,7 @@ func (r *Receiver) push(list []*queue.Item) {
 	queue.Release(b.evicted...)
 }
 
-// gap returns the event of a silence that lasted until t.
+// gap returns the event of a silence that lasted until the log time t.
 func (r *Receiver) gap(t int64) codec.Event {
 	return codec.Event{
 		Kind: codec.EventGap, Topic: r.Name(), Time: r.heard, Until: t,
@@ -290,7 +290,7 @@ func brief(ns int64) time.Duration {
 	return d.Round(unit)
 }
 
-// NoteGap notes a gap that lasts still, at the receive time now and the log time t.
+// NoteGap notes a gap that still lasts at the receive time now and the log time t.
 func (r *Receiver) NoteGap(now, t int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -303,7 +303,7 @@ func (r *Receiver) NoteGap(now, t int64) {
 	}
 }
 
-// LossRange returns when messages were lost, by log time, since it was last called; 0 if none was.
+// LossRange returns the log times between which messages were lost since the last call, 0 if none were.
 func (r *Receiver) LossRange() (from, until int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -325,6 +325,7 @@ func (r *Receiver) Pause(on bool) {
 	}
 }
 
+// resume ends a pause, and records the messages that were latched meanwhile.
 func (r *Receiver) resume() {
 	r.paused = false
 	if r.options.Queue == nil || r.options.Cache == nil {
@@ -367,24 +368,25 @@ func (r *Receiver) resumesAt(samples []bridge.Sample) int {
 	return len(samples)
 }
 
-// Replace notes that a subscription replaced another one at the receive time now, and will deliver some messages again.
+// Replace notes that a subscription replaced another one at the receive time now. The new one delivers messages again
+// that both received.
 func (r *Receiver) Replace(now int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.replaced = now
 	for _, p := range r.publishers.all {
-		p.before = p.first
+		p.previousFirst = p.first
 	}
 }
 
-// SetCheck sets a function that looks at each message for conditions, by one goroutine at a time.
+// SetCheck sets a function that checks each message for conditions. One goroutine at a time calls it.
 func (r *Receiver) SetCheck(check func(*bridge.Sample)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.check = check
 }
 
-// SetPublishers notes what the publishers of the topic offer.
+// SetPublishers notes the QoS that the publishers of the topic offer.
 func (r *Receiver) SetPublishers(list []bridge.Endpoint, typeName string) {
 	o := &r.options
 	if o.Cache == nil && o.Throttle == nil {
@@ -401,7 +403,7 @@ func (r *Receiver) SetPublishers(list []bridge.Endpoint, typeName string) {
 	}
 }
 
-// Forget releases what is kept of latched messages, and a sample, after the last one was taken in.
+// Forget releases the latched messages and the sample, once nothing more is received.
 func (r *Receiver) Forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -417,7 +419,7 @@ func (r *Receiver) Forget() {
 	}
 }
 
-// Latched appends to out what a late subscriber would have got at the receive time t, with references.
+// Latched appends to out the messages that a late subscriber would have got at the receive time t, with references.
 func (r *Receiver) Latched(t int64, out []*queue.Item) []*queue.Item {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -22,7 +22,7 @@ import (
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
-// A subscription that takes the place of another one hears again what came while both listened.
+// A subscription that replaces another one receives messages again that came while both listened.
 func TestReceiverTakesOnce(t *testing.T) {
 	for name, number := range map[string]func(i int) uint64{
 		"with sequence numbers": func(i int) uint64 { return uint64(i) },
@@ -47,7 +47,7 @@ func TestReceiverTakesOnce(t *testing.T) {
 				r.Replace(now + 6)
 				take(1, 3, 8)
 				take(2, 3, 4)
-				take(3, 2, 6) // two of them were latched before the first subscription
+				take(3, 2, 6) // two were latched before the first subscription
 				require.Equal(t, uint64(8+4+5), r.Received.Load())
 				r.Replace(now + 9)
 				take(3, 2, 7)
@@ -59,8 +59,8 @@ func TestReceiverTakesOnce(t *testing.T) {
 
 func TestGapsAreNoted(t *testing.T) {
 	for name, c := range map[string]struct {
-		sent, received time.Duration // after the message before
-		sequence       uint64        // likewise
+		sent, received time.Duration // since the previous message
+		sequence       uint64        // increment since the previous message
 		durability     codec.Durability
 		want           []string
 	}{
@@ -116,12 +116,12 @@ func TestGapsAreNoted(t *testing.T) {
 	}
 }
 
-// With use_sim_time, silence and usual interval are by the simulated clock, whatever its rate.
+// With use_sim_time, silence and usual interval are measured by the simulated clock, whatever its rate.
 func TestGapsBySimulatedTime(t *testing.T) {
 	const ms = time.Millisecond
 	for name, c := range map[string]struct {
-		usual, usualSim time.Duration // between messages
-		last, lastSim   time.Duration // before the last one
+		usual, usualSim time.Duration // time between messages
+		last, lastSim   time.Duration // time before the last message
 		want            []string
 	}{
 		"paused":                     {50 * ms, 50 * ms, 20 * time.Second, 28 * ms, nil},
@@ -159,7 +159,7 @@ func TestGapsBySimulatedTime(t *testing.T) {
 					sample.Sequence++
 					r.Take([]bridge.Sample{sample})
 				}
-				for range 10 { // as before the first /clock
+				for range 10 { // before the first /clock
 					sample.SourceTime, sample.ReceiveTime = time.Now().UnixNano(), time.Now().UnixNano()
 					sample.Received = bridge.Now()
 					sample.Sequence++
@@ -227,7 +227,7 @@ func TestPauseKeepsMessagesOnce(t *testing.T) {
 	require.EqualValues(t, 4, r.Received.Load())
 }
 
-// Publishers that come and go take a bounded amount of memory; what they latched stays.
+// Publishers that come and go take a bounded amount of memory. Their latched messages stay.
 func TestManyPublishers(t *testing.T) {
 	q := queue.New(1 << 20)
 	r := NewReceiver(&codec.Channel{Topic: "/map"}, Options{Clock: new(bridge.SimTime), Queue: q,
@@ -255,7 +255,7 @@ func TestManyPublishers(t *testing.T) {
 	require.EqualValues(t, 6*mostPublishers+1, r.Received.Load())
 }
 
-// What a node latched before it was started again does not take the place of what it latches now.
+// The messages that a node latched before it was restarted do not replace those that it latches now.
 func TestLatchedByAPublisherThatIsGone(t *testing.T) {
 	full := 0
 	q := queue.New(1 << 20)
@@ -275,7 +275,7 @@ func TestLatchedByAPublisherThatIsGone(t *testing.T) {
 	require.Zero(t, full)
 }
 
-// What publishers latched is not kept beyond its lifespan, also if they are gone.
+// Latched messages are not kept beyond their lifespan, even if their publishers are gone.
 func TestLatchedMessagesExpire(t *testing.T) {
 	since := int64(0)
 	q := queue.New(1 << 20)
@@ -299,7 +299,7 @@ func TestLatchedMessagesExpire(t *testing.T) {
 	require.Empty(t, r.Latched(since, nil))
 }
 
-// A file begins with what was latched while more comes in.
+// A file begins with latched messages while more messages come in.
 func TestLatchedWhileReceiving(t *testing.T) {
 	q := queue.New(1 << 20)
 	r := NewReceiver(&codec.Channel{Topic: "/map"}, Options{Clock: new(bridge.SimTime), Queue: q,
@@ -321,7 +321,7 @@ func TestLatchedWhileReceiving(t *testing.T) {
 	receiving.Wait()
 }
 
-// What was latched during a pause counts for the limit, which ends the recording with its last message.
+// Messages latched during a pause count for the limit, and may complete the recording.
 func TestLimit(t *testing.T) {
 	q := queue.New(1 << 20)
 	r := NewReceiver(&codec.Channel{Topic: "/map"}, Options{Clock: new(bridge.SimTime), Queue: q, Limit: 4,

@@ -6,14 +6,14 @@ import (
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
-// Sample holds one of the messages of a topic, for who looks at them now and then: the first one after each Take.
-// Nobody waits for it.
+// Sample keeps one message of a topic, the first one after each Take, for a goroutine that looks at messages now and
+// then. No method waits.
 type Sample struct {
 	wanted atomic.Bool
 	item   atomic.Pointer[queue.Item] // with a reference
 }
 
-// offer keeps an item if one is wanted. It is called by one goroutine at a time.
+// offer keeps an item if one is wanted. Only one goroutine at a time may call it.
 func (s *Sample) offer(it *queue.Item) {
 	if s.wanted.Load() {
 		s.wanted.Store(false)
@@ -24,7 +24,7 @@ func (s *Sample) offer(it *queue.Item) {
 	}
 }
 
-// Take returns the sample with its reference, nil if there is none, and has another one taken.
+// Take returns the kept item with its reference, nil if there is none. The next item will be kept.
 func (s *Sample) Take() *queue.Item {
 	it := s.item.Swap(nil)
 	s.wanted.Store(true)

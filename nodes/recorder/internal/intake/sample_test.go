@@ -10,12 +10,12 @@ import (
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
-// counted is memory that counts what is given back, by payload.
+// counted is memory that counts how often each payload is freed.
 type counted map[uintptr]int
 
 func (c counted) Free(ref uintptr) { c[ref]++ }
 
-// One message is kept after each call of Sample, with a reference of its own, and nothing of it after Forget.
+// After each call of Sample one message is kept, with a reference of its own. Forget releases it.
 func TestSample(t *testing.T) {
 	freed := counted{}
 	q := queue.New(1 << 20)
@@ -27,7 +27,7 @@ func TestSample(t *testing.T) {
 			r.Take([]bridge.Sample{{Data: []byte{byte(n)}, Publisher: bridge.GUID{1}, Sequence: uint64(n),
 				SourceTime: int64(n), ReceiveTime: int64(n), Received: int64(n), Memory: freed, Ref: uintptr(n)}})
 		}
-		for _, it := range q.Pop(1<<20, nil) { // they are written
+		for _, it := range q.Pop(1<<20, nil) { // as if they were written
 			q.Done(it.Size())
 			queue.Release(it)
 		}
@@ -59,7 +59,7 @@ func TestSample(t *testing.T) {
 	require.Equal(t, counted{1: 1, 2: 1, 3: 1, 4: 1, 5: 1, 6: 1, 8: 1, 9: 1, 10: 1}, freed, "7 was never taken over")
 }
 
-// A receiver without a sample has none.
+// Without Options.Sample, Sample returns nil.
 func TestNoSample(t *testing.T) {
 	r := NewReceiver(&codec.Channel{Topic: "/n"}, Options{Clock: new(bridge.SimTime), Queue: queue.New(1 << 20)})
 	r.Take([]bridge.Sample{{Data: []byte{1}, Publisher: bridge.GUID{1}, ReceiveTime: 1}})

@@ -279,7 +279,7 @@ func TestViewsTakeBatches(t *testing.T) {
 
 // TestRingAgainstModel compares the items that views read, during random operations, with the items that they should.
 func TestRingAgainstModel(t *testing.T) {
-	whole := 0 // views that missed nothing
+	whole := 0 // number of views that missed nothing
 	for seed := range uint64(6) {
 		random := rand.New(rand.NewPCG(seed, 4))
 		r := newRingTest(t, 100000)
@@ -299,7 +299,7 @@ func TestRingAgainstModel(t *testing.T) {
 				r.put(tr, now, Overhead+random.IntN(1500))
 				it := r.last
 				if it == nil || it.PublishTime != r.next-1 {
-					continue // it was too large
+					continue // the item was too large
 				}
 				for _, v := range readers {
 					if v.reaches(it) && it.ReceiveTime <= v.until {
@@ -322,7 +322,7 @@ func TestRingAgainstModel(t *testing.T) {
 					v.Close()
 					missed := int(v.missed)
 					require.Len(t, v.got, len(v.want)-missed)
-					for _, n := range v.got { // in the order of want, with nothing else between them
+					for _, n := range v.got { // must be a subsequence of want
 						i := slices.Index(v.want, n)
 						require.GreaterOrEqual(t, i, 0)
 						v.want = v.want[i+1:]

@@ -27,7 +27,7 @@ type TopicOptions struct {
 	DefinitionPaths          []string `param:"definition_paths" group:"Topics" value:"FOLDER"`
 }
 
-// Nothing reports whether the options select nothing, beside topics that are named.
+// Nothing reports whether the options and the list of named topics select no topic.
 func (o *TopicOptions) Nothing(topics []string) bool {
 	return len(topics)+len(o.Node)+len(o.TopicTypes)+len(o.Services)+len(o.Actions) == 0 &&
 		!o.All && !o.AllServices && !o.AllActions && o.Regex == "" && o.StaticTopicsPath == ""

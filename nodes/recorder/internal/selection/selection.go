@@ -18,37 +18,37 @@ import (
 type Selection struct {
 	all, allServices, allActions bool
 
-	Topics  Names // full names
-	calls   Names // of requests and replies
-	Actions Names
-	types   Names
+	Topics  Names // full names of topics
+	calls   Names // full names of topics of requests and replies
+	Actions Names // full names of actions
+	types   Names // names of types
 	regex   *regexp.Regexp
-	nodes   Names // fully qualified: topics that one of them publishes or subscribes
+	nodes   Names // full names of nodes whose topics are recorded
 	Static  []staticTopic
 
-	excluded        Names // full names
-	excludedActions Names
-	excludedTypes   Names
+	excluded        Names // full names of topics
+	excludedActions Names // full names of actions
+	excludedTypes   Names // names of types
 	exclude         *regexp.Regexp
 
-	// Of topics that are not named:
-	hidden      bool  // hidden ones too
-	unpublished bool  // topics without a publisher too
-	ignoreLeafs bool  // not topics without another subscriber
-	Own         Names // topics that the recorder publishes: not recorded while nobody else does
+	// For topics that are not named.
+	hidden      bool  // record hidden topics, too
+	unpublished bool  // record topics without a publisher, too
+	ignoreLeafs bool  // omit topics without another subscriber
+	Own         Names // topics that the recorder publishes, which are omitted unless another node publishes them
 
 	Expand func(string) (string, error) // returns the full name of a topic
 }
 
-// Names is a set of them.
+// Names is a set of names.
 type Names map[string]bool
 
-// everywhere reports whether every node has a service of the type of these calls.
+// everywhere reports whether the calls belong to a type of service that every node has.
 func everywhere(typeName string) bool {
 	return strings.HasPrefix(typeName, "rcl_interfaces/") || strings.HasPrefix(typeName, "type_description_interfaces/")
 }
 
-// Served reports whether the service whose requests or replies a topic carries is there.
+// Served reports whether another node serves the service whose requests or replies topic carries.
 func Served(topic *bridge.Topic) bool {
 	if strings.HasSuffix(topic.Name, bridge.CallRequests) {
 		return slices.ContainsFunc(topic.Subscribers, foreign)
@@ -56,7 +56,7 @@ func Served(topic *bridge.Topic) bool {
 	return slices.ContainsFunc(topic.Publishers, foreign)
 }
 
-// New checks what the options ask for. Relative names are expanded by expand.
+// New returns the selection by the options and the named topics. It calls expand for the full names.
 func New(o *TopicOptions, topics []string, expand func(string) (string, error)) (*Selection, error) {
 	s := &Selection{
 		all: o.All, allServices: o.AllServices, allActions: o.AllActions,
@@ -137,7 +137,7 @@ func (s *Selection) Wants(topic *bridge.Topic, typeName string) bool {
 	switch {
 	case call.Ending == bridge.CallRequests, call.Ending == bridge.CallReplies:
 		return asked && (named || !everywhere(typeName)) && Served(topic)
-	case name == codec.EventTopic, // of a recording that is played
+	case name == codec.EventTopic, // events of a recording that is being played
 		s.Own[name] && !slices.ContainsFunc(topic.Publishers, foreign),
 		!s.hidden && bridge.IsHidden(name) && !asked,
 		!s.unpublished && len(topic.Publishers) == 0,
@@ -152,11 +152,12 @@ func (s *Selection) Services() bool {
 	return s.allServices || s.allActions || len(s.calls)+len(s.Actions) > 0
 }
 
-// Automatic reports whether topics are recorded that are not named.
+// Automatic reports whether topics can be recorded that are not named.
 func (s *Selection) Automatic() bool {
 	return s.all || s.allServices || s.allActions || s.regex != nil || len(s.nodes)+len(s.types)+len(s.Actions) > 0
 }
 
+// byNode reports whether a selected node publishes or subscribes to a topic.
 func (s *Selection) byNode(topic *bridge.Topic) bool {
 	of := func(e bridge.Endpoint) bool { return s.nodes[e.Node] }
 	return len(s.nodes) > 0 && (slices.ContainsFunc(topic.Publishers, of) || slices.ContainsFunc(topic.Subscribers, of))
@@ -164,7 +165,7 @@ func (s *Selection) byNode(topic *bridge.Topic) bool {
 
 func foreign(e bridge.Endpoint) bool { return !e.Own }
 
-// TypesOf returns the types that are published on topic or, without a publisher, subscribed.
+// TypesOf returns the types that are published on topic or, without a publisher, subscribed to.
 func TypesOf(topic *bridge.Topic) []string {
 	if len(topic.Publishers) == 0 {
 		return topic.Types

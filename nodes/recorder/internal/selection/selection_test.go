@@ -12,7 +12,7 @@ import (
 	"tapedeck/config"
 )
 
-// namesOf returns how a recorder reads names of topics.
+// namesOf returns a function that expands names of topics as the recorder does.
 func namesOf(t *testing.T) *bridge.Names {
 	names, err := bridge.NewNames(bridge.Options{Name: "recorder"})
 	require.NoError(t, err)
@@ -51,7 +51,7 @@ func TestSelection(t *testing.T) {
 	for name, c := range map[string]struct {
 		topics  []string
 		options TopicOptions
-		want    []string // of "topic type"; the types are left out where all of a topic are wanted
+		want    []string // "topic type", or "topic" for all types
 	}{
 		"named":                   {topics: []string{"/a", "sub", "/none"}, want: []string{"/a", "/sub"}},
 		"all":                     {options: TopicOptions{All: true}, want: []string{"/a", "/b"}},

@@ -9,14 +9,14 @@ import (
 	"tapedeck/config"
 )
 
-// staticTopic is a topic to be recorded with that type, even before the graph knows of it.
+// staticTopic is a topic that is subscribed to with a given type, even before the graph has it.
 type staticTopic struct{ Topic, TypeName string }
 
 var typeForm = regexp.MustCompile(`^[a-zA-Z]\w*/(msg|srv|action)/[a-zA-Z]\w*$`)
 
 func isTypeName(name string) bool { return typeForm.MatchString(name) }
 
-// readStaticTopics reads a file of rosbag2's form. An empty path stands for no topics.
+// readStaticTopics reads a file in rosbag2's format. An empty path means no topics.
 //
 //	static_topics_and_types_list:
 //	  - [/imu, sensor_msgs/msg/Imu]

@@ -13,32 +13,32 @@ import (
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
-// fetchTime is how long a node has to return a definition. One that is too late for a file is there for the next
-// recording.
+// fetchTime is the time limit for a node to return a definition. If it comes too late for a file, the next recording
+// uses it.
 const fetchTime = 10 * time.Second
 
-// definitions fetches definitions that are not at hand from the nodes that publish their types.
+// definitions fetches definitions that the library lacks from the nodes that publish their types.
 type definitions struct {
 	node     bridge.Node
-	fetching map[string]*fetch // by type hash; what failed is fetched anew. The owner's
+	fetching map[string]*fetch // by type hash; failed ones are fetched anew. Belongs to the owner
 	fetched  sync.Map          // texts by type hash
 }
 
 // fetch is a definition that is being fetched, or was.
 type fetch struct {
-	ready chan struct{} // closed when it was
+	ready chan struct{} // closed when text and err are set
 	text  string
 	err   error
 }
 
-// known returns the definition with that hash if it was fetched before.
+// known returns the definition with a hash if it was fetched before, else "".
 func (d *definitions) known(hash string) string {
 	text, _ := d.fetched.Load(hash)
 	known, _ := text.(string)
 	return known
 }
 
-// fetch asks the node of e for the definition of e's type, once for all that want it at the same time.
+// fetch asks the node of e for the definition of e's type. Calls meanwhile get the same fetch.
 func (d *definitions) fetch(e bridge.Endpoint) *fetch {
 	f := d.fetching[e.TypeHash]
 	if f != nil && !f.failed() {
@@ -59,7 +59,7 @@ func (d *definitions) fetch(e bridge.Endpoint) *fetch {
 	return f
 }
 
-// failed reports whether the definition was not to be had: another node may know better.
+// failed reports whether fetching has failed.
 func (f *fetch) failed() bool {
 	select {
 	case <-f.ready:
@@ -69,14 +69,14 @@ func (f *fetch) failed() bool {
 	}
 }
 
-// errOtherVersion is returned for types that a publisher has with other fields than the definition that is at hand.
+// errOtherVersion is returned if a publisher's type has other fields than the library's definition.
 var errOtherVersion = errors.New("its publisher has another version of the type than the definition found here")
 
-// schemaOf returns the definition of a type on a topic. hash is the one that the publisher announces, which wins over a
-// definition that is at hand; "": none.
+// schemaOf returns the definition of a type on a topic. hash is the hash that the publisher announces, or "". A
+// definition with another hash is not returned.
 func (s *Set) schemaOf(topic, typeName, hash string) (codec.Schema, error) {
 	text, err := s.Library.Concatenated(typeName)
-	_, calls := bridge.CallsToDDS(topic) // hashes of requests and replies are those of the service
+	_, calls := bridge.CallsToDDS(topic) // requests and replies have the hash of their service
 	if err == nil && hash != "" && !calls {
 		if own, hashErr := s.Library.Hash(typeName); hashErr == nil && own != hash {
 			err = errOtherVersion
@@ -91,7 +91,7 @@ func (s *Set) schemaOf(topic, typeName, hash string) (codec.Schema, error) {
 	return codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}, nil
 }
 
-// define fetches the definition of a topic's type from one of its publishers, where it is not at hand.
+// define fetches the definition of a topic's type from one of its publishers, if the topic awaits it.
 func (s *Set) define(t *Topic, info *bridge.Topic) {
 	c := t.Channel.Load()
 	if t.fetching || !t.AwaitsDefinition() {
@@ -123,9 +123,8 @@ func (s *Set) define(t *Topic, info *bridge.Topic) {
 
 var errUnknownNode = errors.New("its publisher's node is not known")
 
-// expectNode gives up once the first message of a topic was written without a definition, as no publisher's node became
-// known for queue.DefinitionWait. A topic without messages, or whose messages are kept for a snapshot, loses nothing
-// while it waits.
+// expectNode waits until the node of a publisher becomes known, and gives up when the first message of the topic was
+// written without a definition. A topic without recorded messages can wait for any time.
 func (s *Set) expectNode(t *Topic) {
 	time.AfterFunc(queue.DefinitionWait, func() {
 		s.Owner.Post(func() {
@@ -141,7 +140,7 @@ func (s *Set) expectNode(t *Topic) {
 	})
 }
 
-// await gives a topic the definition once it was fetched.
+// await sets the definition of a topic once it is fetched.
 func (s *Set) await(t *Topic, f *fetch) {
 	<-f.ready
 	err := f.err
@@ -154,11 +153,11 @@ func (s *Set) await(t *Topic, f *fetch) {
 		} else {
 			s.declare(t)
 		}
-		s.Look() // conditions may want to know
+		s.Look() // conditions may need the definition
 	})
 }
 
-// leaveUndefined takes in a topic without the definition of its type.
+// leaveUndefined records a topic without the definition of its type, because of err.
 func (s *Set) leaveUndefined(t *Topic, err error) {
 	t.StopAwaiting()
 	t.expecting = false

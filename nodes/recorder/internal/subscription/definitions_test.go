@@ -16,8 +16,8 @@ import (
 	"tapedeck/nodes/recorder/internal/selection"
 )
 
-// A node that does not become known cannot be asked for a definition. A recorded topic waits for it until its first
-// message has waited long enough, or the recording ends.
+// If the node of a publisher stays unknown, a recorded topic waits for its definition until the first message has
+// waited for queue.DefinitionWait, or until the recording ends.
 func TestDefinitionOfAnUnknownNode(t *testing.T) {
 	for name, c := range map[string]struct{ recorded, written bool }{
 		"recorded":                   {true, true},

@@ -23,24 +23,25 @@ import (
 	"tapedeck/nodes/recorder/internal/snapshot"
 )
 
-// ErrInactive is returned while nothing may be subscribed to.
+// ErrInactive is returned while there is no recording.
 var ErrInactive = errors.New("nothing is being recorded")
 
 const (
-	// DiscoveryTime is how long the graph may take to become known; without discovery what it holds then is recorded.
+	// DiscoveryTime is how long the graph may take to become known. Without discovery, only the topics that appear in
+	// this time are recorded.
 	DiscoveryTime = 3 * time.Second
-	// updateRest is how often the time that update took passes, at least, before it is called again, so that a large
-	// graph that changes all the time leaves the recorder time to record.
+	// updateRest is the pause after an update, as a multiple of the time that the update took. A large graph that
+	// always changes must leave the recorder time to record.
 	updateRest = 4
-	// overlap is how long a subscription and its successor listen side by side, so that nothing falls between them.
+	// overlap is how long a subscription and its successor listen side by side, so that no message is missed.
 	overlap = time.Second
 )
 
-// mostTopics are recorded, beside those that are named at the start. Somebody who lets topics appear and vanish would
-// fill memory and file with them.
+// mostTopics is the number of topics that are recorded, beside those named at the start. Without it, a node that
+// creates ever more topics would fill memory and file.
 const mostTopics = 10_000
 
-// Options are what a Set needs of the recorder. The functions must not call the Set.
+// Options connect a Set to the recorder. The functions must not call the Set.
 type Options struct {
 	Owner     *owner.Owner // owns the Set
 	Node      bridge.Node
@@ -51,32 +52,33 @@ type Options struct {
 	Discovery bool                 // subscribe to topics that appear later
 	Snapshots *snapshot.Set        // nil: there are none
 
-	NewReceiver func(*codec.Channel) *intake.Receiver // of a topic that is recorded
+	NewReceiver func(*codec.Channel) *intake.Receiver // returns the receiver of a recorded topic
 	Unfit       func(topic, typeName string) string   // returns why the format cannot hold a topic, "" if it can
 	Declare     func(*codec.Channel)                  // is called once the channel of a topic is complete
-	Undefined   func(c *codec.Channel, err error)     // is called if the definition of c's type cannot be had
-	Warn        func(what, format string, args ...any)
+	Undefined   func(c *codec.Channel, err error)     // is called if the definition of c's type is not available
+	// Warn logs a warning once for each subject.
+	Warn func(subject, format string, args ...any)
 }
 
-// Set is the topics that are recorded, and those that are only watched for conditions. The goroutine of Owner owns it:
-// no other one calls its methods, except Look, Topics, Paused and Discovering.
+// Set is the topics that are recorded, and those that are only watched for conditions. The goroutine of Owner owns it.
+// Other goroutines may only call Look, Topics, Paused and Discovering.
 type Set struct {
 	Options
 	definitions  definitions
 	lookAgain    chan struct{}   // wakes Run
-	replacements sync.WaitGroup  // of subscriptions, while both listen
-	named        selection.Names // at the start
+	replacements sync.WaitGroup  // goroutines that replace subscriptions
+	named        selection.Names // topics named at the start
 
 	recording  context.Context // nil: nothing may be subscribed to
-	discovered time.Time       // until when topics are subscribed to even without discovery
-	topics     map[key]*Topic
-	watches    map[key]*Topic  // with conditions, not recorded
+	discovered time.Time       // until then topics are subscribed to even without discovery
+	topics     map[key]*Topic  // recorded topics
+	watches    map[key]*Topic  // topics with conditions that are not recorded
 	unfit      selection.Names // named topics that the format cannot hold
 
-	// Set by the owner, for all.
+	// Set by the owner, read by all goroutines.
 	sorted    atomic.Pointer[[]*Topic] // topics, in order
 	paused    atomic.Bool
-	discovery atomic.Bool // to topics that are not recorded yet
+	discovery atomic.Bool // topics that appear are subscribed to
 }
 
 type key struct{ topic, typeName string }
@@ -94,7 +96,8 @@ func New(o Options) *Set {
 	return s
 }
 
-// Run is the owner until ctx ends: it follows the graph, calls tick every pace, and does what the owner is asked for.
+// Run is the owner until ctx ends. It follows the graph, calls tick every pace, and calls the functions that the owner
+// got.
 func (s *Set) Run(ctx context.Context, pace time.Duration, tick func(now time.Time)) {
 	changes := s.Node.Watch(ctx)
 	ticker := time.NewTicker(pace)
@@ -107,7 +110,7 @@ func (s *Set) Run(ctx context.Context, pace time.Duration, tick func(now time.Ti
 		case <-ctx.Done():
 			return
 		case _, open := <-changes:
-			if !open { // the node is closed, too
+			if !open { // the node was closed
 				changes = nil
 			}
 			due.Reset(time.Until(rested))
@@ -124,7 +127,7 @@ func (s *Set) Run(ctx context.Context, pace time.Duration, tick func(now time.Ti
 	}
 }
 
-// Look makes Run look at the graph soon.
+// Look makes Run compare the graph soon.
 func (s *Set) Look() {
 	select {
 	case s.lookAgain <- struct{}{}:
@@ -141,7 +144,7 @@ func (s *Set) Reset() {
 	s.sort()
 }
 
-// Start subscribes from now on, for a recording that ends with ctx.
+// Start begins to subscribe for a recording that ends with ctx.
 func (s *Set) Start(ctx context.Context) {
 	s.recording, s.discovered = ctx, time.Now().Add(DiscoveryTime)
 	s.Look()
@@ -163,7 +166,7 @@ func (s *Set) Stop() {
 	}
 }
 
-// Discover subscribes to topics that appear from now on, if they are selected, or leaves it at those recorded now.
+// Discover turns discovery on or off: whether selected topics that appear from now on are recorded.
 func (s *Set) Discover(on bool) {
 	s.discovery.Store(on)
 	s.discovered = time.Time{}
@@ -173,10 +176,10 @@ func (s *Set) Discover(on bool) {
 // Discovering reports whether topics that appear are subscribed to.
 func (s *Set) Discovering() bool { return s.discovery.Load() }
 
-// starting reports whether the graph may still be becoming known.
+// starting reports whether DiscoveryTime is not over.
 func (s *Set) starting() bool { return time.Now().Before(s.discovered) }
 
-// Pause pauses or resumes all topics. It reports false if they are already.
+// Pause pauses or resumes all topics. It reports false if they are paused or resumed already.
 func (s *Set) Pause(on bool) bool {
 	if s.paused.Swap(on) == on {
 		return false
@@ -190,7 +193,7 @@ func (s *Set) Pause(on bool) bool {
 // Paused reports whether topics are paused.
 func (s *Set) Paused() bool { return s.paused.Load() }
 
-// update subscribes to selected topics that are new, and replaces subscriptions that no longer suit the publishers.
+// update subscribes to selected topics that are new, and replaces subscriptions that no longer match the publishers.
 func (s *Set) update() {
 	if s.recording == nil {
 		return
@@ -244,7 +247,7 @@ func (s *Set) leaveServices(graph []bridge.Topic) {
 	}
 }
 
-// listenAgain listens to a service that is back.
+// listenAgain subscribes again to the calls of a service that is back.
 func (s *Set) listenAgain(t *Topic) {
 	if _, calls := bridge.CallsToDDS(t.Name()); calls && !t.ended && len(t.Subscriptions()) == 0 {
 		s.listen(t, s.handler(t), "record")
@@ -263,7 +266,7 @@ func (s *Set) listen(t *Topic, handler func([]bridge.Sample), purpose string) bo
 	return true
 }
 
-// graph returns the topics of the graph, and the calls of services if they are to be recorded.
+// graph returns the topics of the graph, with the calls of services if some are recorded.
 func (s *Set) graph() []bridge.Topic {
 	topics := s.Node.Topics()
 	if s.Selection.Services() {
@@ -272,7 +275,7 @@ func (s *Set) graph() []bridge.Topic {
 	return topics
 }
 
-// info returns what the graph knows of a topic, at least its name.
+// info returns a topic of the graph. If the graph does not have it, only the name is set.
 func (s *Set) info(name string) bridge.Topic {
 	for _, info := range s.graph() {
 		if info.Name == name {
@@ -283,7 +286,7 @@ func (s *Set) info(name string) bridge.Topic {
 }
 
 // EndComplete closes subscriptions of topics that have reached their limit, unless snapshots need more messages. It
-// reports whether all topics that are named have.
+// reports whether all topics have reached their limit, which is known only if topics are selected by name alone.
 func (s *Set) EndComplete() bool {
 	if s.recording == nil {
 		return false
@@ -307,9 +310,9 @@ func (s *Set) EndComplete() bool {
 	return len(s.Selection.Topics) > 0 && !s.Selection.Automatic()
 }
 
-// Subscribe records topics beside those selected, each with the type at its index in types or, where there is none or
-// it is "", with those that the graph knows. It returns the full names of those that are recorded now, and of those for
-// which no type is known; they are recorded once they appear.
+// Subscribe records further topics, each with the type at its index in types. If that is missing or "", the topic is
+// recorded with its types in the graph. Subscribe returns the full names of topics that are recorded now, and of
+// unavailable ones, which are recorded once they appear.
 func (s *Set) Subscribe(topics, types []string) (subscribed, unavailable []string, err error) {
 	var full []string
 	for _, name := range topics {
@@ -347,7 +350,7 @@ func (s *Set) Subscribe(topics, types []string) (subscribed, unavailable []strin
 	return subscribed, unavailable, nil
 }
 
-// OffersOf returns what the publishers of a topic with that type offer.
+// OffersOf returns the QoS that the publishers of a topic with a type offer.
 func OffersOf(info *bridge.Topic, typeName string) (offers []codec.QoS) {
 	for _, p := range info.Publishers {
 		if p.Type == typeName {
@@ -357,7 +360,7 @@ func OffersOf(info *bridge.Topic, typeName string) (offers []codec.QoS) {
 	return offers
 }
 
-// subscribe records a topic with that type from now on, and reports whether it could.
+// subscribe begins to record a topic with a type, and reports whether it could.
 func (s *Set) subscribe(info *bridge.Topic, typeName string) bool {
 	if reason := s.Unfit(info.Name, typeName); reason != "" {
 		if s.Selection.Topics[info.Name] {
@@ -383,7 +386,7 @@ func (s *Set) subscribe(info *bridge.Topic, typeName string) bool {
 	return true
 }
 
-// newTopic returns a topic that has no subscription yet.
+// newTopic returns a topic without a subscription.
 func (s *Set) newTopic(info *bridge.Topic, typeName string, receiver func(*codec.Channel) *intake.Receiver) *Topic {
 	offers := OffersOf(info, typeName)
 	c := s.channel(info, typeName, offers)
@@ -432,9 +435,9 @@ func (s *Set) checkConditions(graph []bridge.Topic) {
 	}
 }
 
-// handler returns the handler of a subscription of t. Where no publisher is known yet, it looks at the graph when the
-// first message comes: a message can be faster than the news of its publisher. It must not wait for the owner, which
-// closes subscriptions.
+// handler returns the handler of a subscription of t. If no publisher is known yet, the handler looks at the graph when
+// the first message comes, because a message can arrive before the news of its publisher. The handler must not wait for
+// the owner, which closes subscriptions.
 func (s *Set) handler(t *Topic) func([]bridge.Sample) {
 	c := t.Channel.Load()
 	if c.QoS != nil {
@@ -471,14 +474,14 @@ func (s *Set) meet(t *Topic, info *bridge.Topic) {
 		case hash == "" || hash == c.TypeHash:
 			c.Schema = schema
 		default:
-			t.AwaitDefinition() // the one at hand is that of another version
+			t.AwaitDefinition() // the old definition is of another version
 		}
 		return true
 	})
 }
 
-// declare puts the channel into the file even if no message follows, once its publishers' QoS and its definition are
-// known, unless it is not recorded (any more).
+// declare writes the channel to the file, even if no message follows, once the publishers' QoS and the definition are
+// known. It does nothing for a topic that is not recorded.
 func (s *Set) declare(t *Topic) {
 	c := t.Channel.Load()
 	if !t.declared && c.QoS != nil && !t.AwaitsDefinition() && s.topics[key{c.Topic, c.Type}] == t {
@@ -487,7 +490,7 @@ func (s *Set) declare(t *Topic) {
 	}
 }
 
-// request returns the QoS to subscribe with. Everything the middleware receives is taken, whatever depth is asked for.
+// request returns the QoS to subscribe with. It keeps all messages that the middleware receives, whatever the depth.
 func (s *Set) request(topic string, offers []codec.QoS) codec.QoS {
 	qos, ok := s.Overrides[topic]
 	if !ok {
@@ -502,6 +505,7 @@ func (s *Set) request(topic string, offers []codec.QoS) codec.QoS {
 	return qos
 }
 
+// channel returns the channel of a topic with a type. offers are the QoS of its publishers.
 func (s *Set) channel(info *bridge.Topic, typeName string, offers []codec.QoS) *codec.Channel {
 	c := &codec.Channel{Topic: info.Name, Type: typeName, Encoding: codec.EncodingCDR}
 	for _, offer := range offers {
@@ -522,8 +526,8 @@ func (s *Set) channel(info *bridge.Topic, typeName string, offers []codec.QoS) *
 	return c
 }
 
-// adapt replaces the subscription of a topic when it cannot hear all of the publishers, or could hear more of them: all
-// are reliable, or latched, now.
+// adapt replaces the subscription of a topic if it does not match all publishers, or could ask for more because all
+// publishers are reliable or latched now.
 func (s *Set) adapt(t *Topic, info *bridge.Topic) {
 	c := t.Channel.Load()
 	offers := OffersOf(info, c.Type)
@@ -571,7 +575,7 @@ func (s *Set) adapt(t *Topic, info *bridge.Topic) {
 // Topics returns the recorded topics by name and type. The caller must not change the list.
 func (s *Set) Topics() []*Topic { return *s.sorted.Load() }
 
-// sort renews what Topics returns.
+// sort updates the result of Topics.
 func (s *Set) sort() {
 	list := slices.SortedFunc(maps.Values(s.topics), func(a, b *Topic) int {
 		c, d := a.Channel.Load(), b.Channel.Load()
@@ -580,11 +584,11 @@ func (s *Set) sort() {
 	s.sorted.Store(&list)
 }
 
-// Unfit is the reason that Unheard returns for topics that the format cannot hold, which Warn was called for.
+// Unfit is the reason that Unheard returns for topics that the format cannot hold. Warn was called for them.
 const Unfit = "the format cannot hold it"
 
-// Unheard returns the named topics that received no messages, and why. It also returns topics of conditions and named
-// actions that were never there.
+// Unheard returns the named topics that received no messages, with the reason by topic. It also returns topics of
+// conditions and named actions that never appeared.
 func (s *Set) Unheard() (topics []string, why map[string]string) {
 	named := slices.Sorted(maps.Keys(s.Selection.Topics))
 	watched := selection.Names{}
@@ -603,7 +607,7 @@ func (s *Set) Unheard() (topics []string, why map[string]string) {
 	for _, name := range named {
 		service, events := strings.CutSuffix(name, bridge.ServiceEvents)
 		switch {
-		case heard[name], events && (there[name] || there[service+bridge.CallReplies]): // a service need not be called
+		case heard[name], events && (there[name] || there[service+bridge.CallReplies]): // a service may have no calls
 			continue
 		case s.unfit[name]:
 			why[name] = Unfit
@@ -618,7 +622,7 @@ func (s *Set) Unheard() (topics []string, why map[string]string) {
 		}
 		topics = append(topics, name)
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Selection.Actions)) { // an action need not be given goals
+	for _, name := range slices.Sorted(maps.Keys(s.Selection.Actions)) { // an action may have no goals
 		if !actions[name] {
 			topics, why[name] = append(topics, name), "nobody served this action"
 		}
@@ -626,7 +630,7 @@ func (s *Set) Unheard() (topics []string, why map[string]string) {
 	if s.Snapshots == nil {
 		return topics, why
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Snapshots.Conditions)) { // their messages may be rare
+	for _, name := range slices.Sorted(maps.Keys(s.Snapshots.Conditions)) { // messages of conditions may be rare
 		if why[name] == "" && !there[name] && !watched[name] {
 			topics, why[name] = append(topics, name), "nobody published it, and a snapshot condition is about it"
 		}
@@ -634,7 +638,7 @@ func (s *Set) Unheard() (topics []string, why map[string]string) {
 	return topics, why
 }
 
-// excluded reports whether a named topic is there, but with no type that is recorded.
+// excluded reports whether the graph has a named topic only with types that are excluded.
 func (s *Set) excluded(name string) bool {
 	return slices.ContainsFunc(s.Node.Topics(), func(t bridge.Topic) bool {
 		return t.Name == name && !slices.ContainsFunc(selection.TypesOf(&t), func(typeName string) bool {

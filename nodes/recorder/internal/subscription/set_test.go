@@ -13,7 +13,7 @@ import (
 	"tapedeck/nodes/recorder/internal/selection"
 )
 
-// closedNode is a bridge.Node that is closed. It calls looked when it is asked for its topics.
+// closedNode is a bridge.Node that is closed. Its method Topics calls looked.
 type closedNode struct {
 	bridge.Node
 	looked func()
@@ -30,7 +30,7 @@ func (n closedNode) Topics() []bridge.Topic {
 	return nil
 }
 
-// A set whose node closes before its context ends goes on at its pace.
+// Run goes on at its pace if the node is closed before the context ends.
 func TestRunWithClosedNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

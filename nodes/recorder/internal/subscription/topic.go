@@ -11,21 +11,21 @@ import (
 	"tapedeck/nodes/recorder/internal/snapshot"
 )
 
-// Topic is one topic with one type that is recorded, or watched for conditions, with its subscriptions: one, or two
-// while one takes the place of the other.
+// Topic is one topic with one type that is recorded, or only watched for conditions. It has one subscription, or two
+// while one replaces the other.
 type Topic struct {
 	*intake.Receiver
-	Noted Counts // of which the recording has events; belongs to the goroutine that writes
+	Noted Counts // counts that events in the recording have; belongs to the goroutine that writes
 	// Measured is the rate of received messages; nil: it was not measured yet.
 	Measured atomic.Pointer[Rate]
 
-	// These are the owner's.
-	qos       codec.QoS // subscribed with
-	ended     bool      // the limit is reached and nothing is subscribed any more
+	// Owned by the owner of the Set.
+	qos       codec.QoS // QoS of the latest subscription
+	ended     bool      // the limit is reached and the subscriptions are closed
 	checks    snapshot.Checks
-	declared  bool // to the file
-	expecting bool // a node that can return the definition of the type
-	fetching  bool // that definition
+	declared  bool // the file has the channel
+	expecting bool // the definition is awaited from a node that is not known yet
+	fetching  bool // the definition is being fetched
 
 	listening atomic.Pointer[listening] // replaced as a whole; nil: there was no subscription yet
 }
@@ -34,24 +34,24 @@ type Topic struct {
 type Counts struct {
 	codec.Totals
 	Skipped   uint64 // while recording was paused
-	Throttled uint64 // left out on purpose
+	Throttled uint64 // left out by the throttle
 }
 
-// listening is what a topic is heard with.
+// listening is the subscriptions of a topic.
 type listening struct {
 	subscriptions []bridge.Subscription
-	lost          uint64 // messages lost by subscriptions that were closed
+	lost          uint64 // messages lost by closed subscriptions
 }
 
-// change replaces what the topic is heard with. change gets a copy.
-func (t *Topic) change(change func(*listening)) {
+// change replaces listening by a copy that edit has edited.
+func (t *Topic) change(edit func(*listening)) {
 	for {
 		old := t.listening.Load()
 		var next listening
 		if old != nil {
 			next = listening{slices.Clone(old.subscriptions), old.lost}
 		}
-		change(&next)
+		edit(&next)
 		if t.listening.CompareAndSwap(old, &next) {
 			return
 		}
@@ -63,7 +63,7 @@ func (t *Topic) Add(s bridge.Subscription) {
 	t.change(func(l *listening) { l.subscriptions = append(l.subscriptions, s) })
 }
 
-// drop closes a subscription, unless that was done before.
+// drop closes and removes a subscription, unless it was removed before.
 func (t *Topic) drop(s bridge.Subscription) {
 	_ = s.Close()
 	t.change(func(l *listening) {
@@ -102,14 +102,14 @@ func (t *Topic) Lost() uint64 {
 	return n
 }
 
-// Measure measures the rate of received messages at now. One goroutine calls it, now and then.
+// Measure measures the rate of received messages at now. One goroutine calls it regularly.
 func (t *Topic) Measure(now time.Time) {
 	rate := t.Rate()
 	rate.Update(now, t.Received.Load(), t.Bytes.Load())
 	t.Measured.Store(&rate)
 }
 
-// Rate returns the rate of received messages that was measured last.
+// Rate returns the latest result of Measure.
 func (t *Topic) Rate() Rate {
 	if rate := t.Measured.Load(); rate != nil {
 		return *rate
@@ -117,7 +117,7 @@ func (t *Topic) Rate() Rate {
 	return Rate{}
 }
 
-// Counts returns what was counted since the recording began.
+// Counts returns the counts since the recording began.
 func (t *Topic) Counts() Counts {
 	missing := t.Missing.Load()
 	return Counts{
