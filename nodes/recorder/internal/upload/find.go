@@ -16,7 +16,7 @@ import (
 
 const linkText = "upload: %s is a link, which is not followed"
 
-// URLs returns where the recordings at path, or in folders below it, were begun to be uploaded.
+// URLs returns the URLs of begun uploads of the recording at path, or of recordings in the folder at path and below.
 func URLs(d codec.Disk, path string) (urls []string, err error) {
 	add := func(path string) {
 		in, err := d.Open(path)
@@ -39,8 +39,9 @@ func URLs(d codec.Disk, path string) (urls []string, err error) {
 	return slices.Compact(urls), err
 }
 
-// Add adds the recording at path, or those in a folder and the folders below it, and returns how many. It goes on with
-// what an earlier process began. An error tells what was left out. Add is called before Run.
+// Add adds the recording at path, or the recordings in the folder at path and below, and returns how many it added. It
+// continues uploads that an earlier process began. An error tells which recordings are omitted. Add is called before
+// Run.
 func (q *Queue) Add(path string) (int, error) {
 	path, err := filepath.Abs(path)
 	if err == nil {
@@ -68,10 +69,10 @@ func (q *Queue) Add(path string) (int, error) {
 	return len(q.spools) - before, err
 }
 
-// Scan looks for the files of what was added, and returns how many bytes they have. It is called before Run.
+// Scan finds the files of the recordings that were added, and returns their size in bytes. It is called before Run.
 func (q *Queue) Scan() (bytes int64) {
 	for _, s := range q.spools {
-		_ = q.scan(s) // the first attempt says what is wrong
+		_ = q.scan(s) // the first attempt reports errors
 		for _, f := range s.Files {
 			if !f.Deleted && !f.Lost {
 				bytes += f.Size
@@ -81,7 +82,7 @@ func (q *Queue) Scan() (bytes int64) {
 	return bytes
 }
 
-// addAll adds the recordings in a folder, which is at below in the store.
+// addAll adds the recordings in a folder and below. In the store, the folder has the path below.
 func (q *Queue) addAll(folder, below string) error {
 	names, err := regularFiles(q.Disk, folder)
 	if err != nil {
@@ -94,7 +95,7 @@ func (q *Queue) addAll(folder, below string) error {
 	found := map[string]bool{}
 	for name := range names {
 		if recording, ok := strings.CutSuffix(name, spoolSuffix); ok {
-			found[recording] = true // perhaps nothing is left of it
+			found[recording] = true // its files may be deleted
 		}
 	}
 	for name := range names {
@@ -129,8 +130,8 @@ func (q *Queue) isFolder(path string) bool {
 	return err == nil && stat.IsDir()
 }
 
-// isRecording reports whether a folder is one recording. The files of a bag are named after it; one that was not
-// finished has no list of them.
+// isRecording reports whether a folder is one recording. The files of a bag are named after its folder; a bag that was
+// not finished has no list of files.
 func (q *Queue) isRecording(path string) bool {
 	if _, err := q.Disk.Stat(filepath.Join(path, listName)); err == nil || !q.isFolder(path) {
 		return err == nil
@@ -147,7 +148,7 @@ func (q *Queue) isRecording(path string) bool {
 	})
 }
 
-// addOne adds a recording, which has a spool or gets one.
+// addOne adds a recording, with its present spool or a new one.
 func (q *Queue) addOne(folder, path, below string) (err error) {
 	s := newSpool(q.Disk, q.URL, filepath.Clean(folder), path)
 	s.Name = below + s.Name
@@ -165,7 +166,7 @@ func (q *Queue) addOne(folder, path, below string) (err error) {
 		}
 		s.URL, s.Done, s.Files = q.URL, false, nil
 	}
-	if _, err := s.found(s.locked); errors.Is(err, errActive) {
+	if _, err := s.findFiles(s.locked); errors.Is(err, errActive) {
 		s.release()
 		return err
 	}

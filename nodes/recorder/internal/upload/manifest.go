@@ -20,10 +20,11 @@ import (
 	"tapedeck/nodes/internal/describe"
 )
 
-// manifestName is the name of the last object of a recording. Without it the recording is not complete in the store.
+// manifestName is the name of the last object of a recording. Without this object, the recording is not complete in the
+// store.
 const manifestName = "recording.json"
 
-// manifest says what a recording is and which files it has.
+// manifest describes a recording and lists its files.
 type manifest struct {
 	Name  string              `json:"name"`
 	Info  *describe.Recording `json:"info"`
@@ -32,13 +33,13 @@ type manifest struct {
 }
 
 type manifestFile struct {
-	Path   string `json:"path"` // beside the manifest
-	Size   int64  `json:"size"`
-	CRC32C string `json:"crc32c"` // base64, as S3 has it
+	Path   string `json:"path"`   // relative to the manifest
+	Size   int64  `json:"size"`   // bytes
+	CRC32C string `json:"crc32c"` // in base64, as in S3
 }
 
-// info describes the recording or the file at path, with paths as in the store. What cannot be read is described as
-// damaged.
+// info describes the recording or the file at path, with paths as in the store. If it cannot be read, it is described
+// as damaged.
 func (q *Queue) info(s *spool, path string) *codec.Info {
 	info, err := q.read(path)
 	if err != nil {
@@ -51,11 +52,12 @@ func (q *Queue) info(s *spool, path string) *codec.Info {
 	return info
 }
 
+// open opens one file or one folder of a recording.
 func (q *Queue) open(path string) (codec.Reader, error) {
 	return series.OpenFile(store.On(q.Disk), q.Formats, path)
 }
 
-// read returns the description of a recording, for the caller to change.
+// read returns the description of a recording. The caller may change it.
 func (q *Queue) read(path string) (*codec.Info, error) {
 	r, err := q.open(path)
 	if err != nil {
@@ -71,7 +73,7 @@ func (q *Queue) read(path string) (*codec.Info, error) {
 	return &copied, nil
 }
 
-// relative returns a path of the recording as it is in the store.
+// relative returns the path that a file of the recording has in the store, relative to the manifest.
 func (s *spool) relative(path string) string {
 	name, err := filepath.Rel(s.folder, path)
 	if err != nil {
@@ -80,7 +82,7 @@ func (s *spool) relative(path string) string {
 	return strings.TrimPrefix(filepath.ToSlash(name), s.Path+"/")
 }
 
-// join describes a recording by what its files hold, without the definitions of types. Some may be nil.
+// join joins the descriptions of a recording's files to one, without the definitions of types. Some may be nil.
 func join(files ...*codec.Info) *codec.Info {
 	all := &codec.Info{Complete: true, Metadata: map[string]string{}}
 	for _, info := range files {
@@ -123,31 +125,31 @@ func (q *Queue) describe(s *spool) *codec.Info {
 	root := filepath.Join(s.folder, s.Path)
 	stat, err := q.Disk.Stat(root)
 	q.mu.Lock()
-	parts := []*codec.Info{s.Info}
-	var paths []string // that are there
+	list := []*codec.Info{s.Info}
+	var paths []string // files on the disk
 	for _, f := range s.Files {
 		if !f.Deleted && !f.Lost && !f.Described && filepath.Base(f.Name) != listName {
 			paths = append(paths, s.local(f))
 		}
 	}
 	q.mu.Unlock()
-	if parts[0] == nil && err == nil && stat.IsDir() {
+	if list[0] == nil && err == nil && stat.IsDir() {
 		paths = []string{root}
 	}
 	for _, path := range paths {
-		parts = append(parts, q.info(s, path))
+		list = append(list, q.info(s, path))
 	}
-	if parts[0] == nil && len(parts) == 2 {
-		return parts[1] // as 'converter info' has it
+	if list[0] == nil && len(list) == 2 {
+		return list[1] // the same as in 'converter info'
 	}
-	all := join(parts...)
+	all := join(list...)
 	all.Path = s.Path
 	return all
 }
 
-// begin makes sure, before f is sent as the first file of a recording, that no other process sends it and that the
-// store has the manifest of no other recording of its name. It removes one that is to be replaced: while its files are,
-// it would be wrong.
+// begin is called before f is sent as the first file of a recording. It fails if another process sends the recording,
+// or if the store has the manifest of another recording with the same name. A manifest that is to be replaced is
+// removed, because it is wrong while files are replaced.
 func (q *Queue) begin(ctx context.Context, s *spool, f *file) error {
 	known := map[string]bool{}
 	q.locked(func() {
@@ -181,7 +183,7 @@ func (q *Queue) begin(ctx context.Context, s *spool, f *file) error {
 			m.Lost = append(m.Lost, f.Path)
 		}
 		if err != nil || !slices.ContainsFunc(m.Lost, func(name string) bool { return known[name] }) {
-			err = s3.ErrDiffers // files that both have are compared when they are sent
+			err = s3.ErrDiffers // else the files are compared when they are sent
 		}
 	}
 	if err != nil {
@@ -213,7 +215,7 @@ func (q *Queue) sendManifest(ctx context.Context, s *spool) error {
 		for _, f := range s.Files {
 			if name := strings.TrimPrefix(f.Name, s.Path+"/"); f.CRC32C != "" {
 				m.Files = append(m.Files, manifestFile{name, f.Size, f.CRC32C})
-			} else if !strings.HasSuffix(name, codec.ActiveSuffix) { // which became another one
+			} else if !strings.HasSuffix(name, codec.ActiveSuffix) { // such a file was renamed when it was completed
 				m.Lost = append(m.Lost, name)
 			}
 		}
@@ -223,7 +225,7 @@ func (q *Queue) sendManifest(ctx context.Context, s *spool) error {
 		return fmt.Errorf("describe %s: %w", s.Name, err)
 	}
 	ours := *q.uploader
-	ours.Overwrite, ours.Progress = true, nil // it is made of the same files
+	ours.Overwrite, ours.Progress = true, nil // begin checked for a manifest of another recording
 	t := s3.Transfer{Uploader: &ours, Key: s.Name + "/" + manifestName, File: bytes.NewReader(text),
 		Size: int64(len(text)), State: &s3.TransferState{}}
 	_, err = t.Run(ctx)

@@ -1,5 +1,5 @@
-// Package upload sends finished files of recordings to an object store, and proves that they are there. What is left to
-// be done survives the process, in a spool beside each recording.
+// Package upload sends finished files of recordings to an object store, and proves that they are there. The state of
+// the uploads survives the process, in a spool beside each recording.
 package upload
 
 import (
@@ -23,11 +23,11 @@ import (
 )
 
 const (
-	firstPause  = time.Second     // after an attempt that failed
-	mostPause   = 5 * time.Minute // after many
-	mostRefused = time.Hour       // after many of one file alone
-	savePause   = time.Second     // how long progress may be unsaved, as it is found again by asking the store
-	outage      = 10 * time.Second
+	firstPause  = time.Second      // pause after a failed attempt
+	mostPause   = 5 * time.Minute  // longest pause after many failures of the store
+	mostRefused = time.Hour        // longest pause after many failures of one file
+	savePause   = time.Second      // time between writing the spools; lost progress is found by asking the store
+	outage      = 10 * time.Second // shorter outages of the store are not noted in recordings
 )
 
 var (
@@ -36,44 +36,43 @@ var (
 	errActive = errors.New("it is being recorded or uploaded: upload it when it is complete")
 )
 
-// Options are where recordings are sent, and how. No function may be nil.
+// Options are the settings of a Queue. No function may be nil.
 type Options struct {
 	s3.UploadOptions
-	Disk   codec.Disk // of the recordings
+	Disk   codec.Disk // has the recordings
 	Store  *s3.Store
 	URL    string
 	Delete bool // delete files once they are proven to be in the store
 
-	Formats codec.Formats // of recordings; an episodic one has a folder, whatever the files in it are called
+	Formats codec.Formats // formats of recordings; a recording of an episodic format is a folder with any file names
 
 	Log func(bridge.LogLevel, string, ...any)
-	// Note is called with what a recording should tell about uploads. They began at a time of the wall clock.
+	// Note is called with the text of an event about uploads, for the recording. began is by the wall clock.
 	Note func(text string, began time.Time)
 }
 
-// Queue sends recordings: snapshots first, then the oldest. One goroutine calls Run; the other methods may be called by
-// any, and return at once but for RemoveOldest.
+// Queue sends recordings: snapshots first, then the oldest. One goroutine calls Run. Any goroutine may call the other
+// methods, which return at once, except RemoveOldest.
 type Queue struct {
 	Options
 
 	wake    chan struct{} // has a value when there is something to do
-	folders []string      // with spools of earlier processes, for Run
-	// writing is held while a file is deleted or a spool is written, before mu.
+	folders []string      // folders of Resume, for Run
+	// writing is held while a file is deleted or a spool is written. It is taken before mu.
 	writing sync.Mutex
 
-	// No file is touched while it is held.
-	mu        sync.Mutex
+	mu        sync.Mutex // not held during input or output
 	spools    []*spool
 	finishing bool
-	parallel  int    // parts of a file that are sent at once
-	interrupt func() // stops what is sent, which goes on later; nil: it is a snapshot, or nothing
-	current   *file  // that is sent
-	sent      int64  // bytes of it
-	failures  int    // of the store, one after the other
+	parallel  int    // number of parts of a file that are sent at once
+	interrupt func() // interrupts the current file, which continues later; nil: it must not be interrupted
+	current   *file  // file that is being sent
+	sent      int64  // bytes of current that were sent
+	failures  int    // number of consecutive failures of the store
 	retry     time.Time
-	failed    time.Time // when failures began
+	failed    time.Time // when the failures began
 	why       string    // the last failure
-	broken    string    // what is not uploaded as its spool cannot be read
+	broken    string    // error of a spool that cannot be read
 	uploader  *s3.Uploader
 }
 
@@ -81,18 +80,19 @@ type Queue struct {
 func New(o Options) *Queue {
 	o.URL = store.Clean(o.URL)
 	q := &Queue{Options: o, wake: make(chan struct{}, 1)}
-	q.Attempts = 2 // Run goes on after that
+	q.Attempts = 2 // Run itself tries again
 	q.Progress = func(n int64) { q.locked(func() { q.sent += n }) }
 	return q
 }
 
+// locked calls do while it holds q.mu.
 func (q *Queue) locked(do func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	do()
 }
 
-// change changes what Run has to do.
+// change calls do while it holds q.mu, and wakes Run.
 func (q *Queue) change(do func()) {
 	q.locked(do)
 	select {
@@ -107,7 +107,7 @@ type Recording struct {
 	spool *spool
 }
 
-// Begin adds a recording that is being written at path, which is a folder or the first one of its files.
+// Begin adds a recording that is being written. path is its folder or its first file.
 func (q *Queue) Begin(path string, snapshot bool) *Recording {
 	name := filepath.Base(path)
 	s := newSpool(q.Disk, q.URL, filepath.Dir(path), cmp.Or(seriesOf(name, nil), name))
@@ -116,14 +116,14 @@ func (q *Queue) Begin(path string, snapshot bool) *Recording {
 	return &Recording{q, s}
 }
 
-// Completed adds a file of the recording, which is complete.
+// Completed adds a complete file of the recording.
 func (r *Recording) Completed(f codec.FileInfo) {
 	if name, err := filepath.Rel(r.spool.folder, f.Path); err == nil { // else it is found at the end
 		r.queue.change(func() { r.spool.add(filepath.ToSlash(name), f.Size, true) })
 	}
 }
 
-// End notes that the recording is complete. Files of it that are not known are added.
+// End notes that the recording is complete. Run finds files that were not added.
 func (r *Recording) End() {
 	r.queue.change(func() {
 		r.spool.Ended, r.spool.unsaved = true, true
@@ -133,16 +133,15 @@ func (r *Recording) End() {
 	})
 }
 
-// Resume has Run add the recordings in a folder that earlier processes did not upload to the end. It is called before
-// Run.
+// Resume makes Run continue the uploads that earlier processes began in a folder. It is called before Run.
 func (q *Queue) Resume(folder string) {
 	if !slices.Contains(q.folders, folder) {
 		q.folders = append(q.folders, folder)
 	}
 }
 
-// Finish lets Run return when everything is in the store, but for what will probably fail again. From now on so many
-// parts of a file are sent at once, by goroutines of their own.
+// Finish lets Run return when everything is in the store, except files that will probably fail again. From now on
+// parallel parts of a file are sent at once, each by a goroutine.
 func (q *Queue) Finish(parallel int) {
 	q.change(func() {
 		q.finishing, q.parallel, q.retry = true, parallel, time.Time{}
@@ -152,7 +151,7 @@ func (q *Queue) Finish(parallel int) {
 	})
 }
 
-// Run sends what is in the queue until ctx is done, or until everything is sent after Finish.
+// Run sends files until ctx is done or, after Finish, until everything is sent.
 func (q *Queue) Run(ctx context.Context) {
 	saving, stop := context.WithCancel(context.Background())
 	var saver sync.WaitGroup
@@ -198,20 +197,22 @@ func (q *Queue) Run(ctx context.Context) {
 	}
 }
 
+// list returns the spools.
 func (q *Queue) list() []*spool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return slices.Clone(q.spools)
 }
 
+// saveAll writes the spools that changed.
 func (q *Queue) saveAll() {
 	for _, s := range q.list() {
 		_ = q.save(s)
 	}
 }
 
-// save writes a spool that changed. Uploads go on if that is not possible, as on a full disk, and it is tried again;
-// but not if the error is codec.ErrLocked, as another process uploads the recording.
+// save writes a spool that changed. If that fails, for example on a full disk, uploads go on, and save is tried again.
+// codec.ErrLocked means that another process uploads the recording.
 func (q *Queue) save(s *spool) error {
 	q.writing.Lock()
 	defer q.writing.Unlock()
@@ -249,7 +250,7 @@ func (q *Queue) release(s *spool) {
 	s.release()
 }
 
-// adopt adds the spools that go to the queue's URL, in the folders of Resume.
+// adopt adds the spools in the folders of Resume that go to the queue's URL.
 func (q *Queue) adopt() {
 	for _, folder := range q.folders {
 		names, err := regularFiles(q.Disk, folder)
@@ -275,30 +276,30 @@ func (q *Queue) adopt() {
 			default:
 				s.Ended = true
 				if s.Done {
-					s.release() // it stays as it is unless files are deleted
+					s.release() // only deletions can change it
 				} else {
-					_ = q.scan(s) // the next attempt says what is wrong
+					_ = q.scan(s) // the next attempt reports errors
 				}
 				list = append(list, s)
 			}
 		}
-		// In the order of their first files, before those of the present recording.
+		// In the order of their first files, and before the present recording.
 		slices.SortStableFunc(list, func(a, b *spool) int { return a.began().Compare(b.began()) })
 		q.locked(func() { q.spools = append(list, q.spools...) })
 	}
 }
 
-// scan compares the files that are there with those that are known. Only Run's goroutine adds files to a recording that
+// scan compares the files on the disk with those in the spool. Only the goroutine of Run adds files to a recording that
 // ended.
 func (q *Queue) scan(s *spool) error {
 	q.writing.Lock()
 	locked := s.locked
 	q.writing.Unlock()
-	found, err := s.found(locked)
+	found, err := s.findFiles(locked)
 	if err != nil {
 		return err
 	}
-	there := map[string]foundFile{} // there may be very many, and mu is needed to record
+	there := map[string]foundFile{} // filled before q.mu is taken: there may be very many, and Completed needs q.mu
 	for _, f := range found {
 		there[f.name] = f
 	}
@@ -320,18 +321,18 @@ func (q *Queue) scan(s *spool) error {
 			f.Lost = f.Lost && !ok
 		case !ok:
 			f.Deleted = true
-		case !f.is(now):
+		case !f.isUnchanged(now):
 			f.Proof, f.Deleted = s3.Proof{}, false
 		default:
-			f.Deleted = false // the process ended before it was
+			f.Deleted = false // the process ended before it deleted the file
 		}
 		s.Done = s.Done && !f.waits()
 	}
 	return nil
 }
 
-// next returns what is to be sent: a file, or the manifest of a recording. Without one it returns how long it may be
-// until then, negative if Run may return.
+// next returns the next file to send, which may be the manifest of a recording. If none is due, it returns the time to
+// wait, negative if Run may return.
 func (q *Queue) next(now time.Time) (s *spool, f *file, wait time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -351,7 +352,7 @@ func (q *Queue) next(now time.Time) (s *spool, f *file, wait time.Duration) {
 				wait = min(wait, due)
 				over = over && f.refused != nil
 				if errors.Is(f.refused, s3.ErrDiffers) || errors.Is(f.refused, codec.ErrLocked) {
-					break // nothing is added to another recording of this name, or to what another process sends
+					break // send no file of s: the store has another recording, or another process sends this one
 				}
 			}
 		}
@@ -398,7 +399,7 @@ func (q *Queue) attempt(ctx context.Context, s *spool, f *file) error {
 	return err
 }
 
-// complete sends the manifest of a recording whose files are all in the store, and deletes them if it should.
+// complete sends the manifest of a recording whose files are all in the store, and deletes the files if Delete is set.
 func (q *Queue) complete(ctx context.Context, s *spool) error {
 	if err := q.scan(s); err != nil {
 		return err
@@ -437,12 +438,12 @@ func (q *Queue) complete(ctx context.Context, s *spool) error {
 	return nil
 }
 
-// send sends a file. What is known of it is saved as soon as it is known.
+// send sends a file. The spool is saved whenever the state of the transfer changes.
 func (q *Queue) send(ctx context.Context, s *spool, f *file) error {
 	if err := q.begin(ctx, s, f); err != nil {
 		return err
 	}
-	folder, err := q.Disk.OpenRoot(s.folder) // a spool may name a link to somewhere else
+	folder, err := q.Disk.OpenRoot(s.folder) // follows no link that leads elsewhere
 	if err != nil {
 		return err
 	}
@@ -471,7 +472,7 @@ func (q *Queue) send(ctx context.Context, s *spool, f *file) error {
 	proof, err := t.Run(ctx)
 	if err == nil {
 		proven := file{Size: stat.Size(), Modified: stat.ModTime()}
-		if now, changed := q.Disk.Stat(s.local(f)); changed != nil || !proven.is(now) {
+		if now, changed := q.Disk.Stat(s.local(f)); changed != nil || !proven.isUnchanged(now) {
 			err = cmp.Or(changed, fmt.Errorf("upload %s: %w", s.local(f), s3.ErrChanged))
 		}
 	}
@@ -484,13 +485,13 @@ func (q *Queue) send(ctx context.Context, s *spool, f *file) error {
 	return err
 }
 
-// ended notes how an attempt ended, and when the next one is due.
+// ended notes the result of an attempt, and when the next one is due.
 func (q *Queue) ended(err error, s *spool, f *file) {
 	now := time.Now()
 	_, statErr := q.Disk.Lstat(s.local(f))
 	lost := f != &s.manifest && errors.Is(err, fs.ErrNotExist) && errors.Is(statErr, fs.ErrNotExist)
 	refused := lost || refusal(err)
-	// What fails here says nothing about the store.
+	// Local errors tell nothing about the store.
 	answers := err == nil || errors.Is(err, s3.ErrDiffers) || errors.Is(err, s3.ErrUnproven)
 	if errors.Is(err, s3.ErrDiffers) {
 		err = fmt.Errorf("%w: 'recorder upload --overwrite' replaces it, another URL keeps both", err)
@@ -504,7 +505,7 @@ func (q *Queue) ended(err error, s *spool, f *file) {
 	switch {
 	case err == nil:
 		f.failures, f.refused = 0, nil
-	case lost: // or renamed, as a file that was not finished before
+	case lost: // or renamed, as an unfinished file is when it is completed
 		f.Lost, s.unsaved = true, true
 	case refused:
 		f.failures++
@@ -514,7 +515,7 @@ func (q *Queue) ended(err error, s *spool, f *file) {
 		q.failures++
 		q.retry, q.why = now.Add(pause(q.failures, mostPause)), err.Error()
 		if errors.Is(err, s3.ErrAnonymous) {
-			q.uploader = nil // the next one may find credentials
+			q.uploader = nil // the next uploader may find credentials
 		}
 		first = q.failures == 1
 		if first {
@@ -522,7 +523,7 @@ func (q *Queue) ended(err error, s *spool, f *file) {
 		}
 	}
 	q.mu.Unlock()
-	if answers && !began.IsZero() && now.Sub(began) > outage { // else the recording does not mention it
+	if answers && !began.IsZero() && now.Sub(began) > outage {
 		q.Note("nothing could be uploaded: "+last, began)
 	}
 	switch {
@@ -536,14 +537,14 @@ func (q *Queue) ended(err error, s *spool, f *file) {
 	}
 }
 
-// refusal reports whether an error is about one file, and will probably come again.
+// refusal reports whether an error concerns one file and will probably come again.
 func refusal(err error) bool {
 	var local *fs.PathError
 	return errors.Is(err, s3.ErrDiffers) || errors.Is(err, s3.ErrUnproven) || errors.Is(err, s3.ErrChanged) ||
 		errors.Is(err, errActive) || errors.Is(err, codec.ErrLocked) || errors.As(err, &local)
 }
 
-// pause returns how long to wait after so many failures, at random so that many recorders do not come at once.
+// pause returns how long to wait after so many failures. It is random, so that many recorders do not try at once.
 func pause(failures int, most time.Duration) time.Duration {
 	most = min(firstPause<<min(failures, 20), most)
 	return most/2 + rand.N(most/2)

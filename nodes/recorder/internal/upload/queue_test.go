@@ -60,7 +60,7 @@ func finish(t *testing.T, q *Queue) {
 	require.NoError(t, ctx.Err())
 }
 
-// run runs the queue until the function that is returned is called.
+// run runs the queue until the returned function is called.
 func run(t *testing.T, q *Queue) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -85,7 +85,7 @@ func readManifest(t *testing.T, s *storetest.Server, folder string) (m manifest)
 	return m
 }
 
-// objects returns the keys of the objects that were made, in order.
+// objects returns the keys of the created objects, in order.
 func objects(s *storetest.Server) (keys []string) {
 	for _, r := range s.Requests() {
 		if r.Method == http.MethodPut && (r.Status == 0 || r.Status == http.StatusOK) {
@@ -103,7 +103,7 @@ func requireSame(t *testing.T, s *storetest.Server, path, key string) {
 	require.Equal(t, want, got, key)
 }
 
-// Snapshots go first, then files in their order, the list of a bag behind them and the manifest last.
+// Snapshots are sent first, then the files of recordings in their order, then the list of a bag and the manifest.
 func TestOrder(t *testing.T) {
 	s, dir := storetest.New(t), t.TempDir()
 	q := newQueue(t, s)
@@ -147,7 +147,7 @@ func TestOrder(t *testing.T) {
 		objects(s)[6:], "nothing is sent twice")
 }
 
-// What one process leaves, another one sends, though the store failed and the clock was set back.
+// A process sends the files that an earlier one did not, even if the store failed and the clock was set back.
 func TestResume(t *testing.T) {
 	s, dir := storetest.New(t), t.TempDir()
 	s.Intercept(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { storetest.Unavailable(w) })
@@ -181,7 +181,7 @@ func TestResume(t *testing.T) {
 		"fleet/drive/recording.json"}, objects(s))
 }
 
-// Credentials that come late are found.
+// Credentials that appear later are found.
 func TestLateCredentials(t *testing.T) {
 	s, dir := storetest.New(t), t.TempDir()
 	key, secret := os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY")
@@ -197,7 +197,7 @@ func TestLateCredentials(t *testing.T) {
 	await(t, func() bool { _, ok := s.Content("fleet/drive/recording.json"); return ok })
 }
 
-// Links are named, as what they lead to is not sent.
+// Links are logged, because the files that they lead to are not sent.
 func TestLinks(t *testing.T) {
 	s, dir := storetest.New(t), t.TempDir()
 	bag := filepath.Join(dir, "drive")
@@ -225,7 +225,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// A file of a recording that has the name of its description does not take its place.
+// A file of a recording that is called recording.json does not replace the manifest.
 func TestFileNamedLikeTheManifest(t *testing.T) {
 	s, dir := storetest.New(t), t.TempDir()
 	bag := filepath.Join(dir, "drive")
@@ -252,7 +252,7 @@ func TestFileNamedLikeTheManifest(t *testing.T) {
 	require.Empty(t, q.Status().Why)
 }
 
-// What is recorded is known after a power cut, though the store takes long for something else.
+// The spool lists new files in time for a power cut, even while the store is slow with another file.
 func TestBegunIsSaved(t *testing.T) {
 	s, dir := storetest.New(t), t.TempDir()
 	q := newQueue(t, s)
@@ -276,7 +276,7 @@ func TestBegunIsSaved(t *testing.T) {
 	stop()
 }
 
-// Another recording of the same name is not mixed with this one, which says so. Others go on.
+// A recording is refused if the store has another one with its name. Uploads of other recordings go on.
 func TestSameName(t *testing.T) {
 	s, dir := storetest.New(t), t.TempDir()
 	s.Put("fleet/drive/drive.record.00000", []byte("another one"))
@@ -302,7 +302,7 @@ func TestSameName(t *testing.T) {
 	require.Len(t, readManifest(t, s, "fleet/drive").Files, 2)
 }
 
-// A manifest that could not be sent is sent by the next one that looks at the folder.
+// The next queue that resumes a folder sends a manifest that could not be sent.
 func TestManifestIsSentLater(t *testing.T) {
 	s, dir := storetest.New(t), t.TempDir()
 	refused := make(chan struct{}, 100)
@@ -389,7 +389,7 @@ func TestTwoQueues(t *testing.T) {
 	require.Contains(t, s.Keys(), "fleet/first/recording.json")
 }
 
-// Finish interrupts a file that is sent part by part. It goes on with several parts at once.
+// Finish interrupts a file that is sent part by part, and continues it with several parts at once.
 func TestFinish(t *testing.T) {
 	s, dir := storetest.New(t), t.TempDir()
 	path := filepath.Join(dir, "drive.mcap")
@@ -409,7 +409,7 @@ func TestFinish(t *testing.T) {
 		}
 		if alone.CompareAndSwap(false, true) {
 			close(begun)
-			<-r.Context().Done() // that of the request that is interrupted
+			<-r.Context().Done() // the request is interrupted
 			return
 		}
 		if now.Add(1) == parallel {
@@ -436,7 +436,7 @@ func TestFinish(t *testing.T) {
 	requireSame(t, s, path, "fleet/drive/drive.mcap")
 }
 
-// A recording that is being written is not sent before it is complete, also if that begins after it was found.
+// A recording that is being written is not sent before it is complete, even if writing begins after it was found.
 func TestBeingWritten(t *testing.T) {
 	s, dir := storetest.New(t), t.TempDir()
 	done := record(t, filepath.Join(dir, "done.record.00000"), 0)
@@ -475,7 +475,7 @@ func TestBeingWritten(t *testing.T) {
 	requireSame(t, s, done.Path, "fleet/done/done.record.00000")
 }
 
-// A folder that is moved takes its spool along. Files that were moved away without it are called lost.
+// A folder that is moved takes its spool along. Files that were moved away without the spool are lost.
 func TestMovedRecording(t *testing.T) {
 	for name, inside := range map[string]bool{"with its spool": true, "alone": false} {
 		t.Run(name, func(t *testing.T) {
@@ -520,7 +520,7 @@ func TestMovedRecording(t *testing.T) {
 	}
 }
 
-// Uploads go on where the spool cannot be written, as on a full disk.
+// Uploads go on if the spool cannot be written, for example on a full disk.
 func TestSpoolThatCannotBeWritten(t *testing.T) {
 	s, dir := storetest.New(t), t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "drive.record"+spoolSuffix+".tmp", "x"), 0o777))
@@ -531,7 +531,7 @@ func TestSpoolThatCannotBeWritten(t *testing.T) {
 	require.Contains(t, s.Keys(), "fleet/drive/recording.json")
 }
 
-// One process alone sends a recording whose spool cannot be written, also if both have found it.
+// Only one process sends a recording whose spool cannot be written, even if two have found it.
 func TestTwoQueuesWithoutSpool(t *testing.T) {
 	s, dir := storetest.New(t), t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "drive.record"+spoolSuffix+".tmp", "x"), 0o777))
@@ -564,7 +564,7 @@ func TestTwoQueuesWithoutSpool(t *testing.T) {
 	await(t, func() bool { _, ok := s.Content("fleet/drive/recording.json"); return ok })
 }
 
-// What another process is writing is left alone.
+// A spool that another process is writing is not changed.
 func TestSpoolThatIsWritten(t *testing.T) {
 	s := newSpool(codec.OS{}, "s3://fleet", t.TempDir(), "drive.record")
 	temporary := s.file() + ".tmp"
@@ -585,7 +585,7 @@ func TestSpoolThatIsWritten(t *testing.T) {
 	require.Equal(t, "{}", string(text))
 }
 
-// Of several that save the spool of a recording for the first time, one wins.
+// If several processes save the spool of a recording for the first time, one wins.
 func TestFirstSaves(t *testing.T) {
 	for range 20 {
 		dir, winners := t.TempDir(), atomic.Int32{}
@@ -607,7 +607,7 @@ func TestFirstSaves(t *testing.T) {
 	}
 }
 
-// A recording that another process uploads is not sent, also if that began after it was found.
+// A recording that another process uploads is not sent, even if that upload began after it was found.
 func TestUploadedByAnother(t *testing.T) {
 	s, dir := storetest.New(t), t.TempDir()
 	first := record(t, filepath.Join(dir, "drive.record.00000"), 0)
@@ -638,7 +638,7 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// Files of a recording belong to it even if the one that has its name was deleted after it was uploaded.
+// Files belong to their recording even if its first file was deleted after the upload.
 func TestSeriesWithoutItsFirst(t *testing.T) {
 	s, dir := storetest.New(t), t.TempDir()
 	q := newQueue(t, s)
@@ -669,7 +669,7 @@ func TestSeriesWithoutItsFirst(t *testing.T) {
 	}
 }
 
-// Local failures say nothing about the network: one outage is noted once.
+// An outage is noted once, even if local failures occur meanwhile.
 func TestOutageWithLocalFailures(t *testing.T) {
 	s, dir := storetest.New(t), t.TempDir()
 	q := newQueue(t, s)
@@ -695,7 +695,7 @@ func TestOutageWithLocalFailures(t *testing.T) {
 	require.Contains(t, q.Status().Why, "no network")
 }
 
-// What a spool says of other folders is not believed, nor are links followed out of its folder.
+// Spools that name files in other folders are refused, and links out of the folder are not followed.
 func TestHostileSpool(t *testing.T) {
 	for name, c := range map[string]struct{ file, text string }{
 		"parent":      {"..", `{"recording":"..","name":"x","files":[]}`},
@@ -728,7 +728,7 @@ func TestHostileSpool(t *testing.T) {
 	}
 }
 
-// A recording of the same name whose files have other names is another one, too.
+// A recording of the same name is also another one if its files have other names.
 func TestSameNameOtherFiles(t *testing.T) {
 	s, dir, later := storetest.New(t), t.TempDir(), t.TempDir()
 	q := newQueue(t, s)
@@ -751,7 +751,7 @@ func TestSameNameOtherFiles(t *testing.T) {
 	require.Equal(t, "drive.record.00000.20260131091500", readManifest(t, s, "fleet/drive").Files[0].Path)
 }
 
-// While a recording is replaced, the store has no manifest of it.
+// While a recording is replaced, the store has no manifest.
 func TestOverwriteWithoutItsEnd(t *testing.T) {
 	s, dir, later := storetest.New(t), t.TempDir(), t.TempDir()
 	q := newQueue(t, s)

@@ -14,11 +14,10 @@ import (
 	"tapedeck/codec/store/s3"
 )
 
-// checkTime is how long a store may take to say that it still has a file, where the disk cannot wait.
+// checkTime is the time limit for a store to confirm that it still has a file, if the disk is full.
 const checkTime = 5 * time.Second
 
-// RemoveOldest deletes the oldest file that is proven to be in the store, and returns its path, "" if there is none. It
-// is diskguard.Guard.RemoveOldest.
+// RemoveOldest implements diskguard.Guard.RemoveOldest for files that are proven to be in the store.
 func (q *Queue) RemoveOldest() (path string, soon bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), checkTime)
 	defer cancel()
@@ -49,9 +48,9 @@ func (q *Queue) removable(s *spool) *file {
 	return nil
 }
 
-// remove deletes a file that was proven to be in the store, and returns its path, "" if it is kept. A file or object
-// that changed since then is not deleted, but uploaded again. If the store does not answer, that is an error unless the
-// earlier proof is trusted. Of a recording whose manifest is not made yet, the description of the file is kept.
+// remove deletes a file that was proven to be in the store, and returns its path, "" if it is kept. If the file or the
+// object changed since then, the file is kept and uploaded again. If the store does not answer, remove fails unless it
+// may trust the earlier proof. If the recording has no manifest yet, the spool keeps a description of the file.
 func (q *Queue) remove(ctx context.Context, s *spool, f *file, trust bool) (string, error) {
 	path := s.local(f)
 	q.mu.Lock()
@@ -68,11 +67,11 @@ func (q *Queue) remove(ctx context.Context, s *spool, f *file, trust bool) (stri
 			return "", err
 		}
 	}
-	q.writing.Lock() // not before, as the store may take long to answer
+	q.writing.Lock() // after the store answered, which may take long
 	defer q.writing.Unlock()
 	name := filepath.FromSlash(f.Name)
 	var stat fs.FileInfo
-	folder, err := q.Disk.OpenRoot(s.folder) // a spool may name what a link leads to elsewhere
+	folder, err := q.Disk.OpenRoot(s.folder) // follows no link that leads elsewhere
 	if err == nil {
 		defer folder.Close()
 		stat, err = folder.Lstat(name)
@@ -81,7 +80,7 @@ func (q *Queue) remove(ctx context.Context, s *spool, f *file, trust bool) (stri
 	now, done := *f, s.Done
 	q.mu.Unlock()
 	switch {
-	case now.Proof != was.Proof || now.Deleted: // meanwhile
+	case now.Proof != was.Proof || now.Deleted: // another goroutine changed it meanwhile
 		return "", nil
 	case errors.Is(err, fs.ErrNotExist):
 		q.locked(func() { f.Deleted = true })
@@ -90,7 +89,7 @@ func (q *Queue) remove(ctx context.Context, s *spool, f *file, trust bool) (stri
 		q.stuck(s, f, err)
 		return "", nil
 	}
-	if changed || !now.is(stat) {
+	if changed || !now.isUnchanged(stat) {
 		q.Log(bridge.Warn, "upload: %s is not what is in the store any more; it is not deleted", path)
 		q.locked(func() { f.Proof, s.Done, s.unsaved = s3.Proof{}, false, true })
 		return "", nil
@@ -115,12 +114,12 @@ func (q *Queue) stuck(s *spool, f *file, err error) {
 	q.Log(bridge.Error, "delete %s, which is uploaded: %v", s.local(f), codec.Pathless(err))
 }
 
-// forget deletes the spool and the folders of a recording of which no file is left.
+// forget deletes the spool and the folders of a recording if all its files are deleted.
 func (q *Queue) forget(s *spool) {
 	q.mu.Lock()
-	left := slices.ContainsFunc(s.Files, func(f *file) bool { return !f.Deleted && !f.Lost })
+	remains := slices.ContainsFunc(s.Files, func(f *file) bool { return !f.Deleted && !f.Lost })
 	q.mu.Unlock()
-	if left {
+	if remains {
 		return
 	}
 	var folders []string
@@ -131,7 +130,7 @@ func (q *Queue) forget(s *spool) {
 		return nil
 	})
 	for _, folder := range slices.Backward(folders) {
-		_ = q.Disk.Remove(folder) // unless something else is in it
+		_ = q.Disk.Remove(folder) // fails if the folder has other files
 	}
 	q.writing.Lock()
 	defer q.writing.Unlock()

@@ -17,7 +17,7 @@ import (
 	"tapedeck/codec/store/storetest"
 )
 
-// liar changes what is put into a store, or what it says of it.
+// liar returns a handler that corrupts each object that is put into s or, with checksum, lies about its checksum, too.
 func liar(s *storetest.Server, checksum bool) func(http.ResponseWriter, *http.Request, http.Handler) {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if checksum && r.Method == http.MethodHead {
@@ -34,7 +34,7 @@ func liar(s *storetest.Server, checksum bool) func(http.ResponseWriter, *http.Re
 	}
 }
 
-// Only what is proven to be in the store is deleted.
+// Only files that are proven to be in the store are deleted.
 func TestDelete(t *testing.T) {
 	for name, lies := range map[string][]bool{"proven": nil, "other content": {false}, "and checksum": {true}} {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// A file is kept, and uploaded again, when it or its object changed after its upload.
+// A file is kept and uploaded again if the file or its object changed after the upload.
 func TestRemoveOldest(t *testing.T) {
 	const key = "fleet/drive/drive.record.00000"
 	for name, c := range map[string]struct {
@@ -122,7 +122,7 @@ func TestRemoveOldest(t *testing.T) {
 	}
 }
 
-// With Delete a file is kept while the store does not say that it still has it.
+// With Delete, a file is kept until the store confirms that it still has the file.
 func TestDeleteWithoutAnAnswer(t *testing.T) {
 	s, dir := storetest.New(t), t.TempDir()
 	first := record(t, filepath.Join(dir, "drive.record.00000"), 0)
@@ -142,7 +142,7 @@ func TestDeleteWithoutAnAnswer(t *testing.T) {
 	stop()
 }
 
-// Nothing is deleted where a link leads to elsewhere.
+// No file that a link leads to in another folder is deleted.
 func TestDeleteThroughALink(t *testing.T) {
 	s, dir, elsewhere := storetest.New(t), t.TempDir(), t.TempDir()
 	secret := filepath.Join(elsewhere, "secret")
@@ -167,7 +167,7 @@ func TestDeleteThroughALink(t *testing.T) {
 	require.FileExists(t, secret)
 }
 
-// What a process that was killed had not deleted yet is deleted.
+// A queue deletes the files that a killed process had not deleted yet.
 func TestDeleteGoesOn(t *testing.T) {
 	for name, state := range map[string]func(*spool){
 		"before":  func(*spool) {},
@@ -211,7 +211,7 @@ func TestDeleteGoesOn(t *testing.T) {
 	}
 }
 
-// A file can be deleted for want of space while the store is slow to say whether it still has another one.
+// RemoveOldest does not wait for a check by Run that the store is slow to answer.
 func TestRemoveOldestMeanwhile(t *testing.T) {
 	s, dir := storetest.New(t), t.TempDir()
 	q := newQueue(t, s)

@@ -18,66 +18,65 @@ import (
 	"tapedeck/codec/store/s3"
 )
 
-// spoolSuffix is what the name of a spool has behind that of its recording.
+// spoolSuffix follows the name of a recording in the name of its spool.
 const spoolSuffix = ".upload.json"
 
-// spool is the state of the upload of one recording. It is kept in a file of JSON beside the recording, which is
-// replaced as a whole and, until all is sent, locked by the process that uploads, which writes it before it sends
-// anything.
+// spool is the state of the upload of one recording. It is kept in a JSON file beside the recording. The process that
+// uploads writes the file before it sends anything, replaces it as a whole, and locks it until everything is sent.
 type spool struct {
 	URL      string  `json:"url"`
-	Name     string  `json:"name"`      // of the recording's folder below the URL
+	Name     string  `json:"name"`      // path of the recording's folder below the URL
 	Path     string  `json:"recording"` // beside the spool: a folder, or the name of its files without numbers
 	Snapshot bool    `json:"snapshot,omitempty"`
-	Ended    bool    `json:"ended"` // nothing is added
+	Ended    bool    `json:"ended"` // the recording is complete
 	Done     bool    `json:"done"`  // the manifest is in the store
 	Files    []*file `json:"files"`
 	// Info describes the files that were deleted before the manifest was made.
 	Info *codec.Info `json:"info,omitempty"`
 
 	disk     codec.Disk
-	folder   string // of the recording
-	manifest file   // of which only attempts are noted
-	unsaved  bool   // it differs from the file
-	begun    bool   // the store was asked for a recording of the same name
+	folder   string // folder of the recording
+	manifest file   // only its attempts are noted
+	unsaved  bool   // the spool differs from its file
+	begun    bool   // the store was asked for a recording with the same name
 
-	links []string // that found has found, which are not sent
+	links []string // paths of links that findFiles found, which are not sent
 
 	lock    io.Closer
-	locked  string // the path of what lock locks: the spool, or the first file if the spool cannot be written
-	failing bool   // it could not be written
+	locked  string // path of the locked file: the spool, or the first file if the spool cannot be written
+	failing bool   // the file of the spool could not be written
 }
 
 // file is a file of a recording.
 type file struct {
-	Name  string    `json:"name"`            // below the folder of the spool
-	Split bool      `json:"split,omitempty"` // it is a recording by itself
+	Name  string    `json:"name"`            // path below the folder of the spool
+	Split bool      `json:"split,omitempty"` // the file is a recording by itself
 	Added time.Time `json:"added"`
-	Size  int64     `json:"size"`
+	Size  int64     `json:"size"` // bytes
 
 	s3.TransferState
-	s3.Proof           // that it is in the store
-	Modified time.Time `json:"modified,omitzero"` // then
+	s3.Proof           // proof that the file is in the store
+	Modified time.Time `json:"modified,omitzero"` // modification time of the file when it was proven
 
-	Deleted   bool `json:"deleted,omitempty"`   // after that
-	Described bool `json:"described,omitempty"` // in Info
-	Lost      bool `json:"lost,omitempty"`      // it was deleted before that
+	Deleted   bool `json:"deleted,omitempty"`   // the file was deleted after the proof
+	Described bool `json:"described,omitempty"` // spool.Info describes the file
+	Lost      bool `json:"lost,omitempty"`      // the file was deleted before it was uploaded
 
-	failures int
+	failures int       // number of attempts that were refused
 	retry    time.Time // when the next attempt is due
 	refused  error     // why attempts will probably fail again; nil: they may succeed
-	stuck    bool      // it cannot be deleted
+	stuck    bool      // the file cannot be deleted
 }
 
-// waits reports whether the file is to be sent.
+// waits reports whether the file must still be sent.
 func (f *file) waits() bool { return f.CRC32C == "" && !f.Deleted && !f.Lost }
 
-// is reports whether the file is as it was when it was sent.
-func (f *file) is(now fs.FileInfo) bool {
+// isUnchanged reports whether the file has the size and time that it had when it was sent.
+func (f *file) isUnchanged(now fs.FileInfo) bool {
 	return now.Size() == f.Size && now.ModTime().Equal(f.Modified)
 }
 
-// newSpool returns the spool of a recording that has none.
+// newSpool returns a new spool of a recording.
 func newSpool(d codec.Disk, url, folder, path string) *spool {
 	name := path
 	switch extension := filepath.Ext(path); extension {
@@ -88,7 +87,7 @@ func newSpool(d codec.Disk, url, folder, path string) *spool {
 		Snapshot: strings.HasPrefix(filepath.Base(path), "snapshot_")}
 }
 
-// waiting returns the files that are to be sent, or the manifest if all are.
+// waiting returns the files that must still be sent, or the manifest of a complete recording if there are none.
 func (s *spool) waiting() (list []*file) {
 	for _, f := range s.Files {
 		if f.waits() {
@@ -101,12 +100,12 @@ func (s *spool) waiting() (list []*file) {
 	return list
 }
 
-// deletable reports whether nothing is known that hinders the deletion of the files.
+// deletable reports whether no file is stuck.
 func (s *spool) deletable() bool {
 	return !slices.ContainsFunc(s.Files, func(f *file) bool { return f.stuck })
 }
 
-// began returns when the first file was complete.
+// began returns the time at which the first file was added.
 func (s *spool) began() time.Time {
 	if len(s.Files) == 0 {
 		return time.Time{}
@@ -114,12 +113,13 @@ func (s *spool) began() time.Time {
 	return s.Files[0].Added
 }
 
+// file returns the path of the spool's file.
 func (s *spool) file() string { return filepath.Join(s.folder, s.Path+spoolSuffix) }
 
 // local returns the path of a file.
 func (s *spool) local(f *file) string { return filepath.Join(s.folder, filepath.FromSlash(f.Name)) }
 
-// key returns the key of a file below the URL.
+// key returns the key of a file in the store, below the URL.
 func (s *spool) key(f *file) string { return s.Name + "/" + strings.TrimPrefix(f.Name, s.Path+"/") }
 
 // add adds a file unless it is known.
@@ -145,7 +145,7 @@ func openSpool(d codec.Disk, path string) (*spool, error) {
 	return s, nil
 }
 
-// readSpool reads a spool, which is replaced as a whole.
+// readSpool reads a spool from in, the file at path.
 func readSpool(d codec.Disk, in io.Reader, path string) (*spool, error) {
 	s := &spool{disk: d, folder: filepath.Dir(path)}
 	if err := json.NewDecoder(io.LimitReader(in, 1<<28)).Decode(s); err != nil {
@@ -161,11 +161,11 @@ func readSpool(d codec.Disk, in io.Reader, path string) (*spool, error) {
 	return s, nil
 }
 
-// isName reports whether a path leads into a folder: neither out of it nor to itself.
+// isName reports whether a relative path leads below its folder.
 func isName(path string) bool { return filepath.IsLocal(path) && filepath.Clean(path) != "." }
 
-// write replaces the file of the spool, and may keep its lock. It returns codec.ErrLocked if the spool is another
-// process's: of several that write it for the first time, the one that holds the lock of the temporary file wins.
+// write replaces the file of the spool, and keeps it locked if keep. It returns codec.ErrLocked if another process has
+// locked the file. If several processes write it for the first time, one of them locks the temporary file and wins.
 func (s *spool) write(text []byte, keep bool) error {
 	temporary := s.file() + ".tmp"
 	out, err := s.disk.Create(temporary, true)
@@ -204,6 +204,7 @@ func (s *spool) write(text []byte, keep bool) error {
 	return nil
 }
 
+// release gives up the lock.
 func (s *spool) release() {
 	if s.lock != nil {
 		s.lock.Close()
@@ -211,15 +212,15 @@ func (s *spool) release() {
 	}
 }
 
-// foundFile is a file of a recording that is there.
+// foundFile is a file of a recording on the disk.
 type foundFile struct {
-	name string // below the folder of the spool
+	name string // path below the folder of the spool
 	fs.FileInfo
 }
 
-// found returns the files of the recording that are there, the list of a bag at the end. The error is errActive while
-// one of them is written; locked is one that this process has locked.
-func (s *spool) found(locked string) (found []foundFile, err error) {
+// findFiles returns the files of the recording on the disk, with the list of a bag at the end. It returns errActive
+// while a file is being written. locked is the path of a file that this process has locked.
+func (s *spool) findFiles(locked string) (found []foundFile, err error) {
 	root := filepath.Join(s.folder, s.Path)
 	s.links = nil
 	if stat, statErr := s.disk.Stat(root); statErr == nil && stat.IsDir() {
@@ -281,8 +282,9 @@ func regularFiles(d codec.Disk, folder string) (map[string]fs.FileInfo, error) {
 	return files, nil
 }
 
-// seriesOf returns what the names of the files of a recording have in common, without their numbers. Of names without
-// times that have a number, there must be the first file, or its spool: a recording's own name may end with a number.
+// seriesOf returns the name of the recording that a file belongs to, without number and time. The number in a name
+// without a time is taken for the number of a split only if others has the first file of the recording, or its spool:
+// the name of a recording may end with a number.
 func seriesOf(name string, others map[string]fs.FileInfo) string {
 	name = strings.TrimSuffix(name, codec.ActiveSuffix)
 	n, ok := series.Parse(name)
@@ -291,7 +293,7 @@ func seriesOf(name string, others map[string]fs.FileInfo) string {
 	}
 	_, complete := others[n.Base]
 	_, active := others[n.Base+codec.ActiveSuffix]
-	_, uploaded := others[n.Base+spoolSuffix] // and perhaps deleted after that
+	_, uploaded := others[n.Base+spoolSuffix] // the first file may be deleted
 	if complete || active || uploaded {
 		return n.Base
 	}

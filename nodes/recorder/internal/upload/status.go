@@ -8,19 +8,19 @@ import (
 	"tapedeck/codec/text/human"
 )
 
-// Status is what waits to be uploaded.
+// Status is the state of a queue.
 type Status struct {
-	Files   int   // that wait, with the one that is sent
-	Bytes   int64 // of these, not sent yet
-	Sent    int64 // bytes of the file that is sent
-	Proven  int64 // bytes that are in the store
-	Sending string
-	Since   time.Duration // for which the first one of them waits
-	Refused int           // files that will probably not be taken
-	Why     string        // nothing is sent, or a file is not; "": nothing is wrong
+	Files   int           // files that wait, also the current one
+	Bytes   int64         // bytes of waiting files that were not sent yet
+	Sent    int64         // bytes of the current file that were sent
+	Proven  int64         // bytes of files that are proven to be in the store
+	Sending string        // path of the current file
+	Since   time.Duration // how long the oldest file has waited
+	Refused int           // files that the store will probably not take
+	Why     string        // why nothing or some file is not sent; "": nothing is wrong
 }
 
-// Status returns what waits now.
+// Status returns the state of the queue.
 func (q *Queue) Status() (t Status) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -38,7 +38,7 @@ func (q *Queue) Status() (t Status) {
 			}
 			t.Files++
 			t.Bytes += f.Size
-			t.Since = max(t.Since, time.Since(f.Added)) // a clock that was set back gives less
+			t.Since = max(t.Since, time.Since(f.Added)) // negative if the clock was set back
 			if f == q.current {
 				t.Sending = s.local(f)
 				t.Sent = min(q.sent, f.Size)
@@ -54,10 +54,10 @@ func (q *Queue) Status() (t Status) {
 	return t
 }
 
-// Stored returns how many bytes the store has.
+// Stored returns how many bytes the store has, with the sent ones of the current file.
 func (t Status) Stored() int64 { return t.Proven + t.Sent }
 
-// String describes what waits in one line, "" if nothing does.
+// String describes the waiting files in one line, "" if none wait and nothing is wrong.
 func (t Status) String() string {
 	if t.Files == 0 && t.Why == "" {
 		return ""
