@@ -10,13 +10,13 @@ import (
 	"tapedeck/msgs/carla_msgs"
 )
 
-// actors knows when actors of CARLA were destroyed: their topics end with them.
+// actors tracks when actors of CARLA are destroyed. The topics of an actor end with it.
 type actors struct {
-	alive map[string]map[string]bool // by topic of the lists: prefixes of the topics of the actors in the last one
-	ended map[string]int64           // by prefix: log time of the first list without the actor
+	alive map[string]map[string]bool // by topic of actor lists: topic prefixes of the actors in its last list
+	ended map[string]int64           // by topic prefix: log time of the first list without the actor
 }
 
-// add takes a list of the actors that are alive.
+// add takes the next list of living actors.
 func (a *actors) add(topic string, m *codec.Message) error {
 	var list carla_msgs.CarlaActorList
 	if err := cdr.Unmarshal(m.Data, &list); err != nil {
@@ -42,7 +42,7 @@ func (a *actors) add(topic string, m *codec.Message) error {
 	return nil
 }
 
-// gone reports whether the actor that a topic is about was destroyed after a log time.
+// gone reports whether the actor that owns a topic was destroyed at the log time since or later.
 func (a *actors) gone(topic string, since int64) bool {
 	for prefix := path.Dir(topic); strings.Count(prefix, "/") > 1; prefix = path.Dir(prefix) {
 		if a.ended[prefix] >= max(since, 1) {

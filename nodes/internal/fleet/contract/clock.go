@@ -8,38 +8,37 @@ import (
 	"tapedeck/codec/text/human"
 )
 
-// clockStep is a change of the time from stamps to receipt that stays.
+// clockStep is a lasting change of the time from stamps to receipt.
 type clockStep struct {
 	topic string
-	time  int64 // log time of the message before
-	by    int64 // ns, positive if the clock of the recording was set forward, or that of the stamps back
-	log   bool  // it is the log times that make the step
+	time  int64 // log time of the message before the step
+	by    int64 // ns; positive if the recording's clock was set forward, or the stamps' clock back
+	log   bool  // the log times made the step, not the stamps
 }
 
-// clockWatch finds steps in the stamps of a channel.
+// clockWatch finds steps between the stamps and the log times of a channel.
 type clockWatch struct {
 	count       int
-	level       float64 // ns from stamp to receipt, as usual
-	noise       float64 // ns by which it differs from that
-	usual       float64 // ns between stamps
-	last, stamp int64   // of the message before
+	level       float64 // average time from stamp to receipt in ns
+	noise       float64 // average deviation from level in ns
+	usual       float64 // average interval of stamps in ns
+	last, stamp int64   // log time and stamp of the last message
 
-	candidate *clockStep // nil: none
-	to        float64    // level after it
-	seen      int        // messages at that level
+	candidate *clockStep // a step that may not last; nil: none
+	to        float64    // level after the candidate
+	seen      int        // number of messages at the level to
 }
 
-// A step is at least so large, also beside the noise, and stays so long and in so many messages. What is caught up with
-// is none.
 const (
-	stepSize  = 0.5e9
-	stepNoise = 10
-	stepTime  = 1e9
-	stepCount = 5
+	stepSize  = 0.5e9 // minimum size of a step in ns
+	stepNoise = 10    // minimum size of a step as a multiple of the noise
+	stepTime  = 1e9   // a step must last so long, in ns
+	stepCount = 5     // a step must last for so many messages
 )
 
+// add takes the log time and the stamp of the next message.
 func (w *clockWatch) add(p *Pass, topic string, now, stamp int64) {
-	if w.count > 0 && stamp == w.stamp { // it stands still, which repeats finds
+	if w.count > 0 && stamp == w.stamp { // repeats finds stamps that stand still
 		w.last = now
 		return
 	}
@@ -50,7 +49,7 @@ func (w *clockWatch) add(p *Pass, topic string, now, stamp int64) {
 		w.level = latency
 	case w.candidate != nil:
 		if off := latency - w.to; max(off, -off) > 0.2*max(w.to-w.level, w.level-w.to) {
-			w.candidate = nil // it was an exception, or begins anew
+			w.candidate = nil // it did not last
 			if w.isStep(by, now, stamp) {
 				w.begin(topic, now, stamp, latency)
 			}
@@ -74,16 +73,18 @@ func (w *clockWatch) add(p *Pass, topic string, now, stamp int64) {
 	w.last, w.stamp = now, stamp
 }
 
+// isStep reports whether a deviation from level, with the next message, may be a step.
 func (w *clockWatch) isStep(by float64, now, stamp int64) bool {
 	step := max(by, -by) >= max(stepSize, stepNoise*w.noise)
-	if step { // which may also be noise
+	if step { // it may also be noise
 		w.noise += stepSize / 100
 	}
-	// Simulated time that is slower or faster than real time is off by more and more.
-	at := float64(now-w.last) - float64(stamp-w.stamp)
-	return step && max(at, -at) >= max(by, -by)/2
+	// Simulated time slower or faster than real time deviates more and more, without a jump at one message.
+	jump := float64(now-w.last) - float64(stamp-w.stamp)
+	return step && max(jump, -jump) >= max(by, -by)/2
 }
 
+// begin makes the step before the next message the candidate.
 func (w *clockWatch) begin(topic string, now, stamp int64, latency float64) {
 	by := latency - w.level
 	ofLog, ofStamp := float64(now-w.last)-w.usual, float64(stamp-w.stamp)-w.usual
@@ -91,11 +92,11 @@ func (w *clockWatch) begin(topic string, now, stamp int64, latency float64) {
 	w.to, w.seen = latency, 1
 }
 
-// together is how far apart the same step of a clock is found by several topics.
+// together is the maximum time in ns between the steps of several topics that one step of a clock causes.
 const together = 5e9
 
-// findSteps finds clocks that were set. One step is found once, whatever topics it shows in; a step that one topic has
-// because its messages arrive late is none.
+// findSteps adds findings about clocks that were set. The steps of several topics that one clock causes are one
+// finding. A step of the log times of only one topic is none: its messages arrive late.
 func (p *Pass) findSteps() {
 	steps := slices.Clone(p.steps)
 	slices.SortStableFunc(steps, func(a, b clockStep) int { return cmp.Compare(a.time, b.time) })

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Simulated time that is slower than real time is no step; a clock that is set is one, also then.
+// Simulated time that is slower than real time is no step. A clock that is set is one, even with simulated time.
 func TestSlowTime(t *testing.T) {
 	for set, want := range map[int64]int{0: 0, 60e9: 1} {
 		var w clockWatch

@@ -19,36 +19,36 @@ import (
 	"tapedeck/codec/text/human"
 )
 
-// Contract is what is expected of recordings. The zero value expects nothing.
+// Contract lists expectations of recordings. The zero value expects nothing.
 type Contract struct {
-	Path     string            `yaml:"-"` // of its file
-	Duration Limits            `yaml:"duration"`
-	Accept   []Kind            `yaml:"accept"` // findings about no topic that is listed
+	Path     string            `yaml:"-"`        // path of the contract's file
+	Duration Limits            `yaml:"duration"` // s
+	Accept   []Kind            `yaml:"accept"`   // kinds of findings to ignore on topics that are not in Topics
 	Topics   map[string]*Topic `yaml:"topics"`
 }
 
-// Topic is what is expected of a topic. What has the zero value is not checked.
+// Topic lists expectations of a topic. A field with the zero value is not checked.
 type Topic struct {
 	Type     string            `yaml:"type"`
 	Optional bool              `yaml:"optional"` // the topic may be missing
-	Messages uint64            `yaml:"messages"` // at least
-	Rate     Limits            `yaml:"rate"`     // messages a second
-	Gap      float64           `yaml:"gap"`      // s between two messages, at most
-	Latency  float64           `yaml:"latency"`  // s from stamp to receipt, of 99 % of the messages, at most
-	Frames   []string          `yaml:"frames"`   // frame_id is one of these; of transforms: all these have one
-	Size     string            `yaml:"size"`     // of images, "640x480"
-	QoS      string            `yaml:"qos"`      // "reliable volatile"
-	Ranges   map[string]Limits `yaml:"ranges"`   // of fields
-	Accept   []Kind            `yaml:"accept"`   // findings that are none
+	Messages uint64            `yaml:"messages"` // minimum number of messages
+	Rate     Limits            `yaml:"rate"`     // messages per second
+	Gap      float64           `yaml:"gap"`      // maximum time between two messages in s
+	Latency  float64           `yaml:"latency"`  // maximum time from stamp to receipt, for 99 % of the messages, in s
+	Frames   []string          `yaml:"frames"`   // allowed values of frame_id; of /tf: frames with a transform
+	Size     string            `yaml:"size"`     // size of images, such as "640x480"
+	QoS      string            `yaml:"qos"`      // reliability and durability, such as "reliable volatile"
+	Ranges   map[string]Limits `yaml:"ranges"`   // limits by field
+	Accept   []Kind            `yaml:"accept"`   // kinds of findings to ignore
 }
 
-// Limits are those of a number; nil: there is none.
+// Limits are the limits of a number; nil is no limit.
 type Limits struct {
 	Min *float64 `yaml:"min"`
 	Max *float64 `yaml:"max"`
 }
 
-// limits returns limits that both exist.
+// limits returns Limits with a minimum and a maximum.
 func limits(least, most float64) Limits { return Limits{&least, &most} }
 
 func (l Limits) none() bool { return l.Min == nil && l.Max == nil }
@@ -61,7 +61,7 @@ func (l Limits) min() float64 {
 	return *l.Min
 }
 
-// holds reports whether v is within the limits. NaN is not.
+// holds reports whether v is within the limits. NaN never is.
 func (l Limits) holds(v float64) bool {
 	return !math.IsNaN(v) && (l.Min == nil || v >= *l.Min) && (l.Max == nil || v <= *l.Max)
 }
@@ -77,6 +77,7 @@ func (l Limits) text(unit string) string {
 	return fmt.Sprintf("%s to %s%s", number(*l.Min), number(*l.Max), unit)
 }
 
+// yaml returns the limits as YAML.
 func (l Limits) yaml() string {
 	var texts []string
 	if l.Min != nil {
@@ -90,7 +91,7 @@ func (l Limits) yaml() string {
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// maxFile is the most bytes of a contract.
+// maxFile is the maximum size of a contract in bytes.
 const maxFile = 4 << 20
 
 // Load reads a contract.
@@ -186,6 +187,7 @@ func noLimits(text []byte) string {
 	return ""
 }
 
+// check returns an error if an expectation is invalid.
 func (t *Topic) check() error {
 	for name, v := range map[string]float64{"gap": t.Gap, "latency": t.Latency} {
 		if math.IsNaN(v) || v < 0 || v > 1e9 {
@@ -206,28 +208,30 @@ func (t *Topic) check() error {
 	return checkKinds("accept", t.Accept)
 }
 
-func (l Limits) check(what string) error {
+// check returns an error if the limits called name are invalid.
+func (l Limits) check(name string) error {
 	for _, v := range []*float64{l.Min, l.Max} {
 		if v != nil && math.IsNaN(*v) {
-			return fmt.Errorf("%s: NaN is no limit", what)
+			return fmt.Errorf("%s: NaN is no limit", name)
 		}
 	}
 	if l.Min != nil && l.Max != nil && *l.Min > *l.Max {
-		return fmt.Errorf("%s: min %s is above max %s", what, number(*l.Min), number(*l.Max))
+		return fmt.Errorf("%s: min %s is above max %s", name, number(*l.Min), number(*l.Max))
 	}
 	return nil
 }
 
-func checkKinds(what string, list []Kind) error {
+// checkKinds returns an error if the list called name has an unknown kind.
+func checkKinds(name string, list []Kind) error {
 	for _, k := range list {
 		if !slices.Contains(kinds, k) {
-			return fmt.Errorf("%s: there is no kind of findings %q", what, k)
+			return fmt.Errorf("%s: there is no kind of findings %q", name, k)
 		}
 	}
 	return nil
 }
 
-// topic returns what is expected of a topic. c may be nil.
+// topic returns the expectations of a topic. c may be nil.
 func (c *Contract) topic(name string) *Topic {
 	if c != nil && c.Topics[name] != nil {
 		return c.Topics[name]
@@ -235,7 +239,7 @@ func (c *Contract) topic(name string) *Topic {
 	return &Topic{}
 }
 
-// qosText returns reliability and durability of publishers.
+// qosText returns the reliability and durability of publishers.
 func qosText(list []codec.QoS) string {
 	var texts []string
 	for _, q := range list {
@@ -245,7 +249,7 @@ func qosText(list []codec.QoS) string {
 	return strings.Join(slices.Compact(texts), ", ")
 }
 
-// WriteTo writes the contract as a file for people.
+// WriteTo writes the contract as YAML with comments for people.
 func (c *Contract) WriteTo(w io.Writer) (int64, error) {
 	b := &bytes.Buffer{}
 	b.WriteString(`# What a recording must contain. Edit it: change limits, and delete lines that need not be met.
@@ -288,6 +292,7 @@ func (c *Contract) WriteTo(w io.Writer) (int64, error) {
 	return b.WriteTo(w)
 }
 
+// writeList writes a key with a list of texts, unless the list is empty.
 func writeList[T ~string](b *bytes.Buffer, indent, key string, list []T) {
 	var texts []string
 	for _, text := range list {
@@ -300,7 +305,7 @@ func writeList[T ~string](b *bytes.Buffer, indent, key string, list []T) {
 
 var plainText = regexp.MustCompile(`^[A-Za-z/_][A-Za-z0-9/_. ]*$`)
 
-// key returns a text as YAML has it before a value: behind a question mark if it is too long for a simple key.
+// key returns a text as a YAML key. Behind a question mark, a key may be longer than 1024 characters.
 func key(indent, text string) string {
 	text = scalar(text)
 	if len(text) > 1024 {
@@ -309,7 +314,7 @@ func key(indent, text string) string {
 	return indent + text + ":"
 }
 
-// scalar returns a text as YAML has it.
+// scalar returns a text as a YAML scalar, quoted if necessary.
 func scalar(text string) string {
 	if plainText.MatchString(text) && !slices.Contains([]string{"y", "n", "yes", "no", "on", "off", "true", "false",
 		"null"}, strings.ToLower(text)) && !strings.HasSuffix(text, " ") {

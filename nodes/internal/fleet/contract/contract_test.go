@@ -30,18 +30,18 @@ const (
 	lasts = 30 * time.Second
 )
 
-// sample is a message of a drive that a test may change.
+// sample describes a message of the drive. Tests may change it.
 type sample struct {
-	topic string
-	at    time.Duration // since the beginning
-	late  time.Duration // from stamp to receipt
-	value float64
-	frame string
-	width uint32
-	left  bool // the message is missing
+	topic   string
+	at      time.Duration // since the beginning
+	late    time.Duration // from stamp to receipt
+	value   float64
+	frame   string
+	width   uint32
+	missing bool
 }
 
-// drive is a recording that changes may spoil: an IMU at 100 Hz, a camera at 10 Hz, transforms at 20 Hz.
+// drive is a recording that tests may change: an IMU at 100 Hz, a camera at 10 Hz, transforms at 20 Hz.
 func drive(t *testing.T, change func(*sample)) (info *codec.Info, list []codec.Message) {
 	info = &codec.Info{Complete: true}
 	channels := map[string]*codec.Channel{}
@@ -63,7 +63,7 @@ func drive(t *testing.T, change func(*sample)) (info *codec.Info, list []codec.M
 			imu.LinearAcceleration.Z = s.value
 			imu.OrientationCovariance[0] = math.NaN() // not measured
 		}
-		if s.left {
+		if s.missing {
 			return
 		}
 		c := channels[s.topic]
@@ -94,7 +94,7 @@ func drive(t *testing.T, change func(*sample)) (info *codec.Info, list []codec.M
 		}
 		if i%5 == 0 {
 			add(sample{topic: "/tf", at: at}, transform("odom", "base_link"))
-			add(sample{topic: "/tf", at: at, left: true, value: 1}, transform("map", "camera"))
+			add(sample{topic: "/tf", at: at, missing: true, value: 1}, transform("map", "camera"))
 		}
 	}
 	slices.SortStableFunc(list, func(a, b codec.Message) int { return int(a.LogTime - b.LogTime) })
@@ -162,8 +162,7 @@ topics:
 `, string(text))
 }
 
-// Each fault is found by the contract at its time, and those that are suspicious by themselves also without one, and
-// nothing else.
+// Each fault is found at its time with a contract, a suspicious one also without a contract, and nothing else is found.
 func TestFaults(t *testing.T) {
 	type fault struct {
 		change              func(*sample)
@@ -177,29 +176,29 @@ func TestFaults(t *testing.T) {
 			}
 		}
 	}
-	leave := func(s *sample) { s.left = true }
+	omit := func(s *sample) { s.missing = true }
 	both := func(list ...Finding) []Finding { return list }
 	contract := learnt(t)
 	for name, f := range map[string]fault{
 		"none": {change: func(*sample) {}},
-		"missing topic": {of("/camera", 0, lasts, leave),
+		"missing topic": {of("/camera", 0, lasts, omit),
 			both(Finding{Topic: "/camera", Kind: Missing, Seen: "none"}), nil},
-		"halved rate": {func(s *sample) { s.left = s.left || s.topic == "/camera" && int(s.value)%2 == 1 },
+		"halved rate": {func(s *sample) { s.missing = s.missing || s.topic == "/camera" && int(s.value)%2 == 1 },
 			both(Finding{Topic: "/camera", Time: 0, Until: 5 * s, Kind: Rate, Seen: "5"}), nil},
 		"halved rate for a while": {func(m *sample) {
-			m.left = m.left || m.topic == "/camera" && int(m.value)%2 == 1 && m.at > 10*time.Second &&
+			m.missing = m.missing || m.topic == "/camera" && int(m.value)%2 == 1 && m.at > 10*time.Second &&
 				m.at < 20*time.Second
 		}, both(Finding{Topic: "/camera", Time: 10 * s, Until: 15 * s, Kind: Rate, Seen: "5"}), nil},
-		"throttled": {func(s *sample) { s.left = s.left || s.topic == "/camera" && int(s.value)%5 != 0 },
+		"throttled": {func(s *sample) { s.missing = s.missing || s.topic == "/camera" && int(s.value)%5 != 0 },
 			both(Finding{Topic: "/camera", Time: 0, Until: 5 * s, Kind: Rate, Seen: "2"}), nil},
 		"throttled for a while": {func(m *sample) {
-			m.left = m.left || m.topic == "/camera" && int(m.value)%5 != 0 && m.at > 10*time.Second &&
+			m.missing = m.missing || m.topic == "/camera" && int(m.value)%5 != 0 && m.at > 10*time.Second &&
 				m.at < 20*time.Second
 		}, both(Finding{Topic: "/camera", Time: 10 * s, Until: 15 * s, Kind: Rate, Seen: "2"}), nil},
-		"gap": {of("/imu", 10*time.Second, 13*time.Second, leave),
+		"gap": {of("/imu", 10*time.Second, 13*time.Second, omit),
 			both(Finding{Topic: "/imu", Time: 10*s - 10e6, Until: 13 * s, Kind: Gap, Seen: "3.01 s"}),
 			both(Finding{Topic: "/imu", Time: 10*s - 10e6, Until: 13 * s, Kind: Gap, Seen: "nothing for 3.01 s"})},
-		"short gap": {of("/camera", 10*time.Second, 10*time.Second+500*time.Millisecond, leave),
+		"short gap": {of("/camera", 10*time.Second, 10*time.Second+500*time.Millisecond, omit),
 			both(Finding{Topic: "/camera", Time: 10*s - 100e6, Until: 10.5e9, Kind: Gap, Seen: "0.6 s"}), nil},
 		"frozen camera": {of("/camera", 10*time.Second, 15*time.Second, func(s *sample) { s.value = 7 }),
 			both(Finding{Topic: "/camera", Time: 10 * s, Until: 15*s - 100e6, Kind: Frozen,
@@ -241,12 +240,12 @@ func TestFaults(t *testing.T) {
 		"NaN alone": {of("/imu", 0, lasts, func(s *sample) { s.value = math.NaN() }),
 			both(Finding{Topic: "/imu", Time: 0, Kind: Range, Seen: "never a number"}), nil},
 		"NaN at first": {of("/imu", 0, time.Second, func(s *sample) { s.value = math.NaN() }), nil, nil},
-		"topic ends early": {of("/camera", 20*time.Second, lasts, leave),
+		"topic ends early": {of("/camera", 20*time.Second, lasts, omit),
 			both(Finding{Topic: "/camera", Time: 20*s - 100e6, Until: 30*s - 10e6, Kind: End,
 				Seen: "none in the last 10.09 s"}),
 			both(Finding{Topic: "/camera", Time: 20*s - 100e6, Until: 30*s - 10e6, Kind: End,
 				Seen: "none in the last 10.09 s"})},
-		"two roots": {of("/tf", 10*time.Second, lasts, func(s *sample) { s.left = false }),
+		"two roots": {of("/tf", 10*time.Second, lasts, func(s *sample) { s.missing = false }),
 			both(Finding{Topic: "/tf", Time: 10 * s, Kind: TF, Seen: "2 roots: map, odom"},
 				Finding{Topic: "/tf", Time: 10 * s, Kind: Rate}),
 			both(Finding{Topic: "/tf", Time: 10 * s, Kind: TF, Seen: "2 roots: map, odom"})},
@@ -256,7 +255,7 @@ func TestFaults(t *testing.T) {
 			both(Finding{Topic: "/camera", Time: 10 * s, Kind: Size, Seen: "2x1"}), nil},
 		"range": {of("/imu", 10*time.Second, 11*time.Second, func(s *sample) { s.value = 20 }),
 			both(Finding{Topic: "/imu", Time: 10 * s, Kind: Range, Seen: "20"}), nil},
-		"too short": {of("", 10*time.Second, lasts, leave),
+		"too short": {of("", 10*time.Second, lasts, omit),
 			both(Finding{Time: 0, Until: 10*s - 10e6, Kind: Duration, Seen: "9.99 s"}), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -360,7 +359,8 @@ func TestAccept(t *testing.T) {
 	good := Learn(0.2, passOf(t, nil, frozen))
 	require.Equal(t, []Kind{Frozen}, good.Topics["/camera"].Accept)
 	require.Empty(t, passOf(t, good, frozen).Findings())
-	good = Learn(0.2, passOf(t, nil, nil), passOf(t, nil, func(s *sample) { s.left = s.left || s.topic == "/camera" }))
+	withoutCamera := func(s *sample) { s.missing = s.missing || s.topic == "/camera" }
+	good = Learn(0.2, passOf(t, nil, nil), passOf(t, nil, withoutCamera))
 	require.True(t, good.Topics["/camera"].Optional)
 }
 
@@ -426,7 +426,7 @@ func FuzzParse(f *testing.F) {
 
 func TestPauseIsNoGap(t *testing.T) {
 	info, list := drive(t, func(s *sample) {
-		s.left = s.left || s.at > 10*time.Second && s.at < 18*time.Second
+		s.missing = s.missing || s.at > 10*time.Second && s.at < 18*time.Second
 	})
 	info.Events = []codec.Event{{Kind: codec.EventPause, Time: begin + 10_020e6, Until: begin + 17_990e6}}
 	good := learnt(t)
@@ -438,7 +438,7 @@ func TestPauseIsNoGap(t *testing.T) {
 	require.Equal(t, 0.3, Learn(0.2, p).Topics["/camera"].Gap)
 }
 
-// Topics that are latched have messages when there is something to say: their silence is none.
+// Silences of latched topics are no gaps.
 func TestLatched(t *testing.T) {
 	latched := []codec.QoS{{Durability: codec.TransientLocal}}
 	for _, c := range []struct {
@@ -491,9 +491,9 @@ func TestMessagesOfOneTime(t *testing.T) {
 	require.Empty(t, p.Findings())
 }
 
-// What is learnt of a recording that has findings of its own is met by it.
+// A recording with findings meets the contract learnt from it.
 func TestLearntIsMet(t *testing.T) {
-	short := func(s *sample) { s.left = s.left || s.topic == "/camera" && s.at > 14*time.Second }
+	short := func(s *sample) { s.missing = s.missing || s.topic == "/camera" && s.at > 14*time.Second }
 	info, list := drive(t, short)
 	info.Events = []codec.Event{{Kind: codec.EventLost, Topic: "/rosout", Time: begin, Text: "lost"}}
 	p := New(nil, info)
@@ -512,16 +512,15 @@ func TestLearntIsMet(t *testing.T) {
 	require.Empty(t, p.Findings())
 }
 
-// What is learnt of topics that have messages when something happens is met by recordings in which it happens at other
-// times.
+// A contract learnt from topics with messages at irregular times is met by recordings with messages at other times.
 func TestLearnEvents(t *testing.T) {
 	latched := []codec.QoS{{Durability: codec.TransientLocal}}
 	seconds := func(at ...int64) []int64 { return at }
 	for name, c := range map[string]struct {
 		qos         []codec.QoS
-		length      int64 // of a burst, in messages 20 ms apart
-		good, other []int64
-		rate, found bool // the topic has a rate and a gap; the other recording does not meet them
+		length      int64   // number of messages of a burst, 20 ms apart
+		good, other []int64 // begins of bursts, in seconds
+		rate, found bool    // the topic has a rate and a gap; the other recording does not meet them
 	}{
 		"latched":              {qos: latched, length: 1, good: seconds(0), other: seconds(3)},
 		"latched, sent again":  {qos: latched, length: 1, good: seconds(0, 50), other: seconds(0, 10, 20, 90)},
@@ -532,8 +531,8 @@ func TestLearnEvents(t *testing.T) {
 		"a stream that pauses": {length: 2000, good: seconds(0, 42), other: seconds(0, 60), rate: true, found: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			record := func(of *Contract, starts []int64) *Pass {
-				p := New(of, &codec.Info{Complete: true})
+			record := func(expected *Contract, starts []int64) *Pass {
+				p := New(expected, &codec.Info{Complete: true})
 				topic := &codec.Channel{Topic: "/a", QoS: c.qos}
 				other := &codec.Channel{Topic: "/other", QoS: []codec.QoS{codec.DefaultQoS()}}
 				for i := range int64(5000) {
@@ -567,7 +566,7 @@ func TestRangeOfInfiniteValues(t *testing.T) {
 }
 
 func TestExpectedFrameAmongMany(t *testing.T) {
-	expected := &topic{expected: &Topic{Frames: []string{"/last"}}, frames: map[string]bool{}}
+	expected := &topicState{expected: &Topic{Frames: []string{"/last"}}, frames: map[string]bool{}}
 	for i := range 2 * maxNames {
 		expected.addFrame(fmt.Sprint(i))
 	}
@@ -577,9 +576,9 @@ func TestExpectedFrameAmongMany(t *testing.T) {
 }
 
 func TestFramesWithoutACommonTransform(t *testing.T) {
-	var seen []*topic
+	var seen []*topicState
 	for _, frame := range []string{"a", "b", "c"} {
-		seen = append(seen, &topic{types: []string{(*tf2_msgs.TFMessage)(nil).TypeName()}, count: 1,
+		seen = append(seen, &topicState{types: []string{(*tf2_msgs.TFMessage)(nil).TypeName()}, count: 1,
 			frames: map[string]bool{frame: true}})
 	}
 	learnt := &Topic{}
@@ -605,8 +604,8 @@ func TestNotANumber(t *testing.T) {
 							raw = order.AppendUint64(raw, math.Float64bits(v))
 						}
 					}
-					require.Equal(t, math.IsNaN(value), hasNaN(raw, kind, order == binary.BigEndian), "%v at %d of %v, %v",
-						value, at, kind, order)
+					require.Equal(t, math.IsNaN(value), hasNaN(raw, kind, order == binary.BigEndian),
+						"%v at %d of %v, %v", value, at, kind, order)
 				}
 			}
 		}

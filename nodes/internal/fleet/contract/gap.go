@@ -5,23 +5,25 @@ import "time"
 // GapDetector learns the usual interval between messages of a topic and finds intervals that are much longer. The zero
 // value is ready.
 type GapDetector struct {
-	last   int64   // ns
-	count  int     // of intervals
-	Usual  float64 // ns; nine of ten intervals are shorter
-	lately float64 // ns; the longest of the last intervals, up to lateCount
-	before float64 // ns; the longest of lateCount intervals before these
+	Usual float64 // nine of ten intervals are shorter; ns
+
+	last   int64   // time of the last message in ns
+	count  int     // number of intervals
+	lately float64 // longest of the latest intervals, up to lateCount of them; ns
+	before float64 // longest of the lateCount intervals before; ns
 }
 
-// What counts as a gap.
+// A gap is longer than MinGap, than silentPeriods usual intervals, and than silentLately times the longest of the
+// latest intervals: a topic with bursts is often silent.
 const (
-	MinGap        = time.Second // at least
-	silentPeriods = 10          // of what is usual, at least
-	silentLately  = 2           // times the longest interval lately, at least: a topic with bursts is often silent
-	rhythmCount   = 10          // intervals before anything is said
-	lateCount     = 64
+	MinGap        = time.Second
+	silentPeriods = 10
+	silentLately  = 2
+	rhythmCount   = 10 // number of intervals after which gaps are found
+	lateCount     = 64 // number of intervals of which the longest is kept
 )
 
-// Observe takes the time of a message, ns by the same clock as before, and reports whether a gap precedes it.
+// Observe takes the time of the next message in ns, and reports whether a gap precedes the message.
 func (r *GapDetector) Observe(t int64) bool {
 	interval := float64(t - r.last)
 	first := r.last == 0
@@ -46,12 +48,13 @@ func (r *GapDetector) Observe(t int64) bool {
 	return silent
 }
 
-// IsGap reports whether an interval, ns, is a gap.
+// IsGap reports whether an interval in ns is a gap.
 func (r *GapDetector) IsGap(interval float64) bool {
 	return r.IsSilence(interval) && interval > silentLately*max(r.lately, r.before)
 }
 
-// IsSilence reports whether an interval, ns, is far longer than is usual, though there may have been such lately.
+// IsSilence reports whether an interval in ns is much longer than usual. Unlike a gap, it may be as long as others
+// lately.
 func (r *GapDetector) IsSilence(interval float64) bool {
 	return interval > float64(MinGap) && interval > silentPeriods*r.Usual && r.count >= rhythmCount
 }

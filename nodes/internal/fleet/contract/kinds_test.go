@@ -64,7 +64,7 @@ func TestPayloads(t *testing.T) {
 	}
 }
 
-// A picture that is cut off is found; bytes that never were one are not.
+// A truncated picture is found. Bytes that never were a picture are not.
 func TestPictures(t *testing.T) {
 	picture := image.NewGray(image.Rect(0, 0, 64, 64))
 	for i := range picture.Pix {
@@ -100,7 +100,7 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// NaN is no fault where the type says that it means "unknown".
+// NaN is no fault if it means "unknown" by the definition of the type.
 func TestNaNThatIsUnset(t *testing.T) {
 	for name, c := range map[string]struct {
 		of   func(v float64) msgs.Message
@@ -126,7 +126,7 @@ func TestNaNThatIsUnset(t *testing.T) {
 	require.True(t, nanIsUnset("px4_msgs/msg/VehicleLocalPosition"))
 }
 
-// The topics of an actor end when it is destroyed, and pause while there is none of its name.
+// The topics of an actor end when the actor is destroyed, and pause until there is another with its name.
 func TestActorsThatAreDestroyed(t *testing.T) {
 	list := &codec.Channel{Topic: "/carla/actor_list", Type: (*carla_msgs.CarlaActorList)(nil).TypeName(),
 		Encoding: codec.EncodingCDR}
@@ -184,10 +184,10 @@ func TestTimesOnly(t *testing.T) {
 	require.Equal(t, []string{"/a [unknown/msg/A]"}, p.TimesOnly())
 }
 
-// Bursts of messages have no rhythm: the silence behind them is neither a gap nor an end.
+// Bursts of messages have no rhythm: the silence after a burst is neither a gap nor an end.
 func TestBursts(t *testing.T) {
 	for name, c := range map[string]struct {
-		length int64 // of a burst, in messages 20 ms apart
+		length int64 // number of messages of a burst, 20 ms apart
 		want   []Kind
 	}{
 		"bursts":  {20, nil},

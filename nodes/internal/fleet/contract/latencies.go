@@ -6,11 +6,12 @@ import (
 	"slices"
 )
 
-// Latencies are times from stamps to receipt, ns, of which quantiles are known to 3 %. The zero value is ready.
+// Latencies is a histogram of times from stamps to receipt in ns. Its quantiles are exact to 3 %. The zero value is
+// ready.
 type Latencies struct {
 	count uint64
-	late  []uint64 // by bucket
-	ahead []uint64 // of those below 0, likewise
+	late  []uint64 // number of latencies by bucket
+	ahead []uint64 // number of negative latencies by bucket of their absolute values
 }
 
 // Add adds a latency.
@@ -28,12 +29,12 @@ func (l *Latencies) Add(ns int64) {
 	(*counts)[key]++
 }
 
-// Count returns how many there are.
+// Count returns the number of latencies.
 func (l *Latencies) Count() uint64 { return l.count }
 
-// Quantile returns the latency that a part of all, 0 to 1, do not exceed; 0 if there are none.
-func (l *Latencies) Quantile(part float64) (ns int64) {
-	rest := int64(part * float64(l.count))
+// Quantile returns the q-quantile, for q from 0 to 1; 0 if there are no latencies.
+func (l *Latencies) Quantile(q float64) (ns int64) {
+	rest := int64(q * float64(l.count))
 	for key, n := range slices.Backward(l.ahead) {
 		if n > 0 && rest >= 0 {
 			rest, ns = rest-int64(n), -middle(key)
@@ -47,7 +48,7 @@ func (l *Latencies) Quantile(part float64) (ns int64) {
 	return ns
 }
 
-// bucket returns the number of the bucket of v: its 5 highest bits and where they are.
+// bucket returns the bucket of v, which stands for the 5 highest bits of v and their position.
 func bucket(v uint64) int {
 	shift := max(0, bits.Len64(v)-5)
 	return shift<<4 + int(v>>shift)

@@ -8,8 +8,7 @@ import (
 	"tapedeck/codec"
 )
 
-// Learn returns a contract that all of the recordings meet whose passes these are. tolerance, such as 0.2, is how much
-// others may differ.
+// Learn returns a contract that the recordings of all passes meet. tolerance widens the limits: 0.2 by 20 %.
 func Learn(tolerance float64, passes ...*Pass) *Contract {
 	c := &Contract{Topics: map[string]*Topic{}}
 	shortest := math.Inf(1)
@@ -25,18 +24,18 @@ func Learn(tolerance float64, passes ...*Pass) *Contract {
 		c.Duration.Min = &least
 	}
 	for name, learnt := range c.Topics {
-		var seen []*topic
+		var states []*topicState
 		steady := true
 		for _, p := range passes {
 			if t := p.topics[name]; t != nil && t.count > 0 {
-				seen = append(seen, t)
+				states = append(states, t)
 				steady = steady && !Latched(name, t.qos) && 2*(t.last-t.first) >= p.end-p.start
 			}
 		}
-		learnt.Optional = len(seen) < len(passes)
-		learnt.learn(seen, steady, tolerance)
+		learnt.Optional = len(states) < len(passes)
+		learnt.learn(states, steady, tolerance)
 	}
-	for _, p := range passes { // what is suspicious in good recordings is not in others
+	for _, p := range passes { // accept the findings of good recordings
 		again := *p
 		again.contract = c
 		for _, t := range p.topics {
@@ -59,27 +58,28 @@ func Learn(tolerance float64, passes ...*Pass) *Contract {
 	return c
 }
 
-// logTopics have messages when there is something to say.
+// logTopics are topics that have no rate and are not expected.
 var logTopics = []string{"/rosout", "/parameter_events", codec.EventTopic}
 
 const (
-	fewMessages = 10  // have no rate
-	mostFrames  = 100 // are listed
+	fewMessages = 10  // minimum number of messages to learn a rate
+	mostFrames  = 100 // maximum number of frames in a contract
 )
 
-// learn takes what was seen of a topic. steady tells that it has messages for most of the time.
-func (l *Topic) learn(seen []*topic, steady bool, tolerance float64) {
+// learn sets the expectations from the states of a topic after the passes. steady is set if the topic has messages over
+// most of the time of each recording.
+func (l *Topic) learn(states []*topicState, steady bool, tolerance float64) {
 	frames, sizes := map[string]bool{}, map[string]bool{}
 	lowest, highest, worst, latency := math.Inf(1), 0.0, 0.0, math.Inf(-1)
 	regular, synchronous := steady, true
 	qos := map[string]bool{}
 	types := map[string]bool{}
-	for i, t := range seen {
+	for i, t := range states {
 		for _, name := range t.types {
 			types[name] = true
 		}
 		qos[qosText(t.qos)] = true
-		if t.transforms() && i > 0 { // all recordings must have them
+		if t.transforms() && i > 0 { // keep the frames that all recordings have
 			maps.DeleteFunc(frames, func(name string, _ bool) bool { return !t.frames[name] })
 		} else {
 			maps.Copy(frames, t.frames)
@@ -136,7 +136,7 @@ func (l *Topic) learn(seen []*topic, steady bool, tolerance float64) {
 	}
 }
 
-// roundUp rounds to two digits, as people would write a limit.
+// roundUp rounds up to two digits, as people write limits.
 func roundUp(v float64) float64 {
 	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
 		return v
@@ -150,4 +150,5 @@ func roundUp(v float64) float64 {
 	return math.Ceil(v*unit) / unit
 }
 
+// roundDown rounds down to two digits.
 func roundDown(v float64) float64 { return 0 - roundUp(-v) }

@@ -11,48 +11,47 @@ import (
 	"tapedeck/codec/text/human"
 )
 
-// Live checks a recording that is being made by the counts of its messages alone: which topics are missing or silent,
-// and their rates, types and QoS. It is safe for concurrent use.
+// Live checks a recording while it is made. It uses only the counts of messages to find missing and silent topics and
+// wrong rates, and the types and QoS of topics. It is safe for concurrent use.
 type Live struct {
 	contract *Contract
 
-	mu     sync.Mutex
-	start  time.Time // since when topics may be missing
-	topics map[string]*liveTopic
-	open   []Finding // that still hold
-	past   findings
-	before []Finding // of recordings that this one has replaced
+	mu       sync.Mutex
+	start    time.Time // start of the recording, or end of the last pause
+	topics   map[string]*liveTopic
+	open     []Finding // findings that still hold
+	past     findings  // findings that have ended
+	previous []Finding // findings of recordings before the last Restart
 }
 
-// Count is how many messages of a topic with a type were received.
+// Count is the number of received messages of a topic with a type.
 type Count struct {
 	Topic, Type string
-	QoS         []codec.QoS
+	QoS         []codec.QoS // QoS of the publishers
 	Received    uint64
 }
 
+// liveTopic is the state of a topic of the contract.
 type liveTopic struct {
 	name     string
 	expected *Topic
-	earlier  uint64 // messages received in recordings before this one
-	received uint64
+	earlier  uint64 // messages received before the last Restart
+	received uint64 // messages received since the last Restart
 	types    []string
 	qos      []codec.QoS
-	grown    time.Time // when the last message came, as far as that is known
-	begin    time.Time // of the window in which the rate is measured
-	before   uint64    // messages received before it
+	grown    time.Time // time of the last Update with new messages
+	begin    time.Time // begin of the window in which the rate is measured
+	before   uint64    // value of received at begin
 }
 
-// Topics may be missing for so long after the start, and silent so much longer than a gap, as counts are compared now
-// and then. Rates are measured for so long, and with so many messages.
 const (
-	liveMissing = 4 * time.Second
-	liveSlack   = time.Second
-	liveTime    = 3 * time.Second
-	liveCount   = 10
+	liveMissing = 4 * time.Second // a topic may be missing for so long after the start
+	liveSlack   = time.Second     // a topic may be silent for so much longer than its gap
+	liveTime    = 3 * time.Second // minimum time to measure a rate
+	liveCount   = 10              // minimum number of expected messages to measure a rate
 )
 
-// NewLive returns what checks a recording that begins now.
+// NewLive returns a Live for a recording that begins now.
 func NewLive(c *Contract, now time.Time) *Live {
 	l := &Live{contract: c, start: now, topics: map[string]*liveTopic{}}
 	for name, expected := range c.Topics {
@@ -61,13 +60,13 @@ func NewLive(c *Contract, now time.Time) *Live {
 	return l
 }
 
-// Restart goes on with another recording, which begins now and has none of the messages or findings so far. The clock
-// of the recordings was at start when the one before began, and is at stamp.
+// Restart ends the recording and begins another one now, which has none of the messages and findings so far. start and
+// stamp are the begin and the end of the old recording by its clock.
 func (l *Live) Restart(now time.Time, start, stamp int64) {
 	_, all := l.Finish(start, stamp)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.before, l.open, l.past, l.start = append(l.before, all...), nil, findings{}, now
+	l.previous, l.open, l.past, l.start = append(l.previous, all...), nil, findings{}, now
 	for name, t := range l.topics {
 		l.topics[name] = &liveTopic{name: name, expected: t.expected, earlier: t.earlier + t.received, grown: now,
 			begin: now}
@@ -78,11 +77,11 @@ func (l *Live) Restart(now time.Time, start, stamp int64) {
 func (l *Live) Before() []Finding {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.before)
+	return slices.Clone(l.previous)
 }
 
-// Update compares counts with the contract at now, which is stamp by the clock of the recording. It returns findings
-// that began, and those that hold no longer. Nothing is found in a pause.
+// Update compares counts with the contract at now, which is stamp by the clock of the recording. It returns the
+// findings that began and those that ended. A pause ends all findings.
 func (l *Live) Update(now time.Time, stamp int64, counts []Count, paused bool) (begun, ended []Finding) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,7 +133,8 @@ func (l *Live) Update(now time.Time, stamp int64, counts []Count, paused bool) (
 	return begun, ended
 }
 
-// check appends what is wrong with a topic to the list. open are findings of the update before.
+// check appends the findings about a topic to list. since is the time since the start, open are the findings of the
+// last update.
 func (t *liveTopic) check(now time.Time, since time.Duration, open, list []Finding) []Finding {
 	x := t.expected
 	add := func(k Kind, expected, seen string) { list = append(list, Finding{t.name, 0, 0, k, expected, seen}) }
@@ -160,7 +160,7 @@ func (t *liveTopic) check(now time.Time, since time.Duration, open, list []Findi
 	}
 	took, n := now.Sub(t.begin).Seconds(), float64(t.received-t.before)
 	if least := x.Rate.min(); took < liveTime.Seconds() || least > 0 && took < liveCount/least {
-		for _, f := range open { // nothing new is known
+		for _, f := range open { // the window is too short to change the finding about the rate
 			if f.Topic == t.name && f.Kind == Rate {
 				list = append(list, f)
 			}
@@ -182,8 +182,8 @@ func (l *Live) Open() []Finding {
 	return slices.Clone(l.open)
 }
 
-// Finish returns the findings that still hold when the recording ends, which began at start, both by its own clock, and
-// all findings.
+// Finish returns the findings that still hold at the end of the recording, and all findings. start and stamp are the
+// begin and the end by the clock of the recording.
 func (l *Live) Finish(start, stamp int64) (open, all []Finding) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -209,8 +209,8 @@ func (l *Live) Finish(start, stamp int64) (open, all []Finding) {
 	for i := range open {
 		open[i].Until = stamp
 	}
-	// What came late, or was not yet known of publishers, is as expected now.
-	all = slices.DeleteFunc(l.past.all(), func(f Finding) bool {
+	// Messages that came late are not missing, and the QoS of publishers may have become known late.
+	all = slices.DeleteFunc(l.past.summary(), func(f Finding) bool {
 		t := l.topics[f.Topic]
 		return t != nil && (f.Kind == QoS || f.Kind == Missing && t.received >= max(1, t.expected.Messages))
 	})

@@ -24,7 +24,7 @@ topics:
 	imu := Count{Topic: "/imu", Type: "sensor_msgs/msg/Imu", QoS: []codec.QoS{codec.DefaultQoS()}}
 	slow, chart := Count{Topic: "/slow"}, Count{Topic: "/map"}
 	paused := false
-	// run goes on for some seconds with rates of /imu and /slow, and returns what began and ended.
+	// run lets some seconds pass with rates of /imu and /slow, and returns the findings that began and ended.
 	run := func(seconds int, imuRate, slowRate float64) (begun, ended []string) {
 		var ofIMU, ofSlow float64
 		for range 2 * seconds {
@@ -74,7 +74,7 @@ topics:
 	}, texts(open))
 	require.Len(t, all, 6)
 
-	// Another recording has none of these messages and findings.
+	// Another recording has no messages and findings of the one before.
 	imu.QoS[0].Reliability = codec.Reliable
 	l.Restart(now, 1000e9, now.UnixNano())
 	require.Len(t, l.Before(), 6)

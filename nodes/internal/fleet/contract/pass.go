@@ -14,28 +14,29 @@ import (
 	"tapedeck/codec/text/human"
 )
 
-// Pass takes the messages of a recording in the order of their log times.
+// Pass checks a recording. It takes the messages in the order of their log times.
 type Pass struct {
-	contract *Contract // nil: only what is suspicious is found
-	fields   map[string][]string
+	contract *Contract           // nil: only suspicious things are found
+	fields   map[string][]string // by topic: fields whose ranges are measured
 	info     *codec.Info
-	topics   map[string]*topic
-	streams  map[*codec.Channel]*stream
-	last     *stream          // of the message before
-	trees    map[string]*tree // of /tf, by namespace
+	topics   map[string]*topicState
+	channels map[*codec.Channel]*channelState
+	last     *channelState    // channel of the last message
+	trees    map[string]*tree // transform trees by namespace
 	actors   actors
 	steps    []clockStep
 	found    findings
 	pauses   []codec.Event
 	start    int64 // log time of the first message
-	end      int64
-	begun    bool
+	end      int64 // latest log time
+	begun    bool  // there was a message
 }
 
-// New returns a pass over a recording, to check it against a contract, or if that is nil only for what is suspicious.
+// New returns a pass over a recording. It checks the recording against a contract. Without one it only finds things
+// that are suspicious by themselves.
 func New(c *Contract, info *codec.Info) *Pass {
-	p := &Pass{contract: c, info: info, fields: map[string][]string{}, topics: map[string]*topic{},
-		streams: map[*codec.Channel]*stream{}, trees: map[string]*tree{}}
+	p := &Pass{contract: c, info: info, fields: map[string][]string{}, topics: map[string]*topicState{},
+		channels: map[*codec.Channel]*channelState{}, trees: map[string]*tree{}}
 	if c != nil {
 		for name, t := range c.Topics {
 			p.fields[name] = slices.Sorted(maps.Keys(t.Ranges))
@@ -54,14 +55,14 @@ func New(c *Contract, info *codec.Info) *Pass {
 	return p
 }
 
-// Watch also takes the range of a field, "pose.position.x", of a topic of the recording.
+// Watch makes the pass measure the range of a field, such as "pose.position.x", of a topic of the recording.
 func (p *Pass) Watch(topic, field string) error {
 	if p.topics[topic] == nil {
 		return fmt.Errorf("there is no topic %s", human.Printable(topic))
 	}
 	for _, t := range p.info.Topics {
 		if t.Channel.Topic == topic {
-			if _, err := newRange(newStream(t.Channel).schema, field); err != nil {
+			if _, err := newRange(newChannelState(t.Channel).schema, field); err != nil {
 				return fmt.Errorf("%s: %w", human.Printable(topic), err)
 			}
 		}
@@ -70,51 +71,52 @@ func (p *Pass) Watch(topic, field string) error {
 	return nil
 }
 
-// topic is what is known of a topic, whatever channels it has.
-type topic struct {
+// topicState is the state of a topic with all its channels.
+type topicState struct {
 	name     string
 	expected *Topic
 	types    []string
 	qos      []codec.QoS
 
-	count      uint64
-	first      int64 // log times
-	last       int64
-	worst      int64 // gap, ns
+	count      uint64 // number of messages
+	first      int64  // log time of the first message
+	last       int64  // log time of the last message
+	worst      int64  // longest interval in ns
 	rhythm     GapDetector
-	steady     int64 // log time since which there was no silence
-	silences   int   // intervals far longer than is usual
+	steady     int64 // log time of the end of the last gap, or of the first message
+	silences   int   // number of intervals much longer than usual
 	window     window
 	long       []Finding // intervals in the window that are longer than the expected gap
 	latencies  Latencies
-	late       int64 // log time of the first message beyond the expected latency
-	frames     map[string]bool
-	sizes      map[string]bool
-	ranges     map[string]Limits // that were seen
-	unmeasured map[string]int64  // log times of the first NaN of fields
-	outOfFrame string            // the last unexpected frame, "" after an expected one
-	wrongSize  string
+	late       int64             // log time of the first message beyond the expected latency
+	frames     map[string]bool   // values of frame_id, or child frames of transforms
+	sizes      map[string]bool   // sizes of images, such as "640x480"
+	ranges     map[string]Limits // ranges of the measured fields
+	unmeasured map[string]int64  // by field: log time of the first NaN
+	outOfFrame string            // last unexpected frame with a dot, "" after an expected one
+	wrongSize  string            // last unexpected size, "" after an expected one
 }
 
-// window measures the rate over some seconds.
+// window measures the rate of a topic over some seconds.
 type window struct {
-	begin           int64
-	count           int
-	silent          bool // there was a gap, which is reported as such
+	begin           int64 // log time
+	count           int   // number of messages
+	silent          bool  // the window has a gap or a pause, so its rate does not count
 	lowest, highest float64
-	wrong           bool // the last one was beyond the limits
+	wrong           bool // the last window's rate was beyond the limits
 }
 
-// A window is at least so long, and has so many messages, if the topic is to have so many in any case.
+// A window is at least windowTime long, and has at least windowCount messages unless the expected rate allows fewer.
 const (
 	windowTime  = 5 * time.Second
 	windowCount = 20
 )
 
-func (p *Pass) topic(c *codec.Channel) *topic {
+// topic adds a channel to the state of its topic, and returns that.
+func (p *Pass) topic(c *codec.Channel) *topicState {
 	t := p.topics[c.Topic]
 	if t == nil {
-		t = &topic{name: c.Topic, expected: p.contract.topic(c.Topic), frames: map[string]bool{},
+		t = &topicState{name: c.Topic, expected: p.contract.topic(c.Topic), frames: map[string]bool{},
 			sizes: map[string]bool{}, ranges: map[string]Limits{}, unmeasured: map[string]int64{}}
 		p.topics[c.Topic] = t
 	}
@@ -132,7 +134,7 @@ func (p *Pass) Add(m *codec.Message) {
 		if codec.IsEvents(m.Channel) {
 			return
 		}
-		s = p.stream(m.Channel)
+		s = p.channel(m.Channel)
 		p.last = s
 	}
 	if !p.begun {
@@ -143,23 +145,24 @@ func (p *Pass) Add(m *codec.Message) {
 	s.message(p, m)
 }
 
-func (p *Pass) stream(c *codec.Channel) *stream {
-	if s := p.streams[c]; s != nil {
+// channel returns the state of a channel.
+func (p *Pass) channel(c *codec.Channel) *channelState {
+	if s := p.channels[c]; s != nil {
 		return s
 	}
 	t := p.topics[c.Topic]
 	if t == nil {
 		t = p.topic(c)
 	}
-	s := newStream(c)
-	s.topic = t
+	s := newChannelState(c)
+	s.topicState = t
 	s.watch(p)
-	p.streams[c] = s
+	p.channels[c] = s
 	return s
 }
 
 // time takes the log time of the next message.
-func (t *topic) time(p *Pass, now int64) {
+func (t *topicState) time(p *Pass, now int64) {
 	t.count++
 	if t.count == 1 {
 		t.first, t.last, t.steady, t.window.begin = now, now, now, now
@@ -167,7 +170,7 @@ func (t *topic) time(p *Pass, now int64) {
 		return
 	}
 	interval := now - t.last
-	// Several messages of one time, as those that were latched before a file began, tell of no rhythm.
+	// Messages with one log time, such as latched messages at the begin of a file, tell nothing about the rhythm.
 	silence := t.rhythm.IsSilence(float64(interval))
 	silent := interval != 0 && t.rhythm.Observe(now)
 	if silent {
@@ -205,12 +208,13 @@ func (t *topic) time(p *Pass, now int64) {
 	}
 }
 
-// unfinished reports whether what remains at the last message is as good as a whole window.
+// unfinished reports whether the open window counts at the end, with its last message at last: because it is long
+// enough, or because there is no other.
 func (w *window) unfinished(last int64) bool {
 	return w.count > 0 && (w.highest == 0 || last-w.begin >= int64(windowTime))
 }
 
-// close begins another window, and returns the rate in the last one unless there is none.
+// close begins another window and returns the rate in the last one. It reports false if that rate does not count.
 func (w *window) close(now int64) (rate float64, ok bool) {
 	ok = now > w.begin && !w.silent
 	if ok {
@@ -224,14 +228,15 @@ func (w *window) close(now int64) (rate float64, ok bool) {
 	return rate, ok
 }
 
-func (t *topic) closeWindow(p *Pass, now int64) {
+// closeWindow begins another window and checks the rate of the last one.
+func (t *topicState) closeWindow(p *Pass, now int64) {
 	w, expected := &t.window, t.expected.Rate
 	begin, count := w.begin, w.count
 	rate, ok := w.close(now)
 	if !ok && len(t.long) >= fewGaps && !expected.none() && now > begin {
 		rate = float64(count) * 1e9 / float64(now-begin)
 		ok = !expected.holds(rate)
-		if ok { // the topic is slow, which one finding says
+		if ok { // one finding about the rate replaces those about gaps
 			t.long = nil
 		}
 	}
@@ -243,25 +248,25 @@ func (t *topic) closeWindow(p *Pass, now int64) {
 	w.wrong = wrong
 }
 
-// burst reports whether the messages since the last silence are a burst: too short for a rhythm that ends.
-func (t *topic) burst() bool { return t.last-t.steady < int64(time.Second) }
+// burst reports whether the messages since the last gap are a burst, too short to have a rhythm.
+func (t *topicState) burst() bool { return t.last-t.steady < int64(time.Second) }
 
-// fewGaps is the least number of gaps in a window that make it one of a slow topic.
+// fewGaps is the minimum number of gaps in a window that are reported as a low rate instead.
 const fewGaps = 3
 
-// addLong adds the findings about long intervals that no finding about the rate replaces.
-func (t *topic) addLong(p *Pass) {
+// addLong adds the findings about long intervals.
+func (t *topicState) addLong(p *Pass) {
 	for _, f := range t.long {
 		p.found.add(f)
 	}
 	t.long = nil
 }
 
-// TimesOnly returns the topics of ROS 2 messages of which only the times were checked, with their types: there is no
-// definition with which they could be decoded.
+// TimesOnly returns the topics, with types, of ROS 2 messages that could not be decoded for lack of a definition. Only
+// the log times of their messages were checked.
 func (p *Pass) TimesOnly() []string {
 	var all []string
-	for c, s := range p.streams {
+	for c, s := range p.channels {
 		if s.schema == nil && c.Encoding == codec.EncodingCDR {
 			all = append(all, fmt.Sprintf("%s [%s]", human.Printable(c.Topic), human.Printable(c.Type)))
 		}
@@ -270,12 +275,13 @@ func (p *Pass) TimesOnly() []string {
 	return slices.Compact(all)
 }
 
-// paused reports whether the recording was paused at some time from one to another.
+// paused reports whether the recording was paused at any time between from and until.
 func (p *Pass) paused(from, until int64) bool {
 	return slices.ContainsFunc(p.pauses, func(e codec.Event) bool { return e.Time < until && e.Until > from })
 }
 
-// Latched reports whether a topic has messages when there is something to say, and is silent otherwise.
+// Latched reports whether a topic may be silent for any time, because of its name or because all its publishers are
+// transient_local.
 func Latched(name string, publishers []codec.QoS) bool {
 	seldom := func(end string) bool { return strings.HasSuffix(name, end) }
 	return slices.ContainsFunc([]string{"/tf_static", "/parameter_events", "/param/event"}, seldom) ||
@@ -285,13 +291,13 @@ func Latched(name string, publishers []codec.QoS) bool {
 		})
 }
 
-// seldom reports whether the topic has messages when there is something to say.
-func (t *topic) seldom() bool {
+// seldom reports whether the topic may be silent for any time.
+func (t *topicState) seldom() bool {
 	return Latched(t.name, t.qos) ||
 		slices.ContainsFunc(t.types, func(name string) bool { return slices.Contains(px4Events, name) })
 }
 
-// px4Events are types of messages that PX4 sends when something happens, and not at a rate.
+// px4Events are types of messages that PX4 sends when something happens, not at a rate.
 var px4Events = func() []string {
 	var all []string
 	for name := range strings.FieldsSeq(`ActionRequest CameraCapture CameraTrigger Event FollowTarget GeofenceResult
@@ -304,23 +310,23 @@ var px4Events = func() []string {
 	return all
 }()
 
-// Damaged takes an error that reading came across.
+// Damaged takes an error of reading the recording.
 func (p *Pass) Damaged(err error) {
 	p.found.add(Finding{"", 0, 0, Damage, "a recording without damage", err.Error()})
 }
 
-// Mislabelled takes an error about payloads that are not what the recording says.
+// Mislabelled takes an error about payloads that differ from what the recording says.
 func (p *Pass) Mislabelled(err error) {
 	p.found.add(Finding{"", 0, 0, Payload, labelled, err.Error()})
 }
 
-// labelled is expected of a recording that was read otherwise than it says.
+// labelled is the expectation of payloads in findings about wrong labels.
 const labelled = "what the recording says"
 
-// Times returns the log times of the first and of the last message.
+// Times returns the log time of the first message, and the latest log time.
 func (p *Pass) Times() (start, end int64) { return p.start, p.end }
 
-// Topics returns the names of the topics of recording and contract.
+// Topics returns the names of the topics in the recording and in the contract.
 func (p *Pass) Topics() []string {
 	names := slices.Collect(maps.Keys(p.topics))
 	if p.contract != nil {
@@ -330,14 +336,13 @@ func (p *Pass) Topics() []string {
 	return slices.Compact(names)
 }
 
-// Findings returns what was found, in the order of time, after the last message.
+// Findings returns the findings in the order of time. It is called after the last message, and may be called again.
 func (p *Pass) Findings() []Finding {
-	all := findings{slices.Clone(p.found.list), maps.Clone(p.found.more)}
-	kept := p.found
-	p.found = all
+	before := p.found
+	p.found = findings{slices.Clone(before.list), maps.Clone(before.count)}
 	p.finish()
-	list := p.found.all()
-	p.found = kept
+	list := p.found.summary()
+	p.found = before
 	accepted := func(f Finding) bool {
 		accept := p.contract.topic(f.Topic).Accept
 		if p.contract != nil && p.contract.Topics[f.Topic] == nil {
@@ -352,10 +357,10 @@ func (p *Pass) Findings() []Finding {
 	return list
 }
 
-// finish finds what only the whole recording tells.
+// finish adds the findings that need the whole recording.
 func (p *Pass) finish() {
 	p.findEvents()
-	var ends int64 // when the last topic with a rhythm did
+	var ends int64 // log time at which the last topic with a rhythm ended
 	for _, name := range slices.Sorted(maps.Keys(p.topics)) {
 		t := p.topics[name]
 		w, long := t.window, t.long
@@ -414,7 +419,7 @@ func (p *Pass) finish() {
 	}
 }
 
-// near names topics that a missing one may be called.
+// near returns a text with topics whose names are similar to that of a missing one, "" if there are none.
 func (p *Pass) near(name string) string {
 	var others []string
 	for other := range p.topics {
@@ -429,14 +434,14 @@ func (p *Pass) near(name string) string {
 	return ""
 }
 
-// shortEnd is how much earlier than others a topic may end in any case, as nodes end one after the other.
+// shortEnd is how much earlier than others a topic may always end, because nodes end one after the other.
 const shortEnd = 2 * time.Second
 
-// silentBefore is how many times longer than before a topic is silent at its end.
+// silentBefore is how many times longer than its longest interval a topic must be silent at the end for a finding.
 const silentBefore = 5
 
-// findEnd finds that a topic ends before those that go on until the end.
-func (p *Pass) findEnd(t *topic, end int64) {
+// findEnd adds a finding if a topic ends long before end.
+func (p *Pass) findEnd(t *topicState, end int64) {
 	silent := end - t.last
 	if t.count == 0 || silent <= int64(shortEnd) || p.paused(t.last, end) || p.actors.gone(t.name, t.last) {
 		return
@@ -450,7 +455,7 @@ func (p *Pass) findEnd(t *topic, end int64) {
 	}
 }
 
-// findEvents finds what the recorder noted, or the reader.
+// findEvents adds findings for the events of the recording, from the recorder or the reader.
 func (p *Pass) findEvents() {
 	damaged := slices.ContainsFunc(p.found.list, func(f Finding) bool { return f.Kind == Damage })
 	for _, e := range p.info.Events {
