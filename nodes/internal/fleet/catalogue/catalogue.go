@@ -1,6 +1,6 @@
 // Package catalogue keeps Parquet tables about many recordings: recordings, topics, events and signals. Each table is a
-// folder, in which each recording has a file of its own: processes add recordings at the same time without locks, and
-// one that changed replaces its rows.
+// folder with one file for each recording. So several processes can add recordings at once without locks, and a
+// recording that changed replaces its rows.
 package catalogue
 
 import (
@@ -24,7 +24,8 @@ import (
 	"tapedeck/codec/store/s3"
 )
 
-// The tables, in the order in which files of a recording are replaced. A recording that is in the last one is complete.
+// Names of the tables, in the order in which the files of a recording are replaced. The catalogue has a recording
+// completely once it is in the last table.
 const (
 	signalsTable    = "signals"
 	topicsTable     = "topics"
@@ -32,24 +33,24 @@ const (
 	recordingsTable = "recordings"
 )
 
-// ReadAtOnce is how many files of tables are best read at once, as each takes a round trip to a store.
+// ReadAtOnce is how many files of tables are best read at once, because each takes a round trip to a store.
 const ReadAtOnce = 32
 
 // Recording is a row of the table of recordings. Times are ns since the Unix epoch, null without messages.
 type Recording struct {
-	Recording string            `parquet:"recording"` // its path
+	Recording string            `parquet:"recording"` // path
 	Format    string            `parquet:"format"`
 	Size      int64             `parquet:"size"` // bytes
 	Modified  int64             `parquet:"modified,timestamp(nanosecond:local)"`
-	ETag      string            `parquet:"etag"` // in a store
+	ETag      string            `parquet:"etag"` // of the object in a store; "" for local files
 	Start     int64             `parquet:"start,optional,timestamp(nanosecond:local)"`
 	End       int64             `parquet:"end,optional,timestamp(nanosecond:local)"`
 	Duration  float64           `parquet:"duration"` // s
 	Messages  uint64            `parquet:"messages"`
-	Bytes     uint64            `parquet:"bytes"`    // of payloads
-	Complete  bool              `parquet:"complete"` // it was completed, and nothing of it is damaged
+	Bytes     uint64            `parquet:"bytes"`    // size of the payloads
+	Complete  bool              `parquet:"complete"` // the recording is complete and not damaged
 	Metadata  map[string]string `parquet:"metadata"`
-	Fields    string            `parquet:"fields"` // that were asked for, and folders of definitions
+	Fields    string            `parquet:"fields"` // requested fields, and folders of definitions
 }
 
 // identity has the columns of Recording that tell whether a recording has changed. Each column takes time to read.
@@ -60,7 +61,7 @@ type identity struct {
 	ETag      string `parquet:"etag"`
 }
 
-// Same reports whether two rows are about the same content of a recording.
+// Same reports whether two rows describe the same content of a recording.
 func (r Recording) Same(o Recording) bool {
 	if r.ETag != "" && o.ETag != "" {
 		return r.Size == o.Size && r.ETag == o.ETag
@@ -87,7 +88,7 @@ type Topic struct {
 type Event struct {
 	Recording string `parquet:"recording,dict"`
 	Kind      string `parquet:"kind,dict"`
-	Topic     string `parquet:"topic,dict"` // "": all
+	Topic     string `parquet:"topic,dict"` // "": the whole recording
 	Time      int64  `parquet:"time,optional,timestamp(nanosecond:local)"`
 	Until     int64  `parquet:"until,optional,timestamp(nanosecond:local)"`
 	Count     uint64 `parquet:"count"`
@@ -100,23 +101,23 @@ type Signal struct {
 	Recording string   `parquet:"recording,dict"`
 	Topic     string   `parquet:"topic,dict"`
 	Field     string   `parquet:"field,dict"`
-	Second    int64    `parquet:"second,delta,timestamp(nanosecond:local)"` // its beginning
-	Count     uint64   `parquet:"count"`                                    // of finite values
-	Min       *float64 `parquet:"min,optional"`                             // of them; nil if there are none
+	Second    int64    `parquet:"second,delta,timestamp(nanosecond:local)"` // begin of the second
+	Count     uint64   `parquet:"count"`                                    // number of finite values
+	Min       *float64 `parquet:"min,optional"`                             // of the finite values; nil without any
 	Mean      *float64 `parquet:"mean,optional"`
 	Max       *float64 `parquet:"max,optional"`
-	NaN       uint64   `parquet:"nan"`      // values that are NaN
-	Infinite  uint64   `parquet:"infinite"` // values that are infinite
+	NaN       uint64   `parquet:"nan"`      // number of values that are NaN
+	Infinite  uint64   `parquet:"infinite"` // number of infinite values
 }
 
 // Catalogue is a folder with tables.
 type Catalogue struct {
 	files    *store.Files
-	folder   string       // or a URL
-	uploader *s3.Uploader // to a URL; nil: nothing is added, or to a local folder
+	folder   string       // path or URL
+	uploader *s3.Uploader // nil: the folder is local, or the catalogue is only read
 }
 
-// Create returns the catalogue in a folder, which is created if it does not exist, or at a URL of a store.
+// Create returns the catalogue in a folder or at a URL of a store. It creates a missing folder.
 func Create(ctx context.Context, files *store.Files, bucket *s3.Store, folder string) (*Catalogue, error) {
 	if store.IsURL(folder) {
 		u, err := bucket.NewUploader(ctx, folder, s3.UploadOptions{Overwrite: true})
@@ -130,7 +131,7 @@ func Create(ctx context.Context, files *store.Files, bucket *s3.Store, folder st
 	return &Catalogue{files: files, folder: folder}, nil
 }
 
-// Open returns the catalogue in a folder or at a URL, to be read.
+// Open returns the catalogue in a folder or at a URL for reading.
 func Open(files *store.Files, folder string) (*Catalogue, error) {
 	stat, err := files.Stat(store.Join(folder, recordingsTable))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -142,12 +143,13 @@ func Open(files *store.Files, folder string) (*Catalogue, error) {
 	return &Catalogue{files: files, folder: folder}, nil
 }
 
-// Recording returns the row of the recording at a path. The error wraps fs.ErrNotExist if there is none.
+// Recording returns the row of the recording at a path. The error wraps fs.ErrNotExist if the catalogue lacks it.
 func (c *Catalogue) Recording(path string) (Recording, error) {
 	return first[Recording](c.files, c.file(recordingsTable, path))
 }
 
-// Recordings returns the rows of all recordings, by the names of their files, with nothing but what Same compares.
+// Recordings returns the rows of all recordings, sorted by the names of their files. Only the path and the columns that
+// Same compares are set.
 func (c *Catalogue) Recordings() ([]Recording, error) {
 	files, err := c.files.Glob(store.Join(c.folder, recordingsTable), "*.parquet")
 	if err != nil {
@@ -172,6 +174,7 @@ func (c *Catalogue) Recordings() ([]Recording, error) {
 	return all, nil
 }
 
+// first returns the first row of a file.
 func first[T any](files *store.Files, file string) (r T, err error) {
 	found := false
 	err = read(files, file, func(row T) { r, found = row, true })
@@ -218,7 +221,7 @@ func read[T any](files *store.Files, path string, do func(T)) (err error) {
 		for _, row := range rows[:n] {
 			do(row)
 		}
-		clear(rows[:n]) // the next ones must not share memory with these
+		clear(rows[:n]) // the next rows must not share memory with the last ones
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -228,14 +231,15 @@ func read[T any](files *store.Files, path string, do func(T)) (err error) {
 	}
 }
 
-// table is a file of a table that is written. It appears when it is committed.
+// table is a file of a table that is being written. The file appears under its name with commit.
 type table struct {
-	io.Closer // the writer of rows
+	io.Closer // closes the writer of rows
 	path      string
-	file      *os.File     // under a temporary name
-	send      *s3.Transfer // to the store; nil: the file is renamed
+	file      *os.File     // has a temporary name
+	send      *s3.Transfer // sends the file to the store; nil: the file is renamed
 }
 
+// create creates the file of a recording in the table called name, and returns the writer of its rows.
 func create[T any](c *Catalogue, name, recording string) (*parquet.GenericWriter[T], *table, error) {
 	t := &table{path: c.file(name, recording)}
 	folder := ""
@@ -243,7 +247,7 @@ func create[T any](c *Catalogue, name, recording string) (*parquet.GenericWriter
 		folder = filepath.Dir(t.path)
 	}
 	var err error
-	// The name must not end like those of tables.
+	// The name must not end with .parquet, as the names of complete files do.
 	t.file, err = os.CreateTemp(folder, "."+store.Base(t.path)+".part")
 	if err != nil {
 		return nil, nil, t.failed(err)
@@ -258,7 +262,7 @@ func create[T any](c *Catalogue, name, recording string) (*parquet.GenericWriter
 	return w, t, nil
 }
 
-// write writes a table.
+// write writes the file of a recording in the table called name. The table may not be nil on errors.
 func write[T any](c *Catalogue, name, recording string, rows []T) (*table, error) {
 	w, t, err := create[T](c, name, recording)
 	if err == nil {
@@ -267,6 +271,7 @@ func write[T any](c *Catalogue, name, recording string, rows []T) (*table, error
 	return t, err
 }
 
+// failed adds the path to an error, which may be nil.
 func (t *table) failed(err error) error {
 	if err == nil {
 		return nil
@@ -274,7 +279,7 @@ func (t *table) failed(err error) error {
 	return fmt.Errorf("write %s: %w", t.path, codec.Pathless(err))
 }
 
-// complete puts the file on the disk or into the store, but not under its name yet.
+// complete writes the whole file to the disk or the store, under a temporary name.
 func (t *table) complete(ctx context.Context) error {
 	err := t.Close()
 	switch {
@@ -300,7 +305,7 @@ func (t *table) commit(ctx context.Context) error {
 	return t.failed(err)
 }
 
-// abort removes what is left under a temporary name.
+// abort removes the temporary file, if it was not renamed.
 func (t *table) abort(ctx context.Context) {
 	if t.send != nil {
 		t.send.Abort(ctx)

@@ -33,7 +33,7 @@ func open(t *testing.T, path string) codec.Reader {
 	return r
 }
 
-// scan finds runs by reading all messages, with what the recorder decides on snapshots with.
+// scan finds runs by reading all messages, with the detector that the recorder uses for snapshots.
 func scan(t *testing.T, r codec.Reader, cond *condition.Condition) (runs []Run) {
 	it, err := r.Read(codec.Query{Damaged: func(error) {}})
 	require.NoError(t, err)
@@ -69,7 +69,7 @@ func scan(t *testing.T, r codec.Reader, cond *condition.Condition) (runs []Run) 
 	return runs
 }
 
-// random writes a recording with numbers, NaN and infinity, bursts and long silence, and payloads that are cut.
+// random writes a recording with numbers, NaN and infinity, bursts and long silences, and truncated payloads.
 func random(t *testing.T, random *rand.Rand) string {
 	list := formats.All()
 	format := []string{"mcap", "record", "mcap"}[random.IntN(3)]
@@ -93,7 +93,8 @@ func random(t *testing.T, random *rand.Rand) string {
 		return &cdr.Struct{Fields: []cdr.Field{{Name: name, Value: value}}}
 	}
 	add("/imu", "sensor_msgs/msg/Imu", func(v float64) *cdr.Struct {
-		return one("linear_acceleration", &cdr.Struct{Fields: []cdr.Field{{Name: "z", Value: v}, {Name: "x", Value: -v / 2}}})
+		return one("linear_acceleration",
+			&cdr.Struct{Fields: []cdr.Field{{Name: "z", Value: v}, {Name: "x", Value: -v / 2}}})
 	})
 	add("/narrow", "std_msgs/msg/Float32", func(v float64) *cdr.Struct { return one("data", float32(v)) })
 	add("/list", "std_msgs/msg/Float64MultiArray", func(v float64) *cdr.Struct {
@@ -130,8 +131,8 @@ func index(t *testing.T, c *Catalogue, path string, fields Fields) {
 	require.NoError(t, err)
 }
 
-// find returns what the catalogue leads to, and whether it left anything out.
-func find(t *testing.T, c *Catalogue, path string, cond *condition.Condition) (runs []Run, left bool) {
+// find returns the runs found with the catalogue, and whether the tables ruled out any time.
+func find(t *testing.T, c *Catalogue, path string, cond *condition.Condition) (runs []Run, pruned bool) {
 	search, err := c.Search(path, cond)
 	require.NoError(t, err)
 	windows := search.Windows
@@ -157,7 +158,7 @@ func TestFindEqualsScan(t *testing.T) {
 	operands := []string{"/imu linear_acceleration.z", "/imu abs(linear_acceleration.z)", "/imu linear_acceleration.x",
 		"/narrow data", "/list data[0]", "/list data[1]", "/list len(data)", "/two data", "/imu header.stamp.sec",
 		"/imu orientation.w", "/nothing data"}
-	left, some, recordings := 0, 0, 15
+	pruned, some, recordings := 0, 0, 15
 	if testing.Short() {
 		recordings = 3
 	}
@@ -181,12 +182,12 @@ func TestFindEqualsScan(t *testing.T) {
 			got, less := find(t, c, path, cond)
 			require.Equal(t, want, got, text)
 			if less {
-				left++
+				pruned++
 			}
 			some += len(want)
 		}
 	}
-	require.Greater(t, left, 2*recordings, "nothing was ruled out")
+	require.Greater(t, pruned, 2*recordings, "nothing was ruled out")
 	require.Greater(t, some, 4*recordings, "nothing was found")
 }
 
@@ -200,7 +201,7 @@ func TestFindInSamples(t *testing.T) {
 		generate.Path(t, "rosbag2/rosbags_rs/test_bag_mcap")}
 	if found, err := series.Search(nil, all.Formats(), samples.Folder()); err == nil {
 		for i, path := range found {
-			if i%4 == 0 { // many are alike
+			if i%4 == 0 { // many files have the same contents
 				paths = append(paths, path)
 			}
 		}
@@ -211,7 +212,7 @@ func TestFindInSamples(t *testing.T) {
 	for _, path := range paths {
 		r, err := recordings.Open([]string{path}, recordings.Options{Formats: all.Formats(), Outlying: true})
 		if err != nil {
-			continue // samples may be broken on purpose
+			continue // some samples are damaged on purpose
 		}
 		_, _, err = c.Add(t.Context(), Recording{Recording: path}, nil, r, nil)
 		if err != nil {
@@ -238,7 +239,7 @@ func TestFindInSamples(t *testing.T) {
 	require.Greater(t, tried, 30)
 }
 
-// fixed reads messages once, in their order.
+// fixed is a reader of given messages.
 type fixed []*codec.Message
 
 func (f *fixed) Info() (*codec.Info, error)               { return &codec.Info{}, nil }
@@ -253,10 +254,10 @@ func (f *fixed) Next() (*codec.Message, error) {
 	return m, nil
 }
 
-// A recording lasts from its first message to its last one, whatever the times are.
+// A recording lasts from its first to its last message, whatever their times are.
 func TestSpan(t *testing.T) {
 	for name, c := range map[string]struct {
-		times      []int64 // of a topic each, in ns
+		times      []int64 // log times in ns, one for each topic
 		start, end int64
 		duration   float64 // s
 	}{
@@ -281,7 +282,7 @@ func TestSpan(t *testing.T) {
 	}
 }
 
-// The rows of signals are what the messages of each second say.
+// The rows of signals agree with the messages of each second.
 func TestSignals(t *testing.T) {
 	list := formats.All()
 	path := filepath.Join(t.TempDir(), "n.mcap")
@@ -327,7 +328,7 @@ func TestSignals(t *testing.T) {
 		Bytes: 68, First: start * 1e9, Last: (start + 7) * 1e9, Frequency: 5.0 / 7, Fields: []string{"data"}}}, topics)
 }
 
-// Times that stand out are among the events.
+// Outlying times are among the events.
 func TestOutlyingTimes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "drive.mcap")
 	w, err := all.Formats().Create(path, codec.CreateOptions{})
@@ -351,7 +352,7 @@ func TestOutlyingTimes(t *testing.T) {
 	require.EqualValues(t, 1, got[0].Count)
 }
 
-// Rows of several row groups are sorted within each, and none is lost.
+// Rows are sorted within each row group, and none is lost.
 func TestManySignals(t *testing.T) {
 	c, err := Create(t.Context(), nil, nil, t.TempDir())
 	require.NoError(t, err)
@@ -363,7 +364,7 @@ func TestManySignals(t *testing.T) {
 	const seconds = groupRows
 	for second := range int64(seconds) {
 		t1.second = second
-		t1.columns[0].known.Add(float64(second))
+		t1.columns[0].statistics.Add(float64(second))
 		require.NoError(t, x.endSecond(t1))
 	}
 	require.NoError(t, x.flush())
@@ -412,7 +413,7 @@ func TestOpen(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// What an index with other fields left when it was killed hides nothing.
+// Tables of an index that was killed, and of one with other fields, rule out no time together.
 func TestTablesOfDifferentRuns(t *testing.T) {
 	c, err := Create(t.Context(), nil, nil, t.TempDir())
 	require.NoError(t, err)
@@ -423,8 +424,8 @@ func TestTablesOfDifferentRuns(t *testing.T) {
 	other, err := os.ReadFile(c.file(signalsTable, path))
 	require.NoError(t, err)
 	index(t, c, path, Fields{"/imu linear_acceleration.z"})
-	want, left := find(t, c, path, cond)
-	require.True(t, left)
+	want, pruned := find(t, c, path, cond)
+	require.True(t, pruned)
 	require.NotEmpty(t, want)
 	require.NoError(t, os.WriteFile(c.file(signalsTable, path), other, 0o666))
 	got, _ := find(t, c, path, cond)

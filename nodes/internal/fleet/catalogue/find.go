@@ -16,22 +16,21 @@ import (
 	"tapedeck/nodes/internal/filter/condition"
 )
 
-// Window is a time in which messages may meet a condition: Start ≤ t < End, where 0 is no bound.
+// Window is a time range in which messages may meet a condition: Start ≤ t < End, where 0 is no bound.
 type Window struct {
 	Start, End int64 // ns since the Unix epoch
-	// After reports that the topic has messages between the window before and this one, which do not meet the
-	// condition.
+	// After is set if the topic has messages between the previous window and this one. They do not meet the condition.
 	After bool
 }
 
-// near is the time between windows that are read as one: to begin anew costs more.
+// near is the longest time between two windows that are joined, because seeking costs more than reading on.
 const near = 10 * nanos
 
-// Search is what the tables of a catalogue say about a condition in a recording.
+// Search is the result of searching the tables for a condition in a recording.
 type Search struct {
-	Windows []Window // in which messages may meet the condition: nothing if none does
-	Topics  []string // of the recording
-	Topic   bool     // the condition's topic is among them
+	Windows []Window // time ranges in which messages may meet the condition
+	Topics  []string // topics of the recording
+	Topic   bool     // the recording has the condition's topic
 	Fields  bool     // the topic has all fields of the condition; false: unknown
 }
 
@@ -56,7 +55,7 @@ type searchedSignal struct {
 	Infinite uint64   `parquet:"infinite"`
 }
 
-// Search looks at the tables alone to find out when messages of a recording may meet a condition.
+// Search finds the times at which messages of a recording may meet a condition. It reads only the tables.
 func (c *Catalogue) Search(recording string, cond *condition.Condition) (s Search, err error) {
 	var topics []searchedTopic
 	if err := read(c.files, c.file(topicsTable, recording), func(t searchedTopic) {
@@ -78,7 +77,7 @@ func (c *Catalogue) Search(recording string, cond *condition.Condition) (s Searc
 	return s, err
 }
 
-// Unindexed returns the fields that no topic of a recording has signals of, and the topics of the recording.
+// Unindexed returns the fields without signals in a recording, and the topics of the recording.
 func (c *Catalogue) Unindexed(recording string, fields Fields) (missing Fields, topics []string, err error) {
 	missing = slices.Clone(fields)
 	err = read(c.files, c.file(topicsTable, recording), func(t searchedTopic) {
@@ -93,7 +92,7 @@ func (c *Catalogue) Unindexed(recording string, fields Fields) (missing Fields, 
 	return missing, topics, err
 }
 
-// windows returns the windows of a search in the channels of its topic.
+// windows returns the windows of a search. topics are the channels of the condition's topic.
 func (c *Catalogue) windows(recording string, cond *condition.Condition, topics []searchedTopic) ([]Window, error) {
 	indexed := func(field string) bool { return slices.Contains(topics[0].Fields, field) }
 	switch {
@@ -101,7 +100,7 @@ func (c *Catalogue) windows(recording string, cond *condition.Condition, topics 
 		return []Window{{}}, nil
 	case !slices.ContainsFunc(cond.Fields(), indexed):
 		return []Window{{}}, nil
-	case topics[0].First < nanos || topics[0].Last > math.MaxInt64-2*nanos: // 0 means something else in a Window
+	case topics[0].First < nanos || topics[0].Last > math.MaxInt64-2*nanos: // 0 is no bound in a Window
 		return []Window{{}}, nil
 	}
 	seconds, there := map[int64]map[string]*condition.Statistics{}, map[string]bool{}
@@ -122,12 +121,12 @@ func (c *Catalogue) windows(recording string, cond *condition.Condition, topics 
 		if s.Count > 0 {
 			more.Min, more.Max = *s.Min, *s.Max
 		}
-		fields[s.Field].Merge(more) // messages out of order may make several rows of a second
+		fields[s.Field].Merge(more) // a second may have several rows if messages are out of order
 	}); err != nil {
 		return nil, err
 	}
 	for _, field := range cond.Fields() {
-		if indexed(field) && !there[field] { // the tables are of different runs of index, one of which was killed
+		if indexed(field) && !there[field] { // a run of 'converter index' was killed between writing the tables
 			return []Window{{}}, nil
 		}
 	}
@@ -148,22 +147,22 @@ func (c *Catalogue) windows(recording string, cond *condition.Condition, topics 
 	return windows, nil
 }
 
-// Run is a run of messages of a channel that meet a condition, one behind the other.
+// Run is a run of consecutive messages of a channel that meet a condition.
 type Run struct {
 	Topic    string
-	Start    int64 // LogTime of the first message, ns since the Unix epoch
-	End      int64 // of the last one
+	Start    int64 // log time of the first message
+	End      int64 // log time of the last message
 	Messages uint64
-	Values   string // the fields of the first message that the condition looks at
+	Values   string // values in the first message of the condition's fields
 }
 
 // Find reads the messages of a recording in windows, which are in order, and returns the runs that meet a condition.
-// warn is called with what cannot be read, and with why a channel of the topic cannot be compared.
+// It calls warn with errors of reading, and with the reason why a channel of the topic cannot be compared.
 func Find(ctx context.Context, r codec.Reader, cond *condition.Condition, windows []Window,
 	warn func(error)) ([]Run, error) {
 	type state struct {
 		*condition.Detector
-		run *Run // nil unless the message before met the condition
+		run *Run // nil: the last message did not meet the condition
 	}
 	states := map[*codec.Channel]*state{}
 	var runs []*Run
@@ -215,7 +214,7 @@ func Find(ctx context.Context, r codec.Reader, cond *condition.Condition, window
 	return all, nil
 }
 
-// Detector prepares a condition for the messages of a channel.
+// Detector returns a detector of a condition for the messages of a channel.
 func Detector(cond *condition.Condition, c *codec.Channel) (*condition.Detector, error) {
 	if cond.MatchesAny() {
 		return condition.NewDetector(cond, nil)

@@ -18,11 +18,11 @@ import (
 	"tapedeck/nodes/internal/filter/condition"
 )
 
-// Fields says of which numbers there are signals: "/imu linear_acceleration" is all numbers in a field of a topic,
-// "/joints position[]" each element of an array. nil are those that are usual for the type.
+// Fields selects the numbers that get signals: "/imu linear_acceleration" selects all numbers in a field of a topic,
+// "/joints position[]" each element of an array. nil selects the usual numbers of each type.
 type Fields []string
 
-// Parse checks fields that a person named.
+// Parse checks the syntax of fields.
 func Parse(texts []string) (Fields, error) {
 	for _, text := range texts {
 		if len(strings.Fields(text)) != 2 {
@@ -33,7 +33,7 @@ func Parse(texts []string) (Fields, error) {
 	return texts, nil
 }
 
-// chosen returns the numbers that a message of a topic has signals of.
+// chosen returns the selected numbers of a channel, whose first message has the payload.
 func (f Fields) chosen(c *codec.Channel, schema *cdr.Schema, payload []byte) (columns []column) {
 	add := func(path string) {
 		if slices.ContainsFunc(columns, func(c column) bool { return c.path == path }) {
@@ -54,7 +54,7 @@ func (f Fields) chosen(c *codec.Channel, schema *cdr.Schema, payload []byte) (co
 		return nil
 	}
 	for _, path := range wanted {
-		add(path) // also what Each leaves out: stamps, and elements that this message lacks
+		add(path) // field.Numbers omits stamps, and elements that this message lacks
 	}
 	m, err := schema.Decode(payload)
 	if err != nil {
@@ -69,52 +69,52 @@ func (f Fields) chosen(c *codec.Channel, schema *cdr.Schema, payload []byte) (co
 	return columns
 }
 
-// bare returns a topic without the slash in front, which may be left out.
+// bare returns a topic without the leading slash, which users may omit.
 func bare(topic string) string { return strings.TrimPrefix(topic, "/") }
 
-// SameTopic reports whether two names mean one topic.
+// SameTopic reports whether two names mean the same topic, with or without a leading slash.
 func SameTopic(a, b string) bool { return bare(a) == bare(b) }
 
-// channel gathers what the tables have of a channel.
+// channel collects the rows of a channel.
 type channel struct {
 	row     Topic
 	schema  *cdr.Schema // nil: there are no signals
 	columns []column
-	numbers cdr.Numbers // of columns
-	begun   bool        // by the first message
-	second  int64
+	numbers cdr.Numbers // reads the columns
+	begun   bool        // there was a message
+	second  int64       // second of the last message since the Unix epoch
 }
 
-// column gathers a number within the current second.
+// column collects the values of a number within a second.
 type column struct {
-	path  string
-	field *cdr.Path
-	known condition.Statistics
-	mean  float64
+	path       string
+	field      *cdr.Path
+	statistics condition.Statistics
+	mean       float64 // of the finite values
 }
 
 const (
-	nanos     = 1e9
-	groupRows = 1 << 16 // of signals that wait to be sorted
+	nanos     = 1e9     // ns in a second
+	groupRows = 1 << 16 // rows of signals that are sorted and written at once
 
-	reportEvery = 256 // messages reading is called
+	reportEvery = 256 // number of messages between two calls of progress
 )
 
-// indexer reads a recording into rows.
+// indexer makes rows of the messages of a recording.
 type indexer struct {
 	recording string
 	fields    Fields
 	channels  map[*codec.Channel]*channel
-	order     []*channel
-	rows      []Signal // that wait
+	order     []*channel // channels in the order of the recording
+	rows      []Signal   // not written yet
 	out       *parquet.GenericWriter[Signal]
 }
 
-// Add reads a recording and adds it to the catalogue, or replaces it there. row has its path, size, time and fields.
-// reading, which may be nil, is called with the log time that is read. The events that Add returns are those that the
-// recording has, and damage.
+// Add reads a recording and adds it to the catalogue, or replaces its rows. row has the path, size, time and fields of
+// the recording. progress, which may be nil, is called with the log time of the message that is read. Add returns the
+// complete row, and the events of the recording with the damage that Add found.
 func (c *Catalogue) Add(ctx context.Context, row Recording, fields Fields, r codec.Reader,
-	reading func(ns int64)) (Recording, []codec.Event, error) {
+	progress func(ns int64)) (Recording, []codec.Event, error) {
 	info, err := r.Info()
 	if err != nil {
 		return row, nil, err
@@ -137,7 +137,7 @@ func (c *Catalogue) Add(ctx context.Context, row Recording, fields Fields, r cod
 			events = append(events, codec.Event{Kind: kind, Text: text})
 		}
 	}
-	err = x.read(ctx, r, info, reading, codec.Query{
+	err = x.read(ctx, r, info, progress, codec.Query{
 		Damaged: func(err error) {
 			row.Complete = false
 			found(codec.EventDamage, err.Error())
@@ -161,9 +161,9 @@ func (c *Catalogue) Add(ctx context.Context, row Recording, fields Fields, r cod
 		}
 		topics = append(topics, t.row)
 	}
-	var happened []Event
+	var eventRows []Event
 	for _, e := range events {
-		happened = append(happened, Event{row.Recording, e.Kind, e.Topic, e.Time, e.Until, e.Count, e.Text})
+		eventRows = append(eventRows, Event{row.Recording, e.Kind, e.Topic, e.Time, e.Until, e.Count, e.Text})
 	}
 	row.Format, row.Metadata = info.Format, info.AllMetadata()
 	row.Duration = seconds(row.Start, row.End)
@@ -174,7 +174,7 @@ func (c *Catalogue) Add(ctx context.Context, row Recording, fields Fields, r cod
 		return err
 	}
 	err = errors.Join(add(write(c, topicsTable, row.Recording, topics)),
-		add(write(c, eventsTable, row.Recording, happened)),
+		add(write(c, eventsTable, row.Recording, eventRows)),
 		add(write(c, recordingsTable, row.Recording, []Recording{row})))
 	if err != nil {
 		return row, nil, err
@@ -192,10 +192,11 @@ func (c *Catalogue) Add(ctx context.Context, row Recording, fields Fields, r cod
 	return row, events, nil
 }
 
-// seconds returns the time from start to end, both in ns, which may be more than 292 years apart.
+// seconds returns the time in s from start to end, which are in ns and may be more than 292 years apart.
 func seconds(start, end int64) float64 { return float64(uint64(end)-uint64(start)) / nanos }
 
-func (x *indexer) read(ctx context.Context, r codec.Reader, info *codec.Info, reading func(ns int64),
+// read reads all messages of a recording.
+func (x *indexer) read(ctx context.Context, r codec.Reader, info *codec.Info, progress func(ns int64),
 	query codec.Query) error {
 	for _, t := range info.Topics {
 		x.channel(t.Channel)
@@ -209,8 +210,8 @@ func (x *indexer) read(ctx context.Context, r codec.Reader, info *codec.Info, re
 		if err != nil {
 			return err
 		}
-		if n%reportEvery == 0 && reading != nil {
-			reading(m.LogTime)
+		if n%reportEvery == 0 && progress != nil {
+			progress(m.LogTime)
 		}
 		n++
 	}
@@ -222,7 +223,7 @@ func (x *indexer) read(ctx context.Context, r codec.Reader, info *codec.Info, re
 	return x.flush()
 }
 
-// channel returns what is gathered of a channel.
+// channel returns the collected rows of a channel.
 func (x *indexer) channel(c *codec.Channel) *channel {
 	t := x.channels[c]
 	if t != nil {
@@ -240,6 +241,7 @@ func (x *indexer) channel(c *codec.Channel) *channel {
 	return t
 }
 
+// add takes the next message.
 func (x *indexer) add(m *codec.Message) error {
 	t := x.channel(m.Channel)
 	t.row.Bytes += uint64(len(m.Data))
@@ -274,27 +276,27 @@ func (x *indexer) add(m *codec.Message) error {
 			return nil // this message lacks the number
 		}
 		c := &t.columns[i]
-		c.known.Add(v)
+		c.statistics.Add(v)
 		if !math.IsNaN(v) && !math.IsInf(v, 0) {
-			n := float64(c.known.Count)
+			n := float64(c.statistics.Count)
 			c.mean += v/n - c.mean/n
 		}
 		return nil
 	})
 }
 
-// endSecond adds the rows of a channel for its second.
+// endSecond adds the rows of a channel's current second.
 func (x *indexer) endSecond(t *channel) error {
 	for i := range t.columns {
 		c := &t.columns[i]
 		row := Signal{Recording: x.recording, Topic: t.row.Topic, Field: c.path, Second: t.second * nanos,
-			Count: c.known.Count, NaN: c.known.NaN, Infinite: c.known.Infinite}
-		if c.known.Count > 0 {
-			values := [3]float64{c.known.Min, c.mean, c.known.Max}
+			Count: c.statistics.Count, NaN: c.statistics.NaN, Infinite: c.statistics.Infinite}
+		if c.statistics.Count > 0 {
+			values := [3]float64{c.statistics.Min, c.mean, c.statistics.Max}
 			row.Min, row.Mean, row.Max = &values[0], &values[1], &values[2]
 		}
 		x.rows = append(x.rows, row)
-		c.known, c.mean = condition.Statistics{}, 0
+		c.statistics, c.mean = condition.Statistics{}, 0
 	}
 	if len(x.rows) < groupRows {
 		return nil
@@ -302,7 +304,7 @@ func (x *indexer) endSecond(t *channel) error {
 	return x.flush()
 }
 
-// flush writes the rows that wait as a row group, sorted so that the values of a field are together.
+// flush writes the collected rows as a row group, sorted so that the values of a field are together.
 func (x *indexer) flush() error {
 	slices.SortFunc(x.rows, func(a, b Signal) int {
 		return cmp.Or(strings.Compare(a.Topic, b.Topic), strings.Compare(a.Field, b.Field),

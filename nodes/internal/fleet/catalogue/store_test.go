@@ -11,7 +11,7 @@ import (
 	"tapedeck/nodes/internal/filter/condition"
 )
 
-// Each recording of a catalogue in a store costs few requests.
+// A catalogue in a store needs few requests for each recording.
 func TestRequests(t *testing.T) {
 	s := storetest.New(t)
 	path := random(t, rand.New(rand.NewPCG(1, 1)))
@@ -24,7 +24,7 @@ func TestRequests(t *testing.T) {
 		requests int
 		do       func() error
 	}{
-		{"add", 8, func() error { index(t, c, path, nil); return nil }}, // a table is sent, and then proven
+		{"add", 8, func() error { index(t, c, path, nil); return nil }}, // two for each table
 		{"replace", 8, func() error { index(t, c, path, nil); return nil }},
 		{"look up", 1, func() error { _, err := c.Recording(path); return err }},
 		{"list", 2, func() error { _, err := c.Recordings(); return err }},
