@@ -26,11 +26,11 @@ type arm struct {
 	options *hardware.Arm
 	node    bridge.Node
 	arm     *realman.Arm
-	base    string // frames
-	tool    string
-	sensor  string
+	base    string // frame of the base
+	tool    string // frame of the tool
+	sensor  string // frame of the force sensor
 
-	// Messages, reused: realman.Arm calls handle one at a time.
+	// Messages, reused: realman.Arm does not call handle concurrently.
 	jointStates sensor_msgs.JointState
 	toolPose    geometry_msgs.PoseStamped
 	wrench      geometry_msgs.WrenchStamped
@@ -38,7 +38,7 @@ type arm struct {
 
 	topics *rospub.Topics
 
-	mu       sync.Mutex // for all below
+	mu       sync.Mutex // guards the fields below
 	latest   latest
 	watch    watch
 	problems problemLog
@@ -70,7 +70,7 @@ func newArm(name string, o *hardware.Arm, node bridge.Node) (*arm, error) {
 	return a, nil
 }
 
-// Parts that were pushed within freshCycles cycles, or minFresh, are not queried.
+// Values that were pushed within freshCycles cycles, or within minFresh, are not queried.
 const (
 	freshCycles = 5
 	minFresh    = 250 * time.Millisecond
@@ -105,7 +105,7 @@ func polls(o *hardware.Arm) []realman.Poll {
 	add(o.ForceRate, "get_force_data")
 	add(o.StatusRate, "get_controller_state", "get_joint_err_flag", "get_joint_en_state",
 		"get_current_joint_temperature", "get_current_joint_current", "get_current_joint_voltage")
-	// Controllers of the second generation know only get_arm_software_version, others only get_arm_software_info.
+	// Each generation of controllers knows only one of the two: the second one get_arm_software_version.
 	add(1/longest.Seconds(), "get_arm_software_info", "get_arm_software_version")
 	return list
 }
@@ -163,7 +163,7 @@ func (a *arm) handle(u *realman.Update) {
 	}
 }
 
-// setJoints sets the JointState. Angles are not wrapped.
+// setJoints sets the JointState of the joints. Angles are not wrapped.
 func (a *arm) setJoints(u *realman.Update) {
 	m := &a.jointStates
 	if len(m.Name) != len(u.Joints) {
@@ -193,7 +193,7 @@ func (a *arm) setForce(f *realman.Force) {
 	a.wrench.Wrench.Torque = geometry_msgs.Vector3{X: forces[3], Y: forces[4], Z: forces[5]}
 }
 
-// setGripper sets the JointState of the gripper: the columns of session tables as names, their values as positions.
+// setGripper sets the JointState of the gripper. Its names are columns of session tables, its positions their values.
 func (a *arm) setGripper(g *realman.Gripper) {
 	m := &a.gripper
 	m.Name, m.Position = m.Name[:0], m.Position[:0]

@@ -30,7 +30,8 @@ import (
 
 const patience = 90 * time.Second
 
-// eventually waits until a condition holds. It runs in the goroutine of the test, so that it may use require.
+// eventually waits until a condition holds. The condition runs in the goroutine of the test, so that it may use
+// require.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	for began := time.Now(); !condition(); time.Sleep(2 * time.Millisecond) {
@@ -38,39 +39,39 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// ear has the messages of a topic.
-type ear[T any] struct {
-	mu  sync.Mutex
-	all []T
+// listener keeps the messages of a topic.
+type listener[T any] struct {
+	mu       sync.Mutex
+	messages []T
 }
 
-func (e *ear[T]) count() int {
+func (e *listener[T]) count() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return len(e.all)
+	return len(e.messages)
 }
 
-func (e *ear[T]) last(t *testing.T) T {
+func (e *listener[T]) last(t *testing.T) T {
 	t.Helper()
 	eventually(t, "a message", func() bool { return e.count() > 0 })
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.all[len(e.all)-1]
+	return e.messages[len(e.messages)-1]
 }
 
 // has reports whether a message meets a condition.
-func (e *ear[T]) has(so func(T) bool) bool {
+func (e *listener[T]) has(so func(T) bool) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.ContainsFunc(e.all, so)
+	return slices.ContainsFunc(e.messages, so)
 }
 
-// hear subscribes to a topic.
-func hear[T any, P interface {
+// listen subscribes to a topic.
+func listen[T any, P interface {
 	*T
 	msgs.Message
-}](t *testing.T, node bridge.Node, topic string) *ear[T] {
-	e := &ear[T]{}
+}](t *testing.T, node bridge.Node, topic string) *listener[T] {
+	e := &listener[T]{}
 	_, err := node.Subscribe(topic, P(new(T)).TypeName(), codec.DefaultQoS(), func(samples []bridge.Sample) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -79,14 +80,14 @@ func hear[T any, P interface {
 			if err := cdr.Unmarshal(s.Data, P(&m)); err != nil {
 				panic(err)
 			}
-			e.all = append(e.all, m)
+			e.messages = append(e.messages, m)
 		}
 	})
 	require.NoError(t, err)
 	return e
 }
 
-// network is a graph in memory, with a node that listens.
+// network is a graph in memory with a node for listeners.
 type network struct {
 	t    *testing.T
 	net  bridgetest.Network
@@ -125,8 +126,8 @@ func start(t *testing.T, address string, fake *realmantest.Arm) *realmantest.Arm
 	return fake
 }
 
-// of returns the options of a fake arm that is only queried.
-func of(fake *realmantest.Arm, change func(*hardware.Arm)) *hardware.Arm {
+// queried returns the options of a fake arm that is only queried. change, which may be nil, changes them.
+func queried(fake *realmantest.Arm, change func(*hardware.Arm)) *hardware.Arm {
 	return entry(fake.Host(), func(a *hardware.Arm) {
 		a.Port, a.Push, a.Rate, a.GripperRate, a.StatusRate = fake.Port(), "none", 500, 500, 100
 		a.ReplyTimeout, a.Silence, a.Retry = patience, patience, time.Millisecond
@@ -144,7 +145,7 @@ func require6(t *testing.T, want, got []float64) {
 	}
 }
 
-// stillJoints are those of realmantest.Still.
+// stillJoints returns the joint positions of realmantest.Still in rad.
 func stillJoints() []float64 {
 	list := []float64{-1.968, -35.327, 62.138, 165.412, -9.854, -293.299}
 	for i := range list {
@@ -158,16 +159,16 @@ func TestAskedArm(t *testing.T) {
 		"fourth generation": 4} {
 		t.Run(name, func(t *testing.T) {
 			g := newNetwork(t)
-			joints := hear[sensor_msgs.JointState](t, g.node, "/left/joint_states")
-			pose := hear[geometry_msgs.PoseStamped](t, g.node, "/left/tool_pose")
-			gripper := hear[sensor_msgs.JointState](t, g.node, "/left/gripper")
-			wrench := hear[geometry_msgs.WrenchStamped](t, g.node, "/left/wrench")
+			joints := listen[sensor_msgs.JointState](t, g.node, "/left/joint_states")
+			pose := listen[geometry_msgs.PoseStamped](t, g.node, "/left/tool_pose")
+			gripper := listen[sensor_msgs.JointState](t, g.node, "/left/gripper")
+			wrench := listen[geometry_msgs.WrenchStamped](t, g.node, "/left/wrench")
 			before := time.Now()
 			still := realmantest.Still
 			still.Force = []int{1000, 2000, 3000, 400, 500, 600}
 			fake := start(t, "127.0.0.1:0", &realmantest.Arm{Generation: generation,
 				Pose: func(time.Duration) realmantest.Posture { return still }})
-			g.publish(map[string]*hardware.Arm{"left": of(fake, func(a *hardware.Arm) { a.ForceRate = 100 })})
+			g.publish(map[string]*hardware.Arm{"left": queried(fake, func(a *hardware.Arm) { a.ForceRate = 100 })})
 			m := joints.last(t)
 			require.Equal(t, []string{"joint1", "joint2", "joint3", "joint4", "joint5", "joint6"}, m.Name)
 			require6(t, stillJoints(), m.Position)
@@ -196,11 +197,11 @@ func TestAskedArm(t *testing.T) {
 
 func TestPushedArms(t *testing.T) {
 	g := newNetwork(t)
-	left := hear[sensor_msgs.JointState](t, g.node, "/left/joint_states")
-	right := hear[sensor_msgs.JointState](t, g.node, "/right/joint_states")
-	gripper := hear[sensor_msgs.JointState](t, g.node, "/right/gripper")
-	wrench := hear[geometry_msgs.WrenchStamped](t, g.node, "/left/wrench")
-	pose := hear[geometry_msgs.PoseStamped](t, g.node, "/left/tool_pose")
+	left := listen[sensor_msgs.JointState](t, g.node, "/left/joint_states")
+	right := listen[sensor_msgs.JointState](t, g.node, "/right/joint_states")
+	gripper := listen[sensor_msgs.JointState](t, g.node, "/right/gripper")
+	wrench := listen[geometry_msgs.WrenchStamped](t, g.node, "/left/wrench")
+	pose := listen[geometry_msgs.PoseStamped](t, g.node, "/left/tool_pose")
 	still := realmantest.Still
 	still.Force = []int{1000, 2000, 3000, 400, 500, 600}
 	one := start(t, "127.0.0.1:0", &realmantest.Arm{Pose: func(time.Duration) realmantest.Posture { return still }})
@@ -210,13 +211,17 @@ func TestPushedArms(t *testing.T) {
 		a.Effort, a.BaseFrame, a.ForceFrame = "current", "world", "sensor"
 	}
 	g.publish(map[string]*hardware.Arm{
-		"left":  of(one, set),
-		"right": of(two, func(a *hardware.Arm) { set(a); a.JointNames = []string{"a", "b", "c", "d", "e", "f", "g"} }),
+		"left": queried(one, set),
+		"right": queried(two, func(a *hardware.Arm) {
+			set(a)
+			a.JointNames = []string{"a", "b", "c", "d", "e", "f", "g"}
+		}),
 	})
-	var m, other sensor_msgs.JointState // where packets are late, others without velocities follow
+	var m, other sensor_msgs.JointState // messages from replies, between late packets, have no velocities
 	eventually(t, "velocities and quaternions, which only packets have", func() bool {
 		m, other = left.last(t), right.last(t)
-		return len(m.Velocity) > 0 && len(other.Velocity) > 0 && math.Abs(pose.last(t).Pose.Orientation.W-0.316706) < 1e-6
+		return len(m.Velocity) > 0 && len(other.Velocity) > 0 &&
+			math.Abs(pose.last(t).Pose.Orientation.W-0.316706) < 1e-6
 	})
 	require6(t, stillJoints(), m.Position)
 	require6(t, []float64{0, 0, 0, 0, 0, 0.01 * math.Pi / 180}, m.Velocity)
@@ -228,7 +233,7 @@ func TestPushedArms(t *testing.T) {
 	require.Equal(t, "sensor", wrench.last(t).Header.FrameId)
 	require.Equal(t, "world", pose.last(t).Header.FrameId)
 
-	// Where packets stop, the arm is asked again.
+	// When packets stop, the arm is queried again.
 	one.Silence()
 	n := left.count()
 	eventually(t, "more joint states", func() bool { return left.count() > n+100 && len(left.last(t).Velocity) == 0 })
@@ -236,11 +241,11 @@ func TestPushedArms(t *testing.T) {
 
 func TestListener(t *testing.T) {
 	g := newNetwork(t)
-	joints := hear[sensor_msgs.JointState](t, g.node, "/arm_0/joint_states")
-	state := hear[diag.DiagnosticArray](t, g.node, "/diagnostics")
-	log := hear[rcl_interfaces.Log](t, g.node, "/rosout")
+	joints := listen[sensor_msgs.JointState](t, g.node, "/arm_0/joint_states")
+	state := listen[diag.DiagnosticArray](t, g.node, "/diagnostics")
+	log := listen[rcl_interfaces.Log](t, g.node, "/rosout")
 	fake, stranger := start(t, "127.0.0.2:0", &realmantest.Arm{}), start(t, "127.0.0.3:0", &realmantest.Arm{})
-	p := g.publish(map[string]*hardware.Arm{"arm_0": of(fake,
+	p := g.publish(map[string]*hardware.Arm{"arm_0": queried(fake,
 		func(a *hardware.Arm) { a.Push, a.PushPort, a.Rate = "listen", 0, 0 })})
 	for l := range p.listeners {
 		to := fmt.Sprintf("127.0.0.1:%d", l.Port())
@@ -259,8 +264,8 @@ func TestListener(t *testing.T) {
 
 func TestReconnect(t *testing.T) {
 	g := newNetwork(t)
-	joints := hear[sensor_msgs.JointState](t, g.node, "/arm_0/joint_states")
-	state := hear[diag.DiagnosticArray](t, g.node, "/diagnostics")
+	joints := listen[sensor_msgs.JointState](t, g.node, "/arm_0/joint_states")
+	state := listen[diag.DiagnosticArray](t, g.node, "/diagnostics")
 	var mu sync.Mutex
 	mute := false
 	fake := start(t, "127.0.0.1:0", &realmantest.Arm{Answer: func(_, usual string) string {
@@ -271,9 +276,9 @@ func TestReconnect(t *testing.T) {
 		}
 		return usual
 	}})
-	g.publish(map[string]*hardware.Arm{"arm_0": of(fake, func(a *hardware.Arm) { a.Silence = time.Second })})
+	g.publish(map[string]*hardware.Arm{"arm_0": queried(fake, func(a *hardware.Arm) { a.Silence = time.Second })})
 	joints.last(t)
-	eventually(t, "status", func() bool { // a warning on a busy machine, where some replies are late
+	eventually(t, "status", func() bool { // a warning if replies are late on a busy machine
 		s, ok := last(state, "arm_0")
 		return ok && s.Level != diag.DiagnosticStatus_ERROR
 	})
@@ -304,11 +309,11 @@ func TestReconnect(t *testing.T) {
 }
 
 // last returns the latest status of an arm.
-func last(e *ear[diag.DiagnosticArray], name string) (diag.DiagnosticStatus, bool) {
+func last(e *listener[diag.DiagnosticArray], name string) (diag.DiagnosticStatus, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for i := len(e.all) - 1; i >= 0; i-- {
-		for _, s := range e.all[i].Status {
+	for i := len(e.messages) - 1; i >= 0; i-- {
+		for _, s := range e.messages[i].Status {
 			if s.Name == "/arm_publisher: "+name {
 				return s, true
 			}
@@ -317,7 +322,7 @@ func last(e *ear[diag.DiagnosticArray], name string) (diag.DiagnosticStatus, boo
 	return diag.DiagnosticStatus{}, false
 }
 
-func message(e *ear[diag.DiagnosticArray], name string) string {
+func message(e *listener[diag.DiagnosticArray], name string) string {
 	s, _ := last(e, name)
 	return s.Message
 }
@@ -398,7 +403,7 @@ func TestStatus(t *testing.T) {
 		"connection refused": {func(a *arm, c *realman.Counts) {
 			a.latest.at, c.Connected, c.Problem, c.ProblemAt = time.Time{}, false, "connection refused", now
 		}, diag.DiagnosticStatus_ERROR},
-		"nothing came for 3s": {func(a *arm, c *realman.Counts) { // and it is tried again
+		"nothing came for 3s": {func(a *arm, c *realman.Counts) { // while connecting again
 			a.latest.at, c.Problem, c.ProblemAt = time.Time{}, "nothing came for 3s", now
 		}, diag.DiagnosticStatus_ERROR},
 		"no data yet": {func(a *arm, _ *realman.Counts) { a.latest.at = time.Time{} }, diag.DiagnosticStatus_WARN},
@@ -442,7 +447,7 @@ func TestStatus(t *testing.T) {
 
 func TestErrorLog(t *testing.T) {
 	g := newNetwork(t)
-	log := hear[rcl_interfaces.Log](t, g.node, "/rosout")
+	log := listen[rcl_interfaces.Log](t, g.node, "/rosout")
 	d, err := rospub.NewDiagnostics(g.node)
 	require.NoError(t, err)
 	a := &arm{name: "arm_0", node: g.node, options: entry("x", nil), arm: &realman.Arm{}}

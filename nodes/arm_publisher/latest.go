@@ -9,9 +9,9 @@ import (
 	diag "tapedeck/msgs/diagnostic_msgs"
 )
 
-// latest holds the last values of an arm that are only in its diagnostics.
+// latest holds the latest values of an arm for its diagnostics.
 type latest struct {
-	joints       int
+	joints       int // number of joints
 	jointErrors  []int
 	enabled      []bool
 	errors       []int
@@ -25,11 +25,11 @@ type latest struct {
 	model        string
 	grip         *realman.Gripper
 	speeds       speeds
-	updates      uint64 // of joints
-	at           time.Time
+	updates      uint64    // number of updates of joints
+	at           time.Time // time of the last update of joints
 }
 
-// update takes the values of u.
+// update takes the values in u.
 func (k *latest) update(u *realman.Update) {
 	keep(&k.jointErrors, u.JointErrors)
 	keep(&k.enabled, u.Enabled)
@@ -57,13 +57,14 @@ func (k *latest) update(u *realman.Update) {
 	}
 }
 
-// keep copies a list unless it is missing.
+// keep copies a list unless it is nil.
 func keep[T any](to *[]T, list []T) {
 	if list != nil {
 		*to = append((*to)[:0], list...)
 	}
 }
 
+// keepOne copies a value unless it is nil.
 func keepOne[T any](to **T, v *T) {
 	if v == nil {
 		return

@@ -24,7 +24,7 @@ type publisher struct {
 	diagnostics *rospub.Diagnostics
 }
 
-// newPublisher prepares arms, by name.
+// newPublisher prepares arms. Keys are their names.
 func newPublisher(arms map[string]*hardware.Arm, node bridge.Node) (*publisher, error) {
 	p := &publisher{node: node, listeners: map[*realman.Listener][]*realman.Arm{}}
 	if err := p.prepare(arms); err != nil {
@@ -114,7 +114,7 @@ func (p *publisher) run(ctx context.Context) error {
 	})
 }
 
-// warnOfStrangers warns once of each address that pushes without being an arm of this node.
+// warnOfStrangers warns once about each address that pushes packets but is no arm of this node.
 func (p *publisher) warnOfStrangers(warned map[string]bool) {
 	for l := range p.listeners {
 		for ip := range l.Strangers() {

@@ -9,19 +9,19 @@ import (
 
 // Limits for comparing speeds with motion.
 const (
-	slowest    = 0.02                   // rad/s; slower joints are not compared
-	farApart   = 100 * time.Millisecond // between packets that are compared, at most
-	enough     = 1.0                    // rad of reported and measured motion for a result
-	acceptable = 1.5                    // ratio of the two; possible units differ by a factor of 2 at least
+	slowest    = 0.02                   // slower joints are not compared; rad/s
+	farApart   = 100 * time.Millisecond // maximum time between packets that are compared
+	enough     = 1.0                    // sum of reported and measured motion that gives a result; rad
+	acceptable = 1.5                    // maximum ratio of measured and reported; units differ by 2 or more
 )
 
 // speeds compares the speeds that an arm pushes with the motion of its joints, because the unit of the speeds is not
 // certain.
 type speeds struct {
-	at                 time.Time
-	joints             []float64
-	measured, reported float64 // rad
-	ratio              float64 // measured by reported; 0: not known yet
+	at                 time.Time // time of the last packet
+	joints             []float64 // positions in the last packet
+	measured, reported float64   // sums of motion in rad
+	ratio              float64   // measured divided by reported; 0: not known yet
 }
 
 // update adds a pushed packet.

@@ -17,11 +17,11 @@ const troubleTime = 10 * time.Second
 
 // watch holds the values of the last status.
 type watch struct {
-	counts  realman.Counts
-	updates uint64
-	at      time.Time
-	trouble time.Time // until then the status is a warning
-	own     string    // latest.troubles
+	counts   realman.Counts
+	updates  uint64
+	at       time.Time
+	trouble  time.Time // until then the status is a warning
+	troubles string    // result of latest.troubles
 }
 
 // status returns the status of the arm for diagnostics.
@@ -37,10 +37,10 @@ func (a *arm) status(now time.Time, d *rospub.Diagnostics) diag.DiagnosticStatus
 		w.counts.Connections > 0 {
 		w.trouble = now.Add(troubleTime)
 	}
-	if own := k.troubles(); own != w.own {
-		w.own = own
-		if own != "" {
-			a.node.Log(bridge.Error, "%s: %s", a.name, own)
+	if troubles := k.troubles(); troubles != w.troubles {
+		w.troubles = troubles
+		if troubles != "" {
+			a.node.Log(bridge.Error, "%s: %s", a.name, troubles)
 		} else {
 			a.node.Log(bridge.Info, "%s: all errors are gone", a.name)
 		}
@@ -97,10 +97,9 @@ func (a *arm) judge(now time.Time, c *realman.Counts) (level byte, message strin
 	return diag.DiagnosticStatus_OK, "replying"
 }
 
-// How often problems are logged.
 const (
-	saidPace  = time.Second
-	sameAgain = 30 * time.Second
+	problemPace = time.Second      // minimum time between two problems in the log
+	repeatPace  = 30 * time.Second // minimum time between two equal problems in the log
 )
 
 // problemLog is the last problem of an arm in the log.
@@ -111,9 +110,9 @@ type problemLog struct {
 
 // due reports whether to log a text now, and records it.
 func (s *problemLog) due(text string, now time.Time) bool {
-	pause := saidPace
+	pause := problemPace
 	if text == s.text {
-		pause = sameAgain
+		pause = repeatPace
 	}
 	if now.Sub(s.at) < pause {
 		return false
@@ -122,7 +121,7 @@ func (s *problemLog) due(text string, now time.Time) bool {
 	return true
 }
 
-// problem logs an error, but a repeated one only now and then.
+// problem logs an error, a repeated one only now and then.
 func (a *arm) problem(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

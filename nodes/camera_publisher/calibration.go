@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	maxCalibration = 1 << 20 // bytes of a file; what follows is not read
-	maxDistortion  = 1024    // coefficients; models have 14 at most
+	maxCalibration = 1 << 20 // bytes of a file that are read
+	maxDistortion  = 1024    // number of coefficients; models have 14 at most
 )
 
-// calibration is what a calibration file says of a camera.
+// calibration is the calibration of a camera.
 type calibration struct {
-	name     string // of the camera; "" if the file has none
+	name     string // name of the camera; "" if the file has none
 	info     sensor_msgs.CameraInfo
 	warnings []string
 }
 
-// calibrationFile is a file in the form of ROS's camera_calibration_parsers. Binning and ROI may be absent.
+// calibrationFile is a file in the format of ROS's camera_calibration_parsers. Binning and ROI may be absent.
 type calibrationFile struct {
 	Name     string `yaml:"camera_name"`
 	Width    uint32 `yaml:"image_width"`
@@ -47,16 +47,16 @@ type calibrationFile struct {
 	}
 }
 
-// matrix is a matrix as the file has it, row by row.
+// matrix is a matrix in a calibration file. Data has its rows one after the other.
 type matrix struct {
 	Rows, Cols int
 	Data       []float64
 }
 
-// defaultModel is the distortion model of files that name none, as camera_calibration_parsers has it.
+// defaultModel is the distortion model of files that name none, as in camera_calibration_parsers.
 const defaultModel = "plumb_bob"
 
-// readCalibration reads a file. Errors name it.
+// readCalibration reads a calibration file. Errors have its path.
 func readCalibration(path string) (*calibration, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -112,9 +112,9 @@ func (f *calibrationFile) check() error {
 	return errors.Join(errs...)
 }
 
-// calibrationPath returns the file that a URL stands for, as ROS's camera_info_manager has them: file:///path,
-// package://package/path in the packages of AMENT_PREFIX_PATH, with ${NAME} for the camera's name and ${ROS_HOME}. What
-// has no scheme is a path.
+// calibrationPath returns the path for a URL of ROS's camera_info_manager: file:///path, or package://package/path for
+// packages in AMENT_PREFIX_PATH. ${NAME} is the camera's name, ${ROS_HOME} the result of rosHome. A URL without a
+// scheme is a path.
 func calibrationPath(url, camera string) (string, error) {
 	url = strings.NewReplacer("${NAME}", camera, "${ROS_HOME}", rosHome()).Replace(url)
 	scheme, rest, ok := strings.Cut(url, "://")
@@ -144,7 +144,7 @@ func calibrationPath(url, camera string) (string, error) {
 	return "", fmt.Errorf("calibration %s: want a path, file:///path or package://package/path", url)
 }
 
-// rosHome returns the folder in which ROS keeps files of its own.
+// rosHome returns the folder of ROS's own files.
 func rosHome() string {
 	if home := os.Getenv("ROS_HOME"); home != "" {
 		return home
@@ -152,5 +152,5 @@ func rosHome() string {
 	return filepath.Join(os.Getenv("HOME"), ".ros")
 }
 
-// defaultCalibration is where camera_info_manager looks and cameracalibrator puts files.
+// defaultCalibration is the file that camera_info_manager reads and cameracalibrator writes.
 const defaultCalibration = "file://${ROS_HOME}/camera_info/${NAME}.yaml"

@@ -25,39 +25,39 @@ import (
 	"tapedeck/nodes/internal/hardware"
 )
 
-// camera publishes the images of a source.
+// camera publishes the images of a capture.
 type camera struct {
 	name        string
-	frame       string // frame_id
+	frame       string // frame_id of messages
 	options     *hardware.Camera
 	qos         codec.QoS
 	node        bridge.Node
-	source      source
-	calibration *calibration // nil: none
+	capture     capture
+	calibration *calibration // nil: the camera is not calibrated
 
 	topics              *rospub.Topics
 	info, jpegs, pixels *rospub.Topic // nil: not advertised
 
-	// Messages, without what differs from image to image.
+	// Messages, reused: only stamps and data differ between images.
 	cameraInfo sensor_msgs.CameraInfo
 	compressed sensor_msgs.CompressedImage
 	raw        sensor_msgs.Image
 
-	format     v4l2.Format // that the messages are prepared for
-	conversion *conversion // to raw images; nil: not published
-	scratch    []byte      // for a JPEG without Huffman tables
-	canvas     *image.RGBA // for a decoded JPEG
+	format     v4l2.Format // format that the messages are prepared for
+	conversion *conversion // conversion to raw images; nil: not published
+	scratch    []byte      // buffer for a JPEG without Huffman tables
+	canvas     *image.RGBA // buffer for a decoded JPEG
 	mismatch   bool        // a calibration for another size was logged
 
-	told   string // last logged error
-	toldAt time.Time
+	logged   string    // last logged error
+	loggedAt time.Time // when it was logged
 
 	publishing atomic.Uint64          // number of the image being published; 0: none
-	unfit      atomic.Uint64          // images that could not be published
+	unfit      atomic.Uint64          // number of images that could not be published
 	trouble    atomic.Pointer[string] // why the last image was not published; nil: it was
 }
 
-// newCamera opens a camera, and advertises the topics that are known to be needed.
+// newCamera opens a camera, and advertises the topics that it certainly needs.
 func newCamera(name string, c *hardware.Camera, o *options, node bridge.Node, system v4l2.System) (*camera, error) {
 	a := &camera{name: name, frame: cmp.Or(c.FrameID, name+"_optical_frame"), options: c, node: node,
 		topics: rospub.NewTopics(node, name)}
@@ -66,7 +66,7 @@ func newCamera(name string, c *hardware.Camera, o *options, node bridge.Node, sy
 	if err != nil {
 		return nil, err
 	}
-	a.source, err = newSource(c, o.Loop, system, a.changed, func(err error) {
+	a.capture, err = newCapture(c, o.Loop, system, a.changed, func(err error) {
 		node.Log(bridge.Warn, "%s: skipping unusable images: %v", name, err)
 	})
 	if err != nil {
@@ -76,13 +76,13 @@ func newCamera(name string, c *hardware.Camera, o *options, node bridge.Node, sy
 	return a, a.prepareKnown()
 }
 
-// fromFile reports whether the source is a folder or file, which ends, and not a device.
+// fromFile reports whether the images come from a folder or file, which ends, and not from a device.
 func (a *camera) fromFile() bool {
-	_, ok := a.source.(*file)
+	_, ok := a.capture.(*playback)
 	return ok
 }
 
-// calibrate reads the calibration; nil if there is none.
+// calibrate reads the calibration. It returns nil if there is none.
 func (a *camera) calibrate() (*calibration, error) {
 	file, err := calibrationPath(cmp.Or(a.options.Calibration, defaultCalibration), a.name)
 	if err != nil {
@@ -108,11 +108,11 @@ func (a *camera) calibrate() (*calibration, error) {
 	return c, nil
 }
 
-// prepareKnown advertises topics that are known to be needed, and checks the encoding.
+// prepareKnown advertises the topics that are certainly needed, and checks the encoding.
 func (a *camera) prepareKnown() error {
-	jpegs, pixels := a.source.carries()
+	jpegs, pixels := a.capture.carries()
 	format := v4l2.MJPG
-	d, isDevice := a.source.(*device)
+	d, isDevice := a.capture.(*device)
 	if isDevice {
 		format = d.FourCC
 	}
@@ -137,11 +137,11 @@ func (a *camera) advertise(t **rospub.Topic, name string, m msgs.Message) (err e
 	return err
 }
 
-// run publishes until the source ends or ctx does, and closes the source.
+// run publishes until the images or ctx end, and closes the capture.
 func (a *camera) run(ctx context.Context) error {
-	defer a.source.close()
+	defer a.capture.close()
 	number := uint64(0)
-	return a.source.run(ctx, func(f *v4l2.Frame) {
+	return a.capture.run(ctx, func(f *v4l2.Frame) {
 		number++
 		a.publishing.Store(number)
 		err := a.publish(f)
@@ -156,9 +156,9 @@ func (a *camera) run(ctx context.Context) error {
 		a.unfit.Add(1)
 		text := err.Error()
 		a.trouble.Store(&text)
-		// Errors may be many per second.
-		if now := time.Now(); text != a.told && now.Sub(a.toldAt) >= troubleTime {
-			a.told, a.toldAt = text, now
+		// There may be many errors per second.
+		if now := time.Now(); text != a.logged && now.Sub(a.loggedAt) >= troubleTime {
+			a.logged, a.loggedAt = text, now
 			a.node.Log(bridge.Error, "%s: %s", a.name, text)
 		}
 	})
@@ -197,7 +197,7 @@ func (a *camera) publish(f *v4l2.Frame) error {
 	return a.publishPixels(f, size)
 }
 
-// prepare prepares topics and messages for frames of a format.
+// prepare prepares topics and messages for frames with a format.
 func (a *camera) prepare(f v4l2.Format) error {
 	a.format, a.conversion = v4l2.Format{}, nil
 	header := std_msgs.Header{FrameId: a.frame}

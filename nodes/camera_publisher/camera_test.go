@@ -30,7 +30,7 @@ import (
 	"tapedeck/nodes/internal/hardware"
 )
 
-// fakeNode is a node whose publishers keep the last message. Nothing of it is on a graph.
+// fakeNode is a node outside any graph, whose publishers keep the last message.
 type fakeNode struct {
 	bridge.Node
 	topics map[string]*fakePublisher
@@ -42,7 +42,7 @@ type fakePublisher struct {
 	readers int
 	count   int
 	last    []byte
-	during  func() // nil, or called while a message is published
+	during  func() // is called while a message is published; may be nil
 }
 
 func (s *fakeNode) Advertise(topic, _ string, _ codec.QoS) (bridge.Publisher, error) {
@@ -130,7 +130,7 @@ func jpegFrame(t testing.TB, width, height int) *v4l2.Frame {
 		Format: v4l2.Format{FourCC: v4l2.MJPG, Width: width, Height: height}}
 }
 
-// TestDecoding also publishes JPEGs decoded, if there are subscribers.
+// TestDecoding publishes decoded JPEGs, if there are subscribers.
 func TestDecoding(t *testing.T) {
 	c := cameraOf("/dev/video0", "MJPG")
 	c.Encoding = "bgr8"
@@ -175,7 +175,7 @@ func resized(t *testing.T, data []byte, width, height uint16) []byte {
 	return data
 }
 
-// TestNoSubscribers does not convert images without subscribers.
+// TestNoSubscribers checks that images are not converted without subscribers.
 func TestNoSubscribers(t *testing.T) {
 	c := cameraOf("/dev/video0", "YUYV")
 	c.Encoding = "rgb8"
@@ -218,7 +218,7 @@ func TestFramesDoNotAllocate(t *testing.T) {
 	}
 }
 
-// TestFormatChanges publishes changing formats, as after another camera was plugged in.
+// TestFormatChanges publishes images whose format changes, as when another camera is plugged in.
 func TestFormatChanges(t *testing.T) {
 	a, s := newTestCamera(t, cameraOf("/dev/video0", ""))
 	require.Nil(t, s.topics["front/image_raw"], "the format is unknown")
@@ -335,7 +335,7 @@ func TestInvalidCameras(t *testing.T) {
 	}
 }
 
-// TestDuplicateDevices rejects them: the second camera would wait for ever.
+// TestDuplicateDevices checks that two cameras with one device are refused: the second one would wait for ever.
 func TestDuplicateDevices(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "camera")
 	require.NoError(t, os.Symlink("/dev/null", link))
@@ -377,35 +377,35 @@ func pipe(t *testing.T) string {
 	return path
 }
 
-// TestSources checks the kinds of sources by path.
-func TestSources(t *testing.T) {
+// TestCaptures checks the kinds of captures by path.
+func TestCaptures(t *testing.T) {
 	folder := folderOf(t, map[string]string{"1.png": "x"})
 	memory, err := os.MkdirTemp("/dev/shm", "camera_publisher")
 	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(memory) })
 	require.NoError(t, os.WriteFile(memory+"/1.png", nil, 0o666))
 	for path, want := range map[string]string{
-		memory: "folder", memory + "/1.png": "stream",
+		memory: "folder", memory + "/1.png": "JPEG file",
 		"/dev/video9": "device", "/dev/null": "device", "8A2F": "device", "HD Pro Webcam": "device", folder: "folder",
-		folder + "/1.png": "stream",
+		folder + "/1.png": "JPEG file",
 	} {
-		s, err := newSource(&hardware.Camera{Device: path}, false, nil, nil, nil)
+		s, err := newCapture(&hardware.Camera{Device: path}, false, nil, nil, nil)
 		require.NoError(t, err)
 		got := "device"
-		if f, ok := s.(*file); ok {
-			got = map[bool]string{true: "stream", false: "folder"}[isStream(f)]
+		if f, ok := s.(*playback); ok {
+			got = map[bool]string{true: "JPEG file", false: "folder"}[isJPEGFile(f)]
 		}
 		require.Equal(t, want, got, path)
 		s.close()
 	}
-	s, err := newSource(&hardware.Camera{Serial: "8A2F"}, false, nil, nil, nil)
+	s, err := newCapture(&hardware.Camera{Serial: "8A2F"}, false, nil, nil, nil)
 	require.NoError(t, err)
 	require.Equal(t, "8A2F", s.(*device).Device)
 	require.Equal(t, time.Duration(-1), s.(*device).Silence, "0 is never")
 }
 
-func isStream(f *file) bool {
-	_, ok := f.pictures.(*stream)
+func isJPEGFile(f *playback) bool {
+	_, ok := f.pictures.(*jpegFile)
 	return ok
 }
 
@@ -416,8 +416,8 @@ func TestStatus(t *testing.T) {
 	require.NoError(t, err)
 	w := &watch{camera: a}
 	now := time.Unix(1_700_000_000, 0)
-	source := &stub{source: a.source}
-	a.source = source
+	stubbed := &stub{capture: a.capture}
+	a.capture = stubbed
 	is := func(level uint8, message string) map[string]string {
 		t.Helper()
 		status := w.status(now, d)
@@ -427,14 +427,14 @@ func TestStatus(t *testing.T) {
 		return valuesOf(status)
 	}
 	is(diag.DiagnosticStatus_WARN, "not open yet")
-	source.status.Err = os.ErrNotExist
+	stubbed.status.Err = os.ErrNotExist
 	is(diag.DiagnosticStatus_ERROR, "file does not exist")
-	source.status = v4l2.Status{Streaming: true, Path: "/dev/video0", Card: "Webcam", Serial: "8A2F", Rate: 30,
+	stubbed.status = v4l2.Status{Streaming: true, Path: "/dev/video0", Card: "Webcam", Serial: "8A2F", Rate: 30,
 		Format: v4l2.Format{FourCC: v4l2.MJPG, Width: 640, Height: 480}}
-	source.stats.Opened = 1
+	stubbed.stats.Opened = 1
 	is(diag.DiagnosticStatus_WARN, "no images arrive")
-	source.stats.Frames, source.stats.Clock = 29, v4l2.StartOfExposure
-	source.stats.Window = v4l2.Window{Frames: 29, Rate: 28.96, MeanLatency: 12345 * time.Microsecond,
+	stubbed.stats.Frames, stubbed.stats.Clock = 29, v4l2.StartOfExposure
+	stubbed.stats.Window = v4l2.Window{Frames: 29, Rate: 28.96, MeanLatency: 12345 * time.Microsecond,
 		MaxLatency: 20 * time.Millisecond}
 	require.Equal(t, map[string]string{
 		"device": "/dev/video0", "card": "Webcam", "serial": "8A2F", "format": "MJPG 640x480",
@@ -445,7 +445,7 @@ func TestStatus(t *testing.T) {
 		"maximum latency (ms)": "20.0", "stamps": "start of exposure", "calibrated": "false",
 	}, is(diag.DiagnosticStatus_OK, "streaming"))
 	require.Equal(t, "8A2F", w.status(now, d).HardwareId)
-	source.stats.Dropped, source.stats.Damaged, source.stats.Opened, source.stats.Errors = 2, 1, 4, 5
+	stubbed.stats.Dropped, stubbed.stats.Damaged, stubbed.stats.Opened, stubbed.stats.Errors = 2, 1, 4, 5
 	values := is(diag.DiagnosticStatus_WARN, "images are missing: 2 dropped, 1 damaged, 0 unfit")
 	require.Equal(t, []string{"3", "5"}, []string{values["reopened"], values["driver errors"]})
 	now = now.Add(troubleTime - time.Second)
@@ -460,7 +460,7 @@ func TestStatus(t *testing.T) {
 	is(diag.DiagnosticStatus_WARN, "images are missing: 2 dropped, 1 damaged, 1 unfit")
 
 	now = now.Add(troubleTime)
-	source.stats.Window.Frames = 0
+	stubbed.stats.Window.Frames = 0
 	a.publishing.Store(7)
 	is(diag.DiagnosticStatus_WARN, "no images arrive")
 	is(diag.DiagnosticStatus_WARN, "images wait for a reliable subscriber")
@@ -480,9 +480,9 @@ func TestStatus(t *testing.T) {
 		[]string{values["device"], values["pictures"], values["nominal pictures/s"]})
 }
 
-// stub is a source with any status.
+// stub is a capture with a given status.
 type stub struct {
-	source
+	capture
 	status v4l2.Status
 	stats  v4l2.Stats
 }
@@ -490,7 +490,7 @@ type stub struct {
 func (s *stub) Status() v4l2.Status { return s.status }
 func (s *stub) Stats() v4l2.Stats   { return s.stats }
 
-// TestErrorsAreLoggedOnce has a camera whose images cannot be published.
+// TestErrorsAreLoggedOnce logs one error of a camera whose images cannot be published.
 func TestErrorsAreLoggedOnce(t *testing.T) {
 	cam := webcam("/dev/video0", "8A2F", v4l2test.Format{FourCC: v4l2.H264, Width: 16, Height: 8,
 		Rates: []float64{30, 15}})
@@ -515,13 +515,13 @@ func TestErrorsAreLoggedOnce(t *testing.T) {
 // TestAlternatingErrors checks that alternating errors do not fill the log.
 func TestAlternatingErrors(t *testing.T) {
 	a, _ := newTestCamera(t, cameraOf("/dev/video0", "MJPG"))
-	var told []string
-	a.node = &logNode{a.node, &told}
+	var lines []string
+	a.node = &logNode{a.node, &lines}
 	good, bad := jpegFrame(t, 8, 8), func(text string) *v4l2.Frame {
 		return &v4l2.Frame{Data: []byte(text), Format: v4l2.Format{FourCC: v4l2.MJPG, Width: 8, Height: 8}}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		a.source = frames(func(give func(*v4l2.Frame)) {
+		a.capture = frames(func(give func(*v4l2.Frame)) {
 			for range 3 {
 				give(bad("one"))
 				require.NotNil(t, a.trouble.Load())
@@ -536,7 +536,7 @@ func TestAlternatingErrors(t *testing.T) {
 		require.NoError(t, a.run(t.Context()))
 	})
 	require.Equal(t, []string{`front: not a JPEG, begins with "one"`,
-		`front: not a JPEG, begins with "two"`}, told)
+		`front: not a JPEG, begins with "two"`}, lines)
 	require.EqualValues(t, 8, a.unfit.Load())
 }
 
@@ -550,7 +550,7 @@ func (l *logNode) Log(_ bridge.LogLevel, format string, args ...any) {
 	*l.lines = append(*l.lines, fmt.Sprintf(format, args...))
 }
 
-// frames is a source of the frames of a function.
+// frames is a capture whose run calls a function.
 type frames func(give func(*v4l2.Frame))
 
 func (f frames) run(_ context.Context, give func(*v4l2.Frame)) error {

@@ -21,7 +21,7 @@ import (
 	"tapedeck/nodes/internal/hardware"
 )
 
-// folder reads JPEG and PNG files. It implements pictures.
+// folder reads the JPEG and PNG files of a folder. It implements pictures.
 type folder struct {
 	path    string
 	files   []pictureFile
@@ -37,7 +37,7 @@ type folder struct {
 // pictureFile is a file of a folder.
 type pictureFile struct {
 	name string
-	time int64 // from its name, ns since the Unix epoch
+	time int64 // time in the name, in ns since the Unix epoch
 }
 
 func openFolder(path string, damaged func(error)) (pictures, error) {
@@ -66,14 +66,14 @@ func openFolder(path string, damaged func(error)) (pictures, error) {
 // lastNumber matches the last number of a name, before the extension.
 var lastNumber = regexp.MustCompile(`(?:^|[^0-9.])([1-9][0-9]{9,18})(\.[0-9]{1,9})?\.[^.]*$`)
 
-// nameTime returns the time in a file name, in ns since the Unix epoch: "frame_1764000000.033.png", or a number of ms,
-// µs or ns. Numbers with fewer digits count frames.
+// nameTime returns the time in a file name, in ns since the Unix epoch. The name has seconds, as in
+// "frame_1764000000.033.png", or a number of ms, µs or ns. Numbers with fewer digits count frames.
 func nameTime(name string) (int64, bool) {
 	m := lastNumber.FindStringSubmatch(name)
 	if m == nil {
 		return 0, false
 	}
-	const second = 10 // digits, from 2001 to 2286
+	const second = 10 // number of digits of seconds, from 2001 to 2286
 	digits := len(m[1]) - second
 	if digits%3 != 0 {
 		return 0, false
@@ -86,7 +86,7 @@ func nameTime(name string) (int64, bool) {
 	return ns, true
 }
 
-// naturally compares names with numbers by value: frame_2 is before frame_10.
+// naturally compares names, and numbers in them by value: frame_2 is before frame_10.
 func naturally(a, b string) int {
 	for a != "" && b != "" {
 		m, n := digits(a), digits(b)
@@ -146,7 +146,7 @@ func (f *folder) carries() (jpegs, pixels bool) {
 
 func (f *folder) close() {}
 
-// read fills to with the image in a file; its first bytes decide the format.
+// read sets to to the image in a file. The first bytes of the file decide its format.
 func (f *folder) read(path string, to *v4l2.Frame) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -170,7 +170,7 @@ func (f *folder) read(path string, to *v4l2.Frame) error {
 	return err
 }
 
-// decode replaces the PNG in to by its pixels: RGB3, GREY, or Z16 for 16 bits, as in depth images.
+// decode replaces the PNG in to by its pixels: GREY, RGB3, or Z16 if they have 16 bits, as in depth images.
 func (f *folder) decode(to *v4l2.Frame) error {
 	m := pixel.Image{Encoding: "png", Data: to.Data}
 	picture, err := m.Decode()

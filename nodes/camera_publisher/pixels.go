@@ -14,11 +14,11 @@ import (
 // format is a pixel format of V4L2 that can be published.
 type format struct {
 	code      v4l2.FourCC
-	pixels    string   // its encoding, as codec/encoding/pixel names it
-	encodings []string // of a sensor_msgs/msg/Image; the first one is the default
+	pixels    string   // name of the encoding in codec/encoding/pixel
+	encodings []string // encodings of a sensor_msgs/msg/Image; the first one is the default
 }
 
-// formats are all that can be published.
+// formats are the pixel formats that can be published.
 var formats = []format{
 	{v4l2.YUYV, "yuv422_yuy2", []string{"yuv422_yuy2", "rgb8", "bgr8", "mono8"}},
 	{v4l2.UYVY, "yuv422", []string{"yuv422", "rgb8", "bgr8", "mono8"}},
@@ -38,14 +38,14 @@ var formats = []format{
 // conversion converts a frame to a sensor_msgs/msg/Image.
 type conversion struct {
 	pixel.Conversion
-	encoding string  // of the Image
-	scale    float64 // of depth; 0: unscaled
+	encoding string  // encoding of the Image
+	scale    float64 // factor for depth; 0: depth is not scaled
 }
 
 // isJPEG reports whether frames are JPEGs.
 func isJPEG(f v4l2.FourCC) bool { return f == v4l2.MJPG || f == v4l2.JPEG }
 
-// findConversion returns the conversion to an encoding, "" for the first one. Depth is multiplied by scale.
+// findConversion returns the conversion to an encoding, "" for the default. Depth is multiplied by scale.
 func findConversion(from v4l2.FourCC, encoding string, scale float64) (*conversion, error) {
 	code := from
 	if isJPEG(from) {
@@ -82,7 +82,7 @@ func (c *conversion) image(f *v4l2.Frame) pixel.Image {
 		Step: f.Format.BytesPerLine}
 }
 
-// size returns the size of the Image's data, after checking that the frame is complete.
+// size returns the size of the Image's data in bytes. It fails if the frame is not complete.
 func (c *conversion) size(f *v4l2.Frame) (int, error) {
 	m := c.image(f)
 	return c.Size(&m)
@@ -97,7 +97,7 @@ func (c *conversion) convert(dst []byte, f *v4l2.Frame) {
 	}
 }
 
-// scaleDepth multiplies 16-bit numbers. 0, no measurement, stays 0; overflow becomes 65535.
+// scaleDepth multiplies 16-bit numbers by scale. 0, which means no measurement, stays 0. Overflow becomes 65535.
 func scaleDepth(pixels []byte, scale float64) {
 	for i := 0; i+1 < len(pixels); i += 2 {
 		v := math.Round(float64(binary.LittleEndian.Uint16(pixels[i:])) * scale)

@@ -26,7 +26,7 @@ type publisher struct {
 	diagnostics *rospub.Diagnostics
 }
 
-// newPublisher opens cameras, given by name.
+// newPublisher opens cameras. Keys are their names.
 func newPublisher(o *options, cameras map[string]*hardware.Camera, node bridge.Node,
 	system v4l2.System) (*publisher, error) {
 	p := &publisher{options: o, node: node, opened: time.Now()}
@@ -36,7 +36,7 @@ func newPublisher(o *options, cameras map[string]*hardware.Camera, node bridge.N
 		if err != nil {
 			return nil, fmt.Errorf("camera %s: %w", name, err)
 		}
-		if d, ok := c.source.(*device); ok {
+		if d, ok := c.capture.(*device); ok {
 			key := d.key()
 			if taken[key] != "" {
 				return nil, config.Usagef("cameras %s and %s are the same device: %s; it can be opened only once",
@@ -51,7 +51,8 @@ func newPublisher(o *options, cameras map[string]*hardware.Camera, node bridge.N
 	return p, err
 }
 
-// run publishes until all cameras have ended, as those of files do, one fails, or ctx ends, which is not an error.
+// run publishes until a camera fails, all cameras have ended, or ctx ends. Only cameras from files end. The end of ctx
+// is not an error.
 func (p *publisher) run(ctx context.Context) error {
 	var watches []watch
 	var devices []rospub.Device

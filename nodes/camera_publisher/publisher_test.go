@@ -36,7 +36,7 @@ import (
 
 const patience = 90 * time.Second
 
-// TestMain isolates the tests: on this machine, and by a tag from other tests in the same domain.
+// TestMain isolates the tests from other machines, and from other tests in the same domain.
 func TestMain(m *testing.M) {
 	os.Setenv("ROS_DOMAIN_ID", fmt.Sprint(20+os.Getpid()%80))
 	os.Setenv("ROS_LOCALHOST_ONLY", "1")
@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// overDDS opens a node as the executable does.
+// overDDS opens a node with DDS, as the executable does.
 func overDDS(t *testing.T, name string) bridge.Node {
 	var o struct{ graph.Options }
 	var node bridge.Node
@@ -105,7 +105,7 @@ func newFixture(t *testing.T, open func(*testing.T, string) bridge.Node, o optio
 	s.publisher, err = newPublisher(&o, cameras, open(t, "camera_publisher"), &s.system)
 	require.NoError(t, err)
 	for _, c := range s.cameras {
-		if d, ok := c.source.(*device); ok {
+		if d, ok := c.capture.(*device); ok {
 			d.Retry = time.Millisecond
 		}
 	}
@@ -248,7 +248,7 @@ func editedCamera(set func(*hardware.Camera)) *hardware.Camera {
 	return &c
 }
 
-// TestFilesOverDDS publishes folders and files to their end: all images arrive unchanged.
+// TestFilesOverDDS publishes folders and files to their end, and checks that all images arrive unchanged.
 func TestFilesOverDDS(t *testing.T) {
 	const n = 40
 	var jpegs [][]byte
@@ -348,7 +348,7 @@ func pattern(format v4l2.Format, sequence uint32, buffer []byte) int {
 	return format.Size
 }
 
-// TestDevicesOverDDS publishes two devices, and unplugs one.
+// TestDevicesOverDDS publishes two devices and unplugs one.
 func TestDevicesOverDDS(t *testing.T) {
 	left := webcam("/dev/video0", "8A2F", v4l2test.Format{FourCC: v4l2.YUYV, Width: 8, Height: 4, Padding: 6},
 		v4l2test.Format{FourCC: v4l2.MJPG, Width: 64, Height: 48})

@@ -15,14 +15,14 @@ const troubleTime = 10 * time.Second
 // watch makes diagnostics of a camera.
 type watch struct {
 	camera     *camera
-	lost       uint64 // images
-	publishing uint64 // number of the image that was being published the last time
-	since      time.Time
+	lost       uint64    // number of images lost so far
+	since      time.Time // when lost last grew
+	publishing uint64    // value of camera.publishing in the last status
 }
 
-// status returns the state of the camera at now.
+// status returns the status of the camera at now.
 func (w *watch) status(now time.Time, d *rospub.Diagnostics) diag.DiagnosticStatus {
-	s, stats, unfit := w.camera.source.Status(), w.camera.source.Stats(), w.camera.unfit.Load()
+	s, stats, unfit := w.camera.capture.Status(), w.camera.capture.Stats(), w.camera.unfit.Load()
 	if lost := stats.Dropped + stats.Damaged + unfit; lost > w.lost {
 		w.lost, w.since = lost, now
 	}

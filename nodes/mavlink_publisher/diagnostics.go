@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	lowBattery = 0.2 // of its charge
-	poorLink   = 90  // percent of the frames
+	lowBattery = 0.2 // a charge below this fraction is a warning
+	poorLink   = 90  // less than this percentage of received frames is a warning
 )
 
-// statuses returns the state of links and vehicles.
+// statuses returns the statuses of links and vehicles.
 func (p *publisher) statuses() []diag.DiagnosticStatus {
 	var list []diag.DiagnosticStatus
 	for _, l := range p.links {

@@ -19,42 +19,42 @@ import (
 	"tapedeck/nodes/internal/graph/rospub"
 )
 
-// link publishes the vehicles of one source.
+// link publishes the vehicles of one MAVLink link: a port, a connection or a log.
 type link struct {
-	node   bridge.Node
-	o      *options
-	opened time.Time // when the node joined the graph
-	source string
-	link   *mavlink.Link
-	topics *rospub.Topics // of all vehicles
-	clock  *rospub.Topic  // of /clock; nil: none
-	tick   int64          // time published last on clock
+	node    bridge.Node
+	options *options
+	opened  time.Time // when the node joined the graph
+	source  string    // value of the option source
+	link    *mavlink.Link
+	topics  *rospub.Topics // topics of all vehicles
+	clock   *rospub.Topic  // topic /clock; nil: not published
+	tick    int64          // time that was last published on clock, in ns since the Unix epoch
 
 	mu       sync.Mutex // guards the fields below; held while publishing waits for a subscriber
 	vehicles []*publishedVehicle
-	ignored  map[uint8]bool // systems that no option names
+	ignored  map[uint8]bool // systems that are not published
 }
 
 // publishedVehicle is a vehicle of a link with its publishers.
 type publishedVehicle struct {
-	name   string
-	system uint8 // 0: none yet
-	o      *vehicleOptions
-	out    *topicPublishers
-	geoid  *mavros.Geoid // nil: none
+	name    string
+	system  uint8 // MAVLink system id; 0: unknown yet
+	options *vehicleOptions
+	out     *topicPublishers
+	geoid   *mavros.Geoid // nil: none
 	*mavros.Vehicle
 }
 
-// newLink opens a source and advertises the topics of its vehicles.
+// newLink opens a link and advertises the topics of its vehicles. The entries agree in source and link options.
 func newLink(node bridge.Node, opened time.Time, o *options, entries []entry) (*link, error) {
-	l := &link{node: node, o: o, opened: opened, source: entries[0].Source, ignored: map[uint8]bool{},
+	l := &link{node: node, options: o, opened: opened, source: entries[0].Source, ignored: map[uint8]bool{},
 		topics: rospub.NewTopics(node, "")}
-	how, err := linkOptions(entries[0].vehicleOptions)
+	lo, err := linkOptions(entries[0].vehicleOptions)
 	if err != nil {
 		return nil, err
 	}
-	how.Report = func(text string) { node.Log(bridge.Info, "%s", text) }
-	l.link, err = mavlink.Open(l.source, how)
+	lo.Report = func(text string) { node.Log(bridge.Info, "%s", text) }
+	l.link, err = mavlink.Open(l.source, lo)
 	if err != nil {
 		return nil, config.Usagef("%w", err)
 	}
@@ -84,7 +84,7 @@ func (l *link) add(name string, o *vehicleOptions) (*publishedVehicle, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &publishedVehicle{name: name, o: o, out: out, geoid: g}
+	s := &publishedVehicle{name: name, options: o, out: out, geoid: g}
 	translation := mavros.Options(o.translation)
 	clock := func() mavlink.VehicleClock { return l.linkVehicle(s.system).Clock }
 	s.Vehicle = mavros.NewVehicle(&translation, out, g, clock)
@@ -106,12 +106,12 @@ func (l *link) run(ctx context.Context) error {
 		return err
 	}
 	if l.link.IsLog() {
-		rospub.Flush(ctx, l.node, l.topics.Offers(), l.o.AckTimeout)
+		rospub.Flush(ctx, l.node, l.topics.Offers(), l.options.AckTimeout)
 	}
 	return nil
 }
 
-// summary describes what was read and published.
+// summary describes how many frames were read, and how many messages published.
 func (l *link) summary() string {
 	counts := l.link.Statistics()
 	var published uint64
@@ -128,12 +128,12 @@ func (l *link) awaitSubscribers(ctx context.Context, list []*publishedVehicle) e
 	for _, s := range list {
 		offers = append(offers, s.out.offers()...)
 	}
-	if l.o.AwaitSubs {
+	if l.options.AwaitSubs {
 		if err := rospub.AwaitSubscribers(ctx, l.node, offers); err != nil {
 			return err
 		}
 	}
-	missing, err := rospub.AwaitMatches(ctx, l.node, l.opened, offers, l.o.MatchPatience)
+	missing, err := rospub.AwaitMatches(ctx, l.node, l.opened, offers, l.options.MatchPatience)
 	if len(missing) > 0 {
 		l.node.Log(bridge.Warn, "subscribers of %v did not match in time; they may miss the first messages", missing)
 	}
@@ -158,10 +158,10 @@ func (l *link) handle(ctx context.Context, f *mavlink.Frame) {
 	}
 }
 
-// checkConnections notices vehicles that are gone by now, in ns since the Unix epoch.
+// checkConnections disconnects vehicles that have fallen silent. now is in ns since the Unix epoch.
 func (l *link) checkConnections(now int64) {
 	if l.link.IsLog() {
-		return // its frames are its time
+		return // handle does it by the times of frames
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -172,7 +172,7 @@ func (l *link) checkConnections(now int64) {
 
 // publishClock publishes the time of a log.
 func (l *link) publishClock(now int64) {
-	if l.clock == nil || now >= l.tick && float64(now-l.tick) < 1e9/l.o.Clock {
+	if l.clock == nil || now >= l.tick && float64(now-l.tick) < 1e9/l.options.Clock {
 		return
 	}
 	l.tick = now
@@ -181,15 +181,15 @@ func (l *link) publishClock(now int64) {
 	}
 }
 
-// vehicle returns the vehicle of a frame's system; nil if the system is not published. The first system without options
-// of its own becomes the vehicle without a system id; further ones are named after their id.
+// vehicle returns the vehicle of a frame's system, nil if the system is not published. The first system that no option
+// names becomes the vehicle without a system id. Further systems are named after their id.
 func (l *link) vehicle(ctx context.Context, f *mavlink.Frame) *publishedVehicle {
-	var open *publishedVehicle // for any system
+	var open *publishedVehicle // the vehicle that may be any system; nil: there is none
 	for _, s := range l.vehicles {
 		if s.system == f.System {
 			return s
 		}
-		if s.o.System == 0 && open == nil {
+		if s.options.System == 0 && open == nil {
 			open = s
 		}
 	}
@@ -210,7 +210,7 @@ func (l *link) vehicle(ctx context.Context, f *mavlink.Frame) *publishedVehicle 
 	if open.name != mavros.TheVehicle {
 		name = open.name + "_" + name
 	}
-	s, err := l.add(name, open.o)
+	s, err := l.add(name, open.options)
 	if err == nil && l.link.IsLog() {
 		err = l.awaitSubscribers(ctx, []*publishedVehicle{s})
 	}

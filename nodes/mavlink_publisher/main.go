@@ -47,7 +47,7 @@ func run(ctx context.Context, in *config.Input, o *options) (err error) {
 	if err != nil {
 		return err
 	}
-	bySource, err := group(entries)
+	groups, err := group(entries)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func run(ctx context.Context, in *config.Input, o *options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, node.Close()) }()
-	p, err := newPublisher(node, time.Now(), o, bySource)
+	p, err := newPublisher(node, time.Now(), o, groups)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,8 @@ func run(ctx context.Context, in *config.Input, o *options) (err error) {
 	return nil
 }
 
-// group returns the vehicles of each source, which must agree in their link options. Errors wrap config.ErrUsage.
+// group returns the entries grouped by the option source. Entries of a group must have the same link options. Errors
+// wrap config.ErrUsage.
 func group(entries []entry) (groups [][]entry, err error) {
 	index := map[string]int{}
 	for _, e := range entries {

@@ -9,13 +9,14 @@ import (
 	"tapedeck/nodes/internal/graph/rospub"
 )
 
-// publisher publishes several sources.
+// publisher publishes the vehicles of several links.
 type publisher struct {
 	node        bridge.Node
 	links       []*link
-	diagnostics *rospub.Diagnostics // nil: none
+	diagnostics *rospub.Diagnostics // nil: not published
 }
 
+// newPublisher opens the links of groups. The entries of a group share a link.
 func newPublisher(node bridge.Node, opened time.Time, o *options, groups [][]entry) (*publisher, error) {
 	p := &publisher{node: node}
 	for _, entries := range groups {
@@ -35,7 +36,7 @@ func newPublisher(node bridge.Node, opened time.Time, o *options, groups [][]ent
 	return p, nil
 }
 
-// run publishes until ctx ends, a source fails, or all logs have ended. The end of ctx is not an error.
+// run publishes until ctx ends, a link fails, or all logs have ended. The end of ctx is not an error.
 func (p *publisher) run(ctx context.Context) error {
 	var devices []rospub.Device
 	for _, l := range p.links {
@@ -46,7 +47,7 @@ func (p *publisher) run(ctx context.Context) error {
 	return err
 }
 
-// tick does what is due each second.
+// tick is called each second. It checks connections and publishes diagnostics.
 func (p *publisher) tick(ctx context.Context, now time.Time) {
 	for _, l := range p.links {
 		l.checkConnections(now.UnixNano())

@@ -18,16 +18,16 @@ import (
 // topicPublishers are the publishers of one vehicle's topics.
 type topicPublishers struct {
 	node   bridge.Node
-	name   string                           // of the vehicle
+	name   string                           // name of the vehicle
 	topics [mavros.TopicCount]*rospub.Topic // nil: ROS 2 does not define the type
 	failed bool                             // a failure to publish was logged
-	sent   uint64                           // messages
+	sent   uint64                           // number of messages
 }
 
-// newTopicPublishers advertises the topics of a vehicle among those of its link. With reliable they are reliable; with
-// whole publishing also waits for subscribers, so that they miss nothing. Topics whose type ROS 2's libraries do not
-// define are left out, with a warning.
-func newTopicPublishers(node bridge.Node, all *rospub.Topics, name string,
+// newTopicPublishers advertises the topics of a vehicle in list. reliable makes them reliable. whole also makes
+// publishing wait for subscribers, so that they miss nothing. Topics whose types ROS 2's libraries do not define are
+// omitted with a warning.
+func newTopicPublishers(node bridge.Node, list *rospub.Topics, name string,
 	reliable, whole bool) (*topicPublishers, error) {
 	o := &topicPublishers{node: node, name: name}
 	var missing []string
@@ -41,7 +41,7 @@ func newTopicPublishers(node bridge.Node, all *rospub.Topics, name string,
 			qos.History, qos.Depth = codec.KeepAll, 0
 		}
 		var err error
-		o.topics[i], err = all.Topic(path.Join(name, t.Name), t.Message, qos)
+		o.topics[i], err = list.Topic(path.Join(name, t.Name), t.Message, qos)
 		switch {
 		case errors.Is(err, rosidl.ErrUnknownType):
 			missing, cause = append(missing, t.Name), err
@@ -75,7 +75,7 @@ func (o *topicPublishers) Log(level bridge.LogLevel, format string, args ...any)
 	o.node.Log(level, "%s: %s", o.name, fmt.Sprintf(format, args...))
 }
 
-// offers returns the publishers.
+// offers returns the offers of the publishers.
 func (o *topicPublishers) offers() []rospub.Offer {
 	var list []rospub.Offer
 	for _, t := range o.topics {

@@ -13,40 +13,40 @@ import (
 	"tapedeck/codec/encoding/pixel"
 )
 
-// stream reads a file of concatenated JPEGs, with any bytes between them. It implements pictures.
-type stream struct {
+// jpegFile reads a file of concatenated JPEGs, with any bytes between them. It implements pictures.
+type jpegFile struct {
 	file    *os.File
 	scanner *bufio.Scanner
 	buffer  []byte
 	damaged func(error)
 }
 
-func openStream(path string, damaged func(error)) (pictures, error) {
+func openJPEGFile(path string, damaged func(error)) (pictures, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	s := &stream{file: f, buffer: make([]byte, 1<<20),
+	s := &jpegFile{file: f, buffer: make([]byte, 1<<20),
 		damaged: func(err error) { damaged(fmt.Errorf("%s: %w", path, err)) }}
 	s.scan()
 	return s, nil
 }
 
-// scan starts looking for JPEGs at the file's position.
-func (s *stream) scan() {
+// scan begins to look for JPEGs at the present position in the file.
+func (s *jpegFile) scan() {
 	splitter := jpegSplitter{most: maxPicture, damaged: s.damaged}
 	s.scanner = bufio.NewScanner(s.file)
 	s.scanner.Buffer(s.buffer, 2*maxPicture)
 	s.scanner.Split(splitter.split)
 }
 
-func (s *stream) rewind() error {
+func (s *jpegFile) rewind() error {
 	_, err := s.file.Seek(0, io.SeekStart)
 	s.scan()
 	return err
 }
 
-func (s *stream) next(f *v4l2.Frame) (time.Duration, error) {
+func (s *jpegFile) next(f *v4l2.Frame) (time.Duration, error) {
 	for s.scanner.Scan() {
 		f.Data = s.scanner.Bytes()
 		format, err := jpegFormat(f.Data)
@@ -62,11 +62,11 @@ func (s *stream) next(f *v4l2.Frame) (time.Duration, error) {
 	return 0, io.EOF
 }
 
-func (s *stream) carries() (jpegs, pixels bool) { return true, false }
+func (s *jpegFile) carries() (jpegs, pixels bool) { return true, false }
 
-func (s *stream) close() { s.file.Close() }
+func (s *jpegFile) close() { s.file.Close() }
 
-// startOfImage is the beginning of a JPEG.
+// startOfImage is the first bytes of a JPEG.
 var startOfImage = []byte{0xff, 0xd8, 0xff}
 
 // jpegFormat returns the format of a JPEG.
@@ -76,19 +76,19 @@ func jpegFormat(data []byte) (v4l2.Format, error) {
 	return v4l2.Format{FourCC: v4l2.MJPG, Width: c.Width, Height: c.Height}, err
 }
 
-// jpegSplitter finds JPEGs in a stream, for a bufio.Scanner.
+// jpegSplitter finds JPEGs among other bytes, for a bufio.Scanner.
 type jpegSplitter struct {
-	most    int         // largest JPEG, in bytes; the scanner's buffer is larger
-	damaged func(error) // receives skipped JPEGs
+	most    int         // maximum size of a JPEG in bytes; the scanner's buffer is larger
+	damaged func(error) // is called for each skipped JPEG
 }
 
-// split is a bufio.SplitFunc.
+// split implements bufio.SplitFunc.
 func (p *jpegSplitter) split(data []byte, atEnd bool) (advance int, token []byte, err error) {
 	at := 0
 	for {
 		i := bytes.Index(data[at:], startOfImage)
 		if i < 0 {
-			// The end may be the beginning of a JPEG.
+			// The last bytes may be the first bytes of a JPEG.
 			return max(at, len(data)-len(startOfImage)+1), nil, nil
 		}
 		at += i

@@ -24,7 +24,7 @@ import (
 	"tapedeck/bridge/device/v4l2"
 )
 
-// jpegOf returns a JPEG that is unique for its grey.
+// jpegOf returns a JPEG that differs for each grey.
 func jpegOf(t testing.TB, width, height, grey int) []byte {
 	t.Helper()
 	picture := image.NewGray(image.Rect(0, 0, width, height))
@@ -53,14 +53,14 @@ func folderOf(t testing.TB, files map[string]string) string {
 	return folder
 }
 
-// playedFrame is a frame of a file.
+// playedFrame is a frame of a playback.
 type playedFrame struct {
 	v4l2.Frame
-	at time.Duration // since the beginning
+	at time.Duration // time since the start
 }
 
-// collect plays a file until it ends or has given most frames.
-func collect(t *testing.T, s *file, most int) ([]playedFrame, error) {
+// collect plays images until the end, or until there are most frames.
+func collect(t *testing.T, s *playback, most int) ([]playedFrame, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -83,13 +83,13 @@ func collect(t *testing.T, s *file, most int) ([]playedFrame, error) {
 
 // play opens a folder or file and collects its frames, in simulated time.
 func play(t *testing.T, path string, rate float64, loop bool, most int) (list []playedFrame, damaged []string,
-	s *file) {
+	s *playback) {
 	t.Helper()
-	open := openStream
+	open := openJPEGFile
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		open = openFolder
 	}
-	s, err := newFile(path, rate, loop, func(err error) { damaged = append(damaged, err.Error()) }, open)
+	s, err := newPlayback(path, rate, loop, func(err error) { damaged = append(damaged, err.Error()) }, open)
 	require.NoError(t, err)
 	list, err = collect(t, s, most)
 	require.NoError(t, err)
@@ -168,7 +168,7 @@ func TestFolderWithTimes(t *testing.T) {
 	})
 }
 
-// Nobody waits for an hour in which no image was taken.
+// An hour without images is not waited for.
 func TestFolderWithGap(t *testing.T) {
 	photo := string(jpegOf(t, 8, 8, 100))
 	folder := folderOf(t, map[string]string{"1700000000.jpg": photo, "1700000060.jpg": photo, "1700003660.jpg": photo,
@@ -220,7 +220,7 @@ func TestStream(t *testing.T) {
 	for i := range 5 {
 		all = append(all, jpegOf(t, 16+i, 8, 40*i))
 	}
-	// with the beginning of a JPEG within a segment
+	// with the first bytes of a JPEG within a segment
 	thumbnail := append([]byte("\xff\xd8\xff\xe1\x00\x08abc\xff\xd8\xff"), all[0][2:]...)
 	concat := slices.Concat[[]byte]
 	half := all[1][:len(all[1])/2]
@@ -270,7 +270,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamInPieces splits correctly wherever a read ends.
+// TestStreamInPieces finds JPEGs wherever a read ends.
 func TestStreamInPieces(t *testing.T) {
 	a, b := jpegOf(t, 16, 8, 1), jpegOf(t, 8, 16, 2)
 	data := slices.Concat([]byte("x\xff"), a, []byte("\xff\xff"), b, b[:40])
@@ -296,7 +296,7 @@ func TestStreamInPieces(t *testing.T) {
 	}
 }
 
-// TestStreamBounds skips a JPEG that does not end.
+// TestStreamBounds checks that a JPEG without an end is skipped.
 func TestStreamBounds(t *testing.T) {
 	good := jpegOf(t, 8, 8, 1)
 	var told []string
@@ -332,11 +332,11 @@ func TestFilesLoop(t *testing.T) {
 	}
 }
 
-// TestLateFiles catches up after a short stop, not after a long one.
+// TestLateFiles checks that a playback catches up after a short delay, and not after a long one.
 func TestLateFiles(t *testing.T) {
 	path := put(t, "a.mjpeg", string(jpegOf(t, 8, 8, 1)))
 	synctest.Test(t, func(t *testing.T) {
-		s, err := newFile(path, 10, true, nil, openStream)
+		s, err := newPlayback(path, 10, true, nil, openJPEGFile)
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		var at []time.Duration
@@ -359,23 +359,23 @@ func TestLateFiles(t *testing.T) {
 }
 
 func TestFileErrors(t *testing.T) {
-	_, err := newFile("", 0, false, nil, func(string,
+	_, err := newPlayback("", 0, false, nil, func(string,
 		func(error)) (pictures, error) {
 		return openFolder(folderOf(t, nil), nil)
 	})
 	require.ErrorContains(t, err, "has no images: want .jpg, .jpeg or .png files")
 	_, err = openFolder("/nowhere", nil)
 	require.ErrorIs(t, err, os.ErrNotExist)
-	_, err = openStream("/nowhere", nil)
+	_, err = openJPEGFile("/nowhere", nil)
 	require.ErrorIs(t, err, os.ErrNotExist)
 	for _, path := range []string{put(t, "a.mp4", "no JPEG in it"),
 		folderOf(t, map[string]string{"a.png": "", "b.jpg": "\xff\xd8\xff"})} {
 		for _, loop := range []bool{false, true} {
-			open := openStream
+			open := openJPEGFile
 			if strings.HasSuffix(path, "001") || filepath.Ext(path) == "" {
 				open = openFolder
 			}
-			s, err := newFile(path, 0, loop, func(error) {}, open)
+			s, err := newPlayback(path, 0, loop, func(error) {}, open)
 			require.NoError(t, err)
 			_, err = collect(t, s, 0)
 			require.EqualError(t, err, fmt.Sprintf("read %s: no usable image", path))
@@ -383,11 +383,11 @@ func TestFileErrors(t *testing.T) {
 	}
 }
 
-// TestDeletedFiles ends a loop when all files are gone.
+// TestDeletedFiles checks that a loop ends when all files are deleted.
 func TestDeletedFiles(t *testing.T) {
 	folder := folderOf(t, map[string]string{"1.jpg": string(jpegOf(t, 8, 8, 1))})
 	synctest.Test(t, func(t *testing.T) {
-		s, err := newFile(folder, 0, true, func(error) {}, openFolder)
+		s, err := newPlayback(folder, 0, true, func(error) {}, openFolder)
 		require.NoError(t, err)
 		n := 0
 		require.NoError(t, s.run(t.Context(), func(*v4l2.Frame) {

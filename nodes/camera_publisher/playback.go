@@ -13,8 +13,8 @@ import (
 
 // pictures are the images of a folder or a file, in order.
 type pictures interface {
-	// next sets f to the next usable image, which is valid until the following call, and returns the time since the
-	// previous one; 0 if unknown. The error is io.EOF after the last image.
+	// next sets f to the next usable image, which is valid until the following call. It returns the time since the
+	// previous image, 0 if unknown. The error is io.EOF after the last image.
 	next(f *v4l2.Frame) (time.Duration, error)
 
 	// rewind starts over.
@@ -28,15 +28,15 @@ const (
 	defaultRate = 30       // images per second
 	maxPicture  = 64 << 20 // bytes
 	maxPeriod   = time.Hour
-	maxGap      = time.Minute // between the times of images: longer ones mean another day rather than a slow camera
-	catchUp     = time.Second // delays beyond this are not made up for
+	maxGap      = time.Minute // longer times between images are not waited for: the images are of another day
+	catchUp     = time.Second // longer delays are not made up for
 )
 
-// file is a source that plays images from files.
-type file struct {
+// playback plays images from a folder or file. It implements capture.
+type playback struct {
 	pictures
-	period time.Duration
-	fixed  bool // use period even if the images have times
+	period time.Duration // time between images without times
+	fixed  bool          // use period even if the images have times
 	loop   bool
 	count  v4l2.Counter
 
@@ -44,10 +44,10 @@ type file struct {
 	status v4l2.Status
 }
 
-// newFile returns a source of the images that open opens. warn receives the first unusable one.
-func newFile(path string, rate float64, loop bool, warn func(error),
-	open func(string, func(error)) (pictures, error)) (*file, error) {
-	s := &file{fixed: rate > 0, loop: loop}
+// newPlayback returns a playback of the images that open opens. It calls warn with the error of the first unusable one.
+func newPlayback(path string, rate float64, loop bool, warn func(error),
+	open func(string, func(error)) (pictures, error)) (*playback, error) {
+	s := &playback{fixed: rate > 0, loop: loop}
 	s.count.Begin(time.Now())
 	if rate == 0 {
 		rate = defaultRate
@@ -68,7 +68,7 @@ func newFile(path string, rate float64, loop bool, warn func(error),
 	return s, err
 }
 
-func (s *file) run(ctx context.Context, give func(*v4l2.Frame)) error {
+func (s *playback) run(ctx context.Context, give func(*v4l2.Frame)) error {
 	s.count.Change(func(n *v4l2.Stats) { n.Opened = 1 })
 	s.set(func(status *v4l2.Status) { status.Streaming = true })
 	defer s.set(func(status *v4l2.Status) { status.Streaming = false })
@@ -106,8 +106,9 @@ func (s *file) run(ctx context.Context, give func(*v4l2.Frame)) error {
 	return nil
 }
 
-// follow sets f to the next image, in a loop again the first, and returns the time since the previous one.
-func (s *file) follow(f *v4l2.Frame) (time.Duration, error) {
+// follow sets f to the next image, and returns the time since the previous one. In a loop, the first image follows the
+// last one.
+func (s *playback) follow(f *v4l2.Frame) (time.Duration, error) {
 	after, err := s.next(f)
 	if errors.Is(err, io.EOF) && f.Sequence == 0 {
 		return 0, errors.New("no usable image")
@@ -124,16 +125,17 @@ func (s *file) follow(f *v4l2.Frame) (time.Duration, error) {
 	return after, err
 }
 
-func (s *file) set(change func(*v4l2.Status)) {
+// set changes the status.
+func (s *playback) set(change func(*v4l2.Status)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change(&s.status)
 }
 
-func (s *file) Status() v4l2.Status {
+func (s *playback) Status() v4l2.Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.status
 }
 
-func (s *file) Stats() v4l2.Stats { return s.count.Take(time.Now()) }
+func (s *playback) Stats() v4l2.Stats { return s.count.Take(time.Now()) }

@@ -13,25 +13,27 @@ import (
 	"tapedeck/nodes/internal/hardware"
 )
 
-// source is where the images of a camera come from.
-type source interface {
-	// run calls give with each image, until there are no more or ctx ends. An image is valid during the call.
+// capture captures the images of a camera: a device, or a playback of files.
+type capture interface {
+	// run calls give with each image until there are no more, or ctx ends. An image is valid during the call.
 	run(ctx context.Context, give func(*v4l2.Frame)) error
 
-	// carries reports whether JPEGs and whether raw images are known to come.
+	// carries reports whether JPEGs will certainly come, and whether raw images will.
 	carries() (jpegs, pixels bool)
 
-	// Status returns the state of the source, Stats its counts; the Window begins at the previous call. They may be
-	// called at any time, by any goroutine.
+	// Status returns the state of the capture. Any goroutine may call it at any time.
 	Status() v4l2.Status
+	// Stats returns the counts of the capture. The Window begins at the previous call. Any goroutine may call it at any
+	// time.
 	Stats() v4l2.Stats
 
 	close()
 }
 
-// newSource returns the source of a camera. event receives the states of a device, warn damaged files.
-func newSource(o *hardware.Camera, loop bool, system v4l2.System, event func(v4l2.Status),
-	warn func(error)) (source, error) {
+// newCapture returns the capture of a camera. It calls event with each new state of a device, and warn with errors of
+// damaged files.
+func newCapture(o *hardware.Camera, loop bool, system v4l2.System, event func(v4l2.Status),
+	warn func(error)) (capture, error) {
 	info, err := os.Stat(o.Device)
 	switch {
 	case err != nil && (!strings.Contains(o.Device, "/") || strings.HasPrefix(o.Device, "/dev/")):
@@ -39,9 +41,9 @@ func newSource(o *hardware.Camera, loop bool, system v4l2.System, event func(v4l
 	case err != nil:
 		return nil, err
 	case info.IsDir():
-		return newFile(o.Device, o.Rate, loop, warn, openFolder)
+		return newPlayback(o.Device, o.Rate, loop, warn, openFolder)
 	case info.Mode().IsRegular():
-		return newFile(o.Device, o.Rate, loop, warn, openStream)
+		return newPlayback(o.Device, o.Rate, loop, warn, openJPEGFile)
 	case info.Mode()&fs.ModeDevice != 0:
 		return newDevice(o, system, event)
 	}
@@ -92,7 +94,8 @@ func (d *device) carries() (jpegs, pixels bool) {
 	return isJPEG(d.FourCC), d.FourCC != 0 && !isJPEG(d.FourCC)
 }
 
-// key identifies a device: by path, or by serial number and format, as a camera may have a node for each format.
+// key identifies a device by path, or by serial number and format, because a camera may have a device file for each
+// format.
 func (d *device) key() string {
 	if !strings.Contains(d.Device, "/") {
 		return fmt.Sprint(d.Device, " ", d.FourCC)
