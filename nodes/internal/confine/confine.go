@@ -1,4 +1,4 @@
-// Package confine keeps the paths that services of a node are given inside one folder.
+// Package confine keeps the paths in service requests inside one folder.
 package confine
 
 import (
@@ -16,26 +16,26 @@ import (
 
 // Folder is the folder in which services read and write files.
 type Folder struct {
-	path       string // clean
+	path       string // cleaned by filepath.Clean
 	everywhere bool   // any path is allowed
 }
 
-// ServiceRoot returns what the parameter service_root means: / is everywhere.
+// ServiceRoot returns the folder for a value of the parameter service_root. The value / allows any path.
 func ServiceRoot(path string) Folder {
 	f := In(path)
 	f.everywhere = f.path == "/"
 	return f
 }
 
-// In returns the folder of that path.
+// In returns the folder at a path.
 func In(path string) Folder { return Folder{path: filepath.Clean(path)} }
 
 // Everywhere reports whether services may read and write anywhere.
 func (f Folder) Everywhere() bool { return f.everywhere }
 
-// Path returns the path that a service was asked for, which begins at the folder. It may not exist, and may lead
-// through symbolic links that stay in the folder. If it is a folder, so must the links in it, and none may be to a
-// folder. It is looked through until ctx ends.
+// Path returns the path of a request, which is relative to the folder, as a path of this process. The path need not
+// exist, and may lead through symbolic links that stay in the folder. If it is a folder, the links in it must stay in
+// the folder, too, and must not lead to folders. The search for links ends when ctx ends.
 func (f Folder) Path(ctx context.Context, path string) (string, error) {
 	if f.everywhere {
 		return path, nil
@@ -56,7 +56,7 @@ func (f Folder) Path(ctx context.Context, path string) (string, error) {
 	return strings.TrimRight(f.path, "/") + "/" + path, nil
 }
 
-// Holds returns an error for a file of a recording that is not in the folder, although the recording is.
+// Holds returns an error if a file of a recording is not in the folder.
 func (f Folder) Holds(ctx context.Context, file string) error {
 	if f.everywhere {
 		return nil
@@ -68,7 +68,7 @@ func (f Folder) Holds(ctx context.Context, file string) error {
 	return f.check(ctx, path)
 }
 
-// check returns an error if path, which is relative, leads out of the folder.
+// check returns an error if a relative path leads out of the folder.
 func (f Folder) check(ctx context.Context, path string) error {
 	root, err := os.OpenRoot(f.path)
 	if err == nil {
@@ -81,8 +81,8 @@ func (f Folder) check(ctx context.Context, path string) error {
 	return nil
 }
 
-// check returns an error if a symbolic link leads out of root, on the way to path or in the folder that it names, or if
-// one in that folder leads to another folder, as links there would not be seen.
+// check returns an error if a symbolic link on the way to path, or in the folder at path, leads out of root. Links to
+// folders in the folder at path are an error, too, because the search does not follow them.
 func check(ctx context.Context, root *os.Root, path string) error {
 	stat, err := root.Stat(path)
 	for errors.Is(err, fs.ErrNotExist) && path != "." {
@@ -93,7 +93,7 @@ func check(ctx context.Context, root *os.Root, path string) error {
 		}
 	}
 	switch {
-	case errors.Is(err, syscall.ENOTDIR): // which whoever uses the path reports
+	case errors.Is(err, syscall.ENOTDIR): // using the path fails
 		return nil
 	case err != nil || !stat.IsDir():
 		return err
@@ -109,7 +109,7 @@ func check(ctx context.Context, root *os.Root, path string) error {
 				return fmt.Errorf("%q is a link to a folder", path)
 			}
 		}
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) { // nobody can read it
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) { // using the link fails
 			return nil
 		}
 		return err

@@ -1,9 +1,9 @@
-// Package graph opens the ROS node of an executable: with the middleware of the build, and with the name, remappings
+// Package graph opens the ROS node of an executable, with the middleware of the build, and with the name, remappings
 // and parameters of the command line.
 //
 // The middleware is tapedeck/bridge/graph/dds, or tapedeck/bridge/graph/rcl with the build tag rcl. An executable never
-// has both: our Cyclone DDS and that of ROS 2's rmw_cyclonedds_cpp export the same symbols, and the process would
-// crash. So when a recorder with rcl is asked to use dds, it executes recorder_dds, which the build puts beside it.
+// has both: our Cyclone DDS and rmw_cyclonedds_cpp's export the same symbols, and the process would crash. If a
+// recorder with rcl must use dds, it executes recorder_dds, which the build puts beside it.
 package graph
 
 import (
@@ -13,8 +13,8 @@ import (
 	"tapedeck/config"
 )
 
-// Open opens the node called name, before remapping, and declares its options as parameters. opts is the struct that in
-// was read into, with Options in it. What in warns of is logged. Log lines go to console.
+// Open opens a node and declares its options as parameters. name is its name before remapping. opts is the options
+// struct of in, with Options embedded. Open logs the warnings of in. Log lines go to console.
 func Open(name string, in *config.Input, opts any, console io.Writer) (bridge.Node, error) {
 	values := in.Values()
 	if err := choose(values["middleware"].(string)); err != nil {

@@ -16,7 +16,7 @@ import (
 	"tapedeck/msgs/rcl_interfaces"
 )
 
-// TestMain keeps the tests on this machine, and nodes of other tests in the same domain out by a tag.
+// TestMain isolates the tests from other machines, and from other tests in the same domain.
 func TestMain(m *testing.M) {
 	os.Setenv("ROS_DOMAIN_ID", fmt.Sprint(20+os.Getpid()%80))
 	os.Setenv("ROS_LOCALHOST_ONLY", "1")
@@ -46,7 +46,7 @@ func openNode(t *testing.T, name string) bridge.Node {
 	return node
 }
 
-// TestOpenDeclaresBeforeItServes has a client ask for a node's parameters from before it opens.
+// TestOpenDeclaresBeforeItServes asks for a node's parameters from before the node opens.
 func TestOpenDeclaresBeforeItServes(t *testing.T) {
 	client := openNode(t, "client")
 	request, err := cdr.Marshal(&rcl_interfaces.ListParameters_Request{})

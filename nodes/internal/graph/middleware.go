@@ -10,7 +10,7 @@ import (
 	"tapedeck/config"
 )
 
-// Options are those that all nodes share. A node embeds them into its own.
+// Options are the options that all nodes share. A node embeds them into its own.
 type Options struct {
 	Middleware string `param:"middleware" group:"ROS 2" value:"rcl|dds"`
 }
@@ -28,7 +28,7 @@ func ShowMiddleware(cmd *cobra.Command) {
 	cmd.SetVersionTemplate("{{.Version}}, {{middleware}}, security {{security}}\n")
 }
 
-// describeSecurity returns what the environment and the ROS arguments of the command line mean for security.
+// describeSecurity describes the security by the environment and the ROS arguments of the command line.
 func describeSecurity() string {
 	ros, _, err := config.SplitROSArgs(os.Args[1:])
 	if err != nil {
@@ -45,14 +45,14 @@ func describeSecurity() string {
 	return s.String()
 }
 
-// choose returns if this executable has that middleware; "" is the one that it has. Otherwise it changes to the
-// executable that has it, or returns an error.
-func choose(asked string) error {
-	if asked == "" || asked == built {
+// choose returns nil if this executable has the middleware; "" is the middleware of the build. Otherwise it executes
+// the executable that has it, or returns an error.
+func choose(middleware string) error {
+	if middleware == "" || middleware == built {
 		return nil
 	}
-	if asked != "rcl" && asked != "dds" {
-		return config.Usagef("middleware: %q is none, want rcl or dds", asked)
+	if middleware != "rcl" && middleware != "dds" {
+		return config.Usagef("middleware: %q is none, want rcl or dds", middleware)
 	}
 	return change()
 }

@@ -10,7 +10,7 @@ import (
 
 const built = "none"
 
-// errBuiltWithout is that an executable without C libraries has no middleware.
+// errBuiltWithout is returned because this executable has no middleware.
 var errBuiltWithout = errors.New("this executable was built without cgo, so it has no DDS and cannot reach other " +
 	"nodes; use one that was built by 'make build'")
 

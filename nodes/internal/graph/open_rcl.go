@@ -24,7 +24,7 @@ func describe() string {
 
 func open(o bridge.Options) (bridge.Node, error) { return rcl.Open(o) }
 
-// change replaces this process by the executable with dds, with the same command line, or returns an error.
+// change replaces this process by the executable with dds and the same command line, or returns an error.
 func change() error {
 	err := syscall.Exec(sibling(), os.Args, os.Environ())
 	if errors.Is(err, fs.ErrNotExist) {

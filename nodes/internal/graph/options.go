@@ -15,7 +15,8 @@ import (
 //go:embed options.txt
 var optionTexts string
 
-// Regexp compiles the value of an option, nil for an empty one. The error is one of usage and names the parameter.
+// Regexp compiles the value of an option. It returns nil for an empty value. The error is a usage error that names the
+// parameter.
 func Regexp(parameter, text string) (*regexp.Regexp, error) {
 	if text == "" {
 		return nil, nil
@@ -27,8 +28,8 @@ func Regexp(parameter, text string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// QoSOverrides reads a file of rosbag2's form that says with which QoS topics are published or subscribed, by topic. An
-// empty path stands for no overrides.
+// QoSOverrides reads a file in rosbag2's format with the QoS to publish or subscribe with, by topic. An empty path
+// means no overrides.
 func QoSOverrides(path string) (map[string]codec.QoS, error) {
 	if path == "" {
 		return nil, nil

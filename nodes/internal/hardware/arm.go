@@ -57,17 +57,17 @@ func DefaultArm() Arm {
 	}
 }
 
-// Positions returns the reading of the closed and of the open gripper.
+// Positions returns the readings of the closed and the open gripper.
 func (a *Arm) Positions() [2]float64 {
 	closed, open, _ := strings.Cut(a.GripperRange, ":")
 	var r [2]float64
 	for i, text := range []string{closed, open} {
-		r[i], _ = strconv.ParseFloat(text, 64) // it fits the pattern
+		r[i], _ = strconv.ParseFloat(text, 64)
 	}
 	return r
 }
 
-// Metadata returns the metadata of the arm in sessions, under EasyTeleop's names.
+// Metadata returns the metadata of the arm in sessions, with EasyTeleop's names.
 func (a *Arm) Metadata() map[string]any {
 	m := map[string]any{"type": "RealMan", "ip": a.Host, "port": a.Port}
 	if a.Joints > 0 {

@@ -37,8 +37,8 @@ func DefaultCamera() Camera {
 	return Camera{Format: "MJPG", DepthScale: 1, Silence: 10 * time.Second, Model: "V4L2"}
 }
 
-// Topic returns the topic of a camera's pictures, relative to the namespace. It is an error if the format, which the
-// camera chooses, decides.
+// Topic returns the topic of a camera's pictures, relative to the namespace. It fails if the topic depends on the
+// format that the camera chooses.
 func (c *Camera) Topic(name string) (string, error) {
 	compressed, err := c.compressed()
 	if compressed {
@@ -47,8 +47,8 @@ func (c *Camera) Topic(name string) (string, error) {
 	return path.Join(name, "image_raw"), err
 }
 
-// compressed reports whether pictures are JPEGs: always in a file, else as the files of a folder or the options of a
-// device say.
+// compressed reports whether the pictures are JPEGs, by the files of a folder or the options of a device. The pictures
+// in a file always are.
 func (c *Camera) compressed() (bool, error) {
 	if files, err := Pictures(c.Device); err == nil && len(files) > 0 {
 		return slices.ContainsFunc(files, IsJPEG), nil
@@ -58,7 +58,7 @@ func (c *Camera) compressed() (bool, error) {
 	}
 	switch {
 	case c.Format == "" && c.Encoding != "":
-		return false, nil // pixels of JPEGs, too, are published
+		return false, nil // decoded JPEGs are also published as pixels
 	case c.Format == "":
 		return false, errors.New("whether it publishes JPEGs depends on the format that the camera chooses: give it " +
 			"one")
@@ -67,7 +67,7 @@ func (c *Camera) compressed() (bool, error) {
 	return code == v4l2.MJPG || code == v4l2.JPEG, err
 }
 
-// Pictures returns the names of the pictures in a folder: JPEG and PNG files.
+// Pictures returns the names of the JPEG and PNG files in a folder.
 func Pictures(folder string) ([]string, error) {
 	entries, err := os.ReadDir(folder)
 	var names []string
@@ -86,7 +86,7 @@ func IsJPEG(name string) bool {
 	return ext == ".jpg" || ext == ".jpeg"
 }
 
-// Metadata returns the metadata of the camera in sessions, under EasyTeleop's names.
+// Metadata returns the metadata of the camera in sessions, with EasyTeleop's names.
 func (c *Camera) Metadata() map[string]any {
 	m := map[string]any{"type": c.Model}
 	for key, value := range map[string]string{"device": c.Device, "serial": c.Serial} {

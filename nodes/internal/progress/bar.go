@@ -1,5 +1,5 @@
-// Package progress shows the progress of long work on a terminal, and reads keys from it. In a pipe or a log file it
-// shows nothing.
+// Package progress shows the progress of long work on a terminal, and reads keys. It writes nothing to a pipe or a
+// file.
 package progress
 
 import (
@@ -15,7 +15,7 @@ import (
 )
 
 // Bar is a progress bar on a terminal. A nil Bar is valid and shows nothing. Its methods are cheap enough to be called
-// for each message. They are not for concurrent use.
+// for each message. A Bar is not safe for concurrent use.
 type Bar struct {
 	bar     *progressbar.ProgressBar
 	file    *os.File
@@ -27,7 +27,7 @@ type Bar struct {
 	drawn   time.Time
 }
 
-const interval = 100 * time.Millisecond
+const interval = 100 * time.Millisecond // between two drawings
 
 // Bytes returns a bar for work on a number of bytes, nil unless w is a terminal. A total of 0 means unknown.
 func Bytes(w *os.File, what string, total int64) *Bar {
@@ -56,7 +56,7 @@ func start(w *os.File, what string, total int64, options ...progressbar.Option) 
 	return &Bar{bar: bar, file: w, what: what, total: total, step: total / 1000}
 }
 
-// Set sets how much is done: bytes, or ns for a bar of seconds. It may decrease.
+// Set sets how much is done, in bytes, or in ns for a bar of seconds. It may decrease.
 func (b *Bar) Set(done int64) {
 	if b == nil || done >= b.last && done-b.last <= b.step {
 		return
@@ -74,20 +74,20 @@ func (b *Bar) draw(done int64) {
 			time.Duration(b.total).Seconds()))
 	}
 	if b.total > 0 {
-		done = min(done, b.total-1) // at its total the bar would end and not come back
+		done = min(done, b.total-1) // at the total the bar would end
 	}
 	b.bar.Set64(done)
 }
 
-// Hide takes the bar off the terminal until it is drawn again, so that something else can be written.
+// Hide removes the bar from the terminal until it is drawn again, so that other text can be written.
 func (b *Bar) Hide() {
 	if b != nil {
 		b.bar.Clear()
-		fmt.Fprint(b.file, "\x1b[K") // the ^C that the terminal printed behind it
+		fmt.Fprint(b.file, "\x1b[K") // removes the ^C that the terminal may have printed
 	}
 }
 
-// Close takes the bar off the terminal for good.
+// Close removes the bar from the terminal. It is not drawn again.
 func (b *Bar) Close() {
 	if b != nil {
 		b.bar.Exit()

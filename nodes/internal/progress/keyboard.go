@@ -14,11 +14,11 @@ import (
 // the terminal. ok is false if standard input is no terminal or the process is a background job.
 func Listen(ctx context.Context, press func(key string)) (restore func(), ok bool) {
 	in := int(os.Stdin.Fd())
-	was, err := unix.IoctlGetTermios(in, unix.TCGETS)
+	before, err := unix.IoctlGetTermios(in, unix.TCGETS)
 	if err != nil || !Foreground(os.Stdin) {
 		return nil, false
 	}
-	raw := *was
+	raw := *before
 	raw.Lflag &^= unix.ICANON | unix.ECHO
 	raw.Cc[unix.VMIN], raw.Cc[unix.VTIME] = 1, 0
 	if unix.IoctlSetTermios(in, unix.TCSETS, &raw) != nil {
@@ -44,10 +44,11 @@ func Listen(ctx context.Context, press func(key string)) (restore func(), ok boo
 		}
 	}()
 	go readKeys(ctx, press, func() { set(&raw) })
-	return func() { set(was) }, true
+	return func() { set(before) }, true
 }
 
-// readKeys calls press for keys. The read cannot be interrupted; readKeys ends with the process at the latest.
+// readKeys calls press for each key until ctx is done. A read cannot be interrupted, so readKeys may last until the end
+// of the process. It calls back when the process is in the foreground again.
 func readKeys(ctx context.Context, press func(key string), back func()) {
 	buf := make([]byte, 16)
 	for ctx.Err() == nil {
@@ -70,7 +71,7 @@ func readKeys(ctx context.Context, press func(key string), back func()) {
 	}
 }
 
-// awaitForeground waits while the process is a background job, and reports whether it is none any more.
+// awaitForeground waits while the process is a background job. It reports false when ctx is done before.
 func awaitForeground(ctx context.Context) bool {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()

@@ -13,24 +13,24 @@ import (
 	"tapedeck/codec/text/printable"
 )
 
-// Line is a status line at the bottom of a terminal, which may have a table above. All other output to the terminal
-// must go through Write or the writer that Above returns. Its methods may be called from several goroutines at once.
+// Line is a status line at the bottom of a terminal, with an optional table above it. All other output to the terminal
+// must go through Write or the writer that Above returns. Line is safe for concurrent use.
 //
-// When someone presses Ctrl-C, the terminal discards output that it has not shown yet and prints ^C where the cursor
-// is. So after the first drawing Line never assumes that the terminal's last line is empty.
+// On Ctrl-C, the terminal discards output that it has not shown yet and prints ^C at the cursor. So after the first
+// drawing Line never assumes that the last line of the terminal is empty.
 type Line struct {
 	file *os.File
 
 	mu    sync.Mutex
-	drawn bool // at least once
-	shown int  // lines
+	drawn bool // the line was drawn at least once
+	shown int  // number of lines on the terminal
 }
 
-// NewLine returns the line of f. If f is not a terminal, nothing is shown.
+// NewLine returns the status line of f. If f is not a terminal, nothing is shown.
 func NewLine(f *os.File) *Line { return &Line{file: f} }
 
-// Visible reports whether the line is shown: f is a terminal and the process is in its foreground. A background job
-// must not disturb the shell, and ros2 launch gives its processes a terminal that nobody sees.
+// Visible reports whether the line is shown: the file is a terminal with this process in its foreground. A background
+// job must not disturb the shell, and the terminal of processes of ros2 launch is not visible.
 func (l *Line) Visible() bool { return Foreground(l.file) }
 
 // Foreground reports whether f is a terminal with this process in its foreground.
@@ -42,7 +42,7 @@ func Foreground(f *os.File) bool {
 // Show replaces the line, cut to the width of the terminal.
 func (l *Line) Show(text string) { l.ShowTable(&Table{Line: text}) }
 
-// ShowTable replaces the line and what is above it by a table, cut to the size of the terminal.
+// ShowTable replaces the line and the table by another table, cut to the size of the terminal.
 func (l *Line) ShowTable(t *Table) {
 	if !l.Visible() {
 		return
@@ -56,8 +56,9 @@ func (l *Line) ShowTable(t *Table) {
 	l.draw(t.lines(width, height))
 }
 
+// draw replaces the lines on the terminal. l.mu is held.
 func (l *Line) draw(list []string) {
-	// In one write, and each line over the one before it, so that nothing flickers.
+	// One write that overwrites each line prevents flickering.
 	var b strings.Builder
 	if l.shown > 1 {
 		fmt.Fprintf(&b, "\x1b[%dA", l.shown-1)
@@ -75,13 +76,14 @@ func (l *Line) draw(list []string) {
 	l.drawn, l.shown = true, len(list)
 }
 
-// Clear takes the line off the terminal.
+// Clear removes line and table from the terminal.
 func (l *Line) Clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.clear()
 }
 
+// clear is Clear while l.mu is held.
 func (l *Line) clear() {
 	if l.shown > 1 {
 		fmt.Fprintf(l.file, "\x1b[%dA\x1b[J", l.shown-1)
@@ -92,10 +94,11 @@ func (l *Line) clear() {
 	l.shown = 0
 }
 
-// Write writes p, whole lines, in the place of the line.
+// Write writes whole lines in the place of the status line.
 func (l *Line) Write(p []byte) (int, error) { return l.above(printable.Writer(l.file), p) }
 
-// Above returns a writer of whole lines to w, which may be on the same terminal: they take the place of the line.
+// Above returns a writer of whole lines to w, which may be the same terminal. The lines take the place of the status
+// line.
 func (l *Line) Above(w io.Writer) io.Writer { return above{l, w} }
 
 type above struct {

@@ -9,25 +9,25 @@ import (
 	"tapedeck/codec/text/printable"
 )
 
-// Table is text in columns above a line. The first column is aligned to the left and cut if it is too wide; the others
-// are aligned to the right.
+// Table is text in columns above a line. The first column is aligned left and cut if it is too wide. The others are
+// aligned right.
 type Table struct {
 	Columns []string
-	Rows    [][]string // the most important first; those that do not fit are left out and counted
-	Alert   string     // before Line; in up to maxAlert lines of its own where both do not fit into one
-	Line    string     // below the rows
+	Rows    [][]string // the most important first; rows that do not fit are counted
+	Alert   string     // text before Line, or up to maxAlert lines above it if both do not fit into one line
+	Line    string     // text below the rows
 }
 
-// leftAlone is how many rows of a terminal a table leaves free for log lines.
-const leftAlone = 4
+// logRows is the number of terminal lines that a table leaves free for log lines.
+const logRows = 4
 
-// maxAlert is the most lines of an alert.
+// maxAlert is the maximum number of lines of an alert.
 const maxAlert = 6
 
-// lines returns the table for a terminal of that size.
+// lines returns the lines of the table for a terminal with a size.
 func (t *Table) lines(width, height int) []string {
 	rows := t.Rows
-	room := height - leftAlone - 2 // beside the columns' names and the line
+	room := height - logRows - 2 // without the names of columns and the line
 	if len(rows) == 0 || room < 1 {
 		return t.below(width)
 	}
@@ -84,8 +84,8 @@ func (t *Table) below(width int) (list []string) {
 	return append(list, cutLine(line, width))
 }
 
-// cutLine shortens the last line so that it leaves room for the ^C that a terminal prints behind it on Ctrl-C: if that
-// wrapped, the next terminal line would be cleared instead of this one.
+// cutLine shortens the last line to leave room for the ^C that a terminal prints on Ctrl-C. If ^C wrapped, the next
+// terminal line would be cleared instead of the last one.
 func cutLine(text string, width int) string {
 	if width > 1 {
 		width = max(width-len("^C"), 2)
@@ -93,7 +93,7 @@ func cutLine(text string, width int) string {
 	return cut(text, width)
 }
 
-// cut shortens a text so that it does not reach the edge of a terminal. Its first character always stays.
+// cut shortens a text so that it ends before the edge of a terminal. At least one character remains.
 func cut(text string, width int) string {
 	if width <= 1 {
 		return text
@@ -101,7 +101,7 @@ func cut(text string, width int) string {
 	columns := 0
 	for i, r := range text {
 		columns++
-		if r >= 0x1100 { // may be wide, as those of Chinese
+		if r >= 0x1100 { // may be wide, as Chinese characters are
 			columns++
 		}
 		if columns >= width && i > 0 {

@@ -38,13 +38,13 @@ topic              rate  lost
 /a                  1.0     0
 /b                  1.0     0
 [RECORDING] 1 s, 4 topics`},
-		"low": {80, leftAlone + 2 + 3, `
+		"low": {80, logRows + 2 + 3, `
 topic                     rate  lost
 /imu                     100.0     0
 /camera/front/image_raw   30.0    12
 and 2 more
 [RECORDING] 1 s, 4 topics`},
-		"no room for a table": {20, leftAlone + 2, `
+		"no room for a table": {20, logRows + 2, `
 [RECORDING] 1 s, `},
 		"no size": {0, 0, `
 [RECORDING] 1 s, 4 topics`},
@@ -52,7 +52,7 @@ and 2 more
 		t.Run(name, func(t *testing.T) {
 			lines := table.lines(c.width, c.height)
 			require.Equal(t, strings.Split(c.want[1:], "\n"), lines)
-			require.LessOrEqual(t, len(lines), max(1, c.height-leftAlone))
+			require.LessOrEqual(t, len(lines), max(1, c.height-logRows))
 		})
 	}
 }
@@ -63,7 +63,7 @@ func TestTableIsDrawnInPlace(t *testing.T) {
 	out := new(strings.Builder)
 	l := NewLine(tty)
 	show := func(lines ...string) {
-		// Visible asks for the foreground, which no test has.
+		// Not Show: no test is in the foreground.
 		l.mu.Lock()
 		l.draw(lines)
 		l.mu.Unlock()
@@ -85,8 +85,8 @@ func TestTableIsDrawnInPlace(t *testing.T) {
 	}, ""), out.String())
 }
 
-// When someone presses Ctrl-C, the terminal discards what it has not shown yet, such as a log line and the escape
-// sequence before it, and prints ^C. The status line and ^C must go nevertheless.
+// On Ctrl-C, the terminal discards output that it has not shown yet, such as a log line and the escape sequence before
+// it, and prints ^C. The status line and ^C must be cleared nevertheless.
 func TestLineIsClearedAfterCtrlC(t *testing.T) {
 	for name, finish := range map[string]func(*Line, io.Writer){
 		"Clear":          func(l *Line, _ io.Writer) { l.Clear() },
@@ -105,13 +105,13 @@ func TestLineIsClearedAfterCtrlC(t *testing.T) {
 			require.NoError(t, err)
 			finish(l, tty)
 			require.NoError(t, tty.Close())
-			shown, _ := io.ReadAll(screen) // which ends with EIO
+			shown, _ := io.ReadAll(screen) // ends with EIO
 			require.True(t, strings.HasPrefix(string(shown), "\r\x1b[K"), "%q", shown)
 		})
 	}
 }
 
-// A line that was never drawn leaves the stream alone.
+// A line that was never drawn adds nothing to the output.
 func TestLineThatIsNotDrawn(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
@@ -129,7 +129,7 @@ func TestLineThatIsNotDrawn(t *testing.T) {
 	require.Equal(t, "log\nrecorded\n", string(shown))
 }
 
-// A table fits into the terminal whatever the topics are called, and nothing of their names controls it.
+// A table fits into the terminal whatever the names of topics are, and names cannot contain control characters.
 func FuzzTable(f *testing.F) {
 	for _, s := range []string{"/imu", "a\nb\r", "\x1b[2J\x9b", "\u202e\u200b\u0085",
 		strings.Repeat("日本\n", 20_000)} {
@@ -141,7 +141,7 @@ func FuzzTable(f *testing.F) {
 		table := &Table{Columns: []string{"topic", "lost"}, Rows: [][]string{{s, "1"}, {"/imu", "2"}, {s, "3"}},
 			Alert: "waiting for " + s, Line: s}
 		lines := table.lines(width, height)
-		require.LessOrEqual(t, len(lines), max(1, height-leftAlone)+maxAlert)
+		require.LessOrEqual(t, len(lines), max(1, height-logRows)+maxAlert)
 		for _, line := range lines {
 			require.True(t, utf8.ValidString(line))
 			require.False(t, strings.ContainsFunc(line, printable.Hidden), "%q", line)
@@ -150,7 +150,7 @@ func FuzzTable(f *testing.F) {
 	})
 }
 
-// What must be seen comes first, and is not cut.
+// An alert comes first and is not cut.
 func TestAlertIsNotCut(t *testing.T) {
 	table := &Table{Alert: "[RECORDING] 3 dropped, waiting for /a/very/long/name", Line: "12.3 s, 4 topics"}
 	require.Equal(t, []string{"[RECORDING] 3 dropped, waiting for /a/very/long/name, 12.3 s, 4 topics"},
@@ -162,7 +162,7 @@ func TestAlertIsNotCut(t *testing.T) {
 	require.Equal(t, lines, table.lines(30, 24)[2:])
 }
 
-// The ^C behind the line stays on the same terminal line.
+// The ^C that the terminal prints stays on the last line.
 func TestLineLeavesRoomForCtrlC(t *testing.T) {
 	for _, table := range []*Table{
 		{Line: strings.Repeat("x", 100)},

@@ -1,4 +1,4 @@
-// Package readahead reads messages in a goroutine of its own, ahead of the one that needs them.
+// Package readahead reads messages in a goroutine of its own, ahead of the goroutine that uses them.
 package readahead
 
 import (
@@ -13,33 +13,33 @@ import (
 )
 
 const (
-	blockSize   = 1 << 20 // bytes that are read ahead at once
-	firstBlock  = 1 << 16 // likewise at first, and then more and more: a seek does not wait for a whole block
-	messageCost = 64      // bytes that a message counts for beside its payload
-	keptSize    = 1 << 14 // payloads from this size on are not copied, if they can be kept
+	blockSize   = 1 << 20 // bytes of a block
+	firstBlock  = 1 << 16 // bytes of the first block, which is small so that a seek is fast; the next ones grow
+	messageCost = 64      // bytes that a message counts beside its payload
+	keptSize    = 1 << 14 // payloads of at least so many bytes are not copied if they have a buffer
 )
 
-// Enough is how many bytes Each needs to read ahead for both to be busy.
+// Enough is how many bytes Each must read ahead to keep both goroutines busy.
 const Enough = 4 << 20
 
-// block is a run of messages with the memory that their payloads lie in.
+// block is a run of messages with the memory of their payloads.
 type block struct {
 	messages []codec.Message
-	data     []byte          // copies of payloads; if there is more than one piece of memory, the last one
-	copied   int             // bytes of them
-	kept     []*codec.Buffer // the others
-	size     int64           // what it counts for, in bytes
-	err      error           // what ended the reading behind the messages: io.EOF or worse
+	data     []byte          // copies of payloads; earlier copies may be in other memory
+	copied   int             // bytes of all copies
+	kept     []*codec.Buffer // buffers of payloads that are not copied
+	size     int64           // bytes that the block counts
+	err      error           // error after the messages: io.EOF at the end
 }
 
-// reset empties the block, to be filled again.
+// reset empties the block, so that it can be filled again.
 func (b *block) reset() {
 	b.messages, b.data = b.messages[:0], b.data[:0]
 	b.copied, b.size, b.err = 0, 0, nil
 }
 
-// add takes in a message. A large payload is kept where it is; before are the buffers that the block before this one
-// keeps, which are counted there.
+// add adds a message. It keeps the buffer of a large payload. before are the buffers of the previous block, which
+// counts them.
 func (b *block) add(m *codec.Message, before []*codec.Buffer) {
 	b.size += messageCost
 	b.messages = append(b.messages, *m)
@@ -66,7 +66,7 @@ func (b *block) keep(buffer *codec.Buffer, before []*codec.Buffer) {
 func (b *block) copy(data []byte) []byte {
 	b.size += int64(len(data))
 	b.copied += len(data)
-	if len(data) > cap(b.data)-len(b.data) { // next time, all will fit
+	if len(data) > cap(b.data)-len(b.data) { // large enough for all copies the next time
 		b.data = make([]byte, 0, max(b.copied+b.copied/8, 4096))
 	}
 	at := len(b.data)
@@ -74,7 +74,7 @@ func (b *block) copy(data []byte) []byte {
 	return b.data[at:len(b.data):len(b.data)]
 }
 
-// release gives the buffers back.
+// release releases the buffers.
 func (b *block) release() {
 	for i, buffer := range b.kept {
 		buffer.Release()
@@ -83,33 +83,33 @@ func (b *block) release() {
 	b.kept = b.kept[:0]
 }
 
-// Reader reads messages from an iterator in a goroutine of its own, so that a slow disk only delays what is read from
-// it. What is read ahead is bounded in bytes, and is at least one block. Next and Close are for one goroutine.
+// Reader reads messages from an iterator in a goroutine of its own, so that its user does not wait for a slow disk. It
+// reads ahead a bounded number of bytes, and at least one block. Next and Close are for one goroutine.
 type Reader struct {
 	it     codec.Iterator
-	size   int64
-	ready  func()        // is called when there is more
-	done   chan struct{} // closed when the iterator is not in use any more
+	size   int64         // bytes to read ahead
+	ready  func()        // is called when there are more messages
+	done   chan struct{} // closed when the iterator is no longer in use
 	closed atomic.Bool
 
-	// part is the block that is being filled, with at least one message, while the iterator looks for another one. It
-	// is Next's to take, with mu held, when none is full. Only the goroutine that fills it puts it there.
-	part    atomic.Pointer[block]
-	starved atomic.Bool // Next had none to take
+	// partial is the block that is being filled, with at least one message, while the iterator reads the next message.
+	// If no block is full, Next may take it, with mu held. Only the goroutine that fills blocks stores it.
+	partial atomic.Pointer[block]
+	starved atomic.Bool // Next found no block
 
 	mu    sync.Mutex
-	room  sync.Cond
+	room  sync.Cond // there is room for another block
 	full  []*block
-	spare []*block // to be filled again
+	spare []*block // blocks that can be filled again
 	ahead int64    // bytes in full
-	kept  int64    // bytes in spare
+	kept  int64    // bytes of memory in spare
 
 	current *block
 	at      int // index in current
 }
 
-// New reads it up to about size bytes ahead, and owns it. ready is called in another goroutine whenever there is more
-// to read: it must not call the Reader.
+// New returns a Reader that reads about size bytes ahead. It owns the iterator. ready is called in another goroutine
+// whenever there are more messages. It must not call the Reader.
 func New(it codec.Iterator, size int64, ready func()) *Reader {
 	r := &Reader{it: it, size: size, ready: ready, done: make(chan struct{}), current: new(block)}
 	r.room.L = &r.mu
@@ -119,7 +119,7 @@ func New(it codec.Iterator, size int64, ready func()) *Reader {
 
 func (r *Reader) run() {
 	defer close(r.done)
-	var before, kept []*codec.Buffer // by the block before, and by b
+	var before, kept []*codec.Buffer // buffers kept by the previous block, and by b
 	next := func() *block {
 		before, kept = kept, before[:0]
 		return r.empty()
@@ -127,7 +127,7 @@ func (r *Reader) run() {
 	size := int64(firstBlock)
 	for b := new(block); ; {
 		m, err := r.it.Next()
-		if len(b.messages) > 0 && r.part.Swap(nil) == nil { // it was taken
+		if len(b.messages) > 0 && r.partial.Swap(nil) == nil { // Next took b
 			b = next()
 		}
 		b.err = err
@@ -139,7 +139,7 @@ func (r *Reader) run() {
 		case r.closed.Load():
 			return
 		case err == nil && b.size < size:
-			r.part.Store(b)
+			r.partial.Store(b)
 			if r.starved.Load() {
 				r.starved.Store(false)
 				r.ready()
@@ -153,7 +153,7 @@ func (r *Reader) run() {
 	}
 }
 
-// put hands over a block as soon as there is room for it. It reports false if there will be none.
+// put adds a full block once there is room for it. It reports false if the Reader was closed.
 func (r *Reader) put(b *block) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -184,9 +184,9 @@ func (r *Reader) empty() *block {
 	return b
 }
 
-// get returns the next block, nil if there is none yet, and takes back the one before it. With part it may be one that
-// is not full.
-func (r *Reader) get(part bool) *block {
+// get returns the next block, nil if there is none yet, and makes the current block a spare one. If partial is set, the
+// block need not be full.
+func (r *Reader) get(partial bool) *block {
 	r.current.release()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -196,11 +196,11 @@ func (r *Reader) get(part bool) *block {
 		r.full = append(r.full[:0], r.full[1:]...)
 		r.ahead -= b.size
 		r.room.Signal()
-	} else if part {
-		b = r.part.Swap(nil)
+	} else if partial {
+		b = r.partial.Swap(nil)
 		if b == nil {
 			r.starved.Store(true)
-			b = r.part.Swap(nil) // which may have come before the Reader could see that
+			b = r.partial.Swap(nil) // run may have stored one before it could see starved
 		}
 	}
 	if b == nil {
@@ -213,16 +213,17 @@ func (r *Reader) get(part bool) *block {
 	return b
 }
 
-// Next returns the next message, valid until the next call, or nil when it was not read yet. Behind the last message it
-// returns what ended the iterator.
+// Next returns the next message, which is valid until the next call. It returns nil if the message was not read yet.
+// After the last message it returns the error of the iterator.
 func (r *Reader) Next() (*codec.Message, error) { return r.next(true) }
 
-func (r *Reader) next(part bool) (*codec.Message, error) {
+// next is Next. Without partial it only returns messages of full blocks.
+func (r *Reader) next(partial bool) (*codec.Message, error) {
 	for r.at == len(r.current.messages) {
 		if r.current.err != nil {
 			return nil, r.current.err
 		}
-		b := r.get(part)
+		b := r.get(partial)
 		if b == nil {
 			return nil, nil
 		}
@@ -233,7 +234,7 @@ func (r *Reader) next(part bool) (*codec.Message, error) {
 	return m, nil
 }
 
-// Close stops reading, once the iterator has found another message, and closes it.
+// Close stops reading, after the message that is being read, and closes the iterator.
 func (r *Reader) Close() error {
 	r.mu.Lock()
 	r.closed.Store(true)
@@ -243,9 +244,9 @@ func (r *Reader) Close() error {
 	return r.it.Close()
 }
 
-// Each calls each visit with each message of it, which another goroutine reads up to about size bytes ahead, and closes
-// it. Several visits are called at the same time, each by one goroutine; none may change a message. What Query.Damaged
-// was called with may be used once Each has returned.
+// Each calls each visit with each message of the iterator, and closes it. Another goroutine reads about size bytes
+// ahead. Each visit is called by one goroutine, concurrently with the others, and must not change a message. State that
+// Query.Damaged sets may be used once Each has returned.
 func Each(ctx context.Context, it codec.Iterator, size int64, visits ...func(*codec.Message) error) (err error) {
 	more := make(chan struct{}, 1)
 	r := New(it, size, func() {
@@ -286,7 +287,7 @@ func Each(ctx context.Context, it codec.Iterator, size int64, visits ...func(*co
 	}
 }
 
-// rest returns the messages up to the end of a block, as Next returns one.
+// rest returns the remaining messages of a block, with the rules of Next.
 func (r *Reader) rest() ([]codec.Message, error) {
 	m, err := r.next(false)
 	if m == nil {
@@ -297,6 +298,7 @@ func (r *Reader) rest() ([]codec.Message, error) {
 	return rest, nil
 }
 
+// each calls visit with each message.
 func each(messages []codec.Message, visit func(*codec.Message) error) error {
 	for i := range messages {
 		if err := visit(&messages[i]); err != nil {

@@ -16,14 +16,14 @@ import (
 	"tapedeck/codec"
 )
 
-// numbered yields messages whose log times count from 0, all from the same memory, and then err.
+// numbered yields messages whose log times count from 0, and then err. Their payloads share memory.
 type numbered struct {
 	count int64
 	size  func(i int64) int
 	err   error
 
 	next    int64
-	yielded atomic.Int64 // bytes
+	yielded atomic.Int64 // bytes of payloads so far
 	message codec.Message
 	channel codec.Channel
 	data    []byte
@@ -48,7 +48,7 @@ func (n *numbered) Next() (*codec.Message, error) {
 
 func (n *numbered) Close() error { return nil }
 
-// reading is a Reader that is waited for.
+// reading is a Reader whose Next waits for messages.
 type reading struct {
 	*Reader
 	more chan struct{}
@@ -119,7 +119,7 @@ func TestReadAheadIsBoundedInBytes(t *testing.T) {
 	}
 }
 
-// chunks yields messages like numbered, and keeps them in buffers of several, which it uses again.
+// chunks yields the messages of numbered in reused buffers of chunkMessages messages.
 type chunks struct {
 	numbered
 	buffer *codec.Buffer
@@ -176,12 +176,12 @@ func TestReadAheadKeepsLargePayloads(t *testing.T) {
 	_, err := r.Next()
 	require.ErrorIs(t, err, io.EOF)
 	require.NoError(t, r.Close())
-	// Those that are read ahead, and those of the blocks in the hands of reader and caller.
+	// Buffers that are read ahead, and buffers of the blocks that reader and caller use.
 	require.LessOrEqual(t, it.made, bound/(chunkMessages*chunkMessage)+6)
-	require.Len(t, it.spare, it.made-1, "all but the last one of the iterator came back")
+	require.Len(t, it.spare, it.made-1, "all but the last buffer of the iterator were released")
 }
 
-// slow yields messages like numbered, each once it may.
+// slow yields the messages of numbered, each after a value from may.
 type slow struct {
 	numbered
 	may chan struct{}
@@ -192,7 +192,7 @@ func (s *slow) Next() (*codec.Message, error) {
 	return s.numbered.Next()
 }
 
-// Messages do not wait for later ones that take long to be found.
+// Messages do not wait for later messages that take long to be read.
 func TestReadAheadDoesNotHoldBack(t *testing.T) {
 	it := &slow{numbered{count: 1 << 40, err: io.EOF, size: func(int64) int { return 10 }}, make(chan struct{})}
 	r := read(it, 1<<20)
@@ -222,7 +222,7 @@ func TestReadAheadDoesNotHoldBack(t *testing.T) {
 	require.NoError(t, r.Close())
 }
 
-// What reads ends with the next message, however many a block still has room for.
+// After Close, reading ends with the next message, even if the block has room for more.
 func TestReadAheadEndsAtOnce(t *testing.T) {
 	for name, end := range map[string]func(ctx context.Context, it codec.Iterator) error{
 		"Close": func(ctx context.Context, it codec.Iterator) error {
@@ -247,7 +247,7 @@ func TestReadAheadEndsAtOnce(t *testing.T) {
 					ended = true
 				}()
 				it.may <- struct{}{}
-				synctest.Wait() // the next message is waited for
+				synctest.Wait() // until the reader waits for the next message
 				cancel()
 				synctest.Wait()
 				require.False(t, ended)
@@ -283,7 +283,7 @@ func TestReadAheadUsesMemoryAgain(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(10_000, func() { _, _ = r.Next() }))
 }
 
-// Each visit gets all messages in their order, and what one of them returns ends the reading.
+// Each visit gets all messages in their order, and an error of one visit ends the reading.
 func TestEach(t *testing.T) {
 	messages := func() *numbered {
 		return &numbered{count: 5000, err: io.EOF, size: func(i int64) int { return int(i % 700) }}

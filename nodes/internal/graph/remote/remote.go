@@ -1,4 +1,4 @@
-// Package remote controls running nodes from the command line: it finds a node of a kind and calls its services.
+// Package remote controls running nodes from the command line. It finds a node of a kind and calls its services.
 package remote
 
 import (
@@ -30,15 +30,15 @@ import (
 var optionTexts string
 
 const (
-	quiet   = 500 * time.Millisecond // no further node of the kind must appear before the only one is taken
-	absent  = 3 * time.Second        // the graph must not change before a node that is not in it is not running
-	lacking = 5 * time.Second        // the graph must not change before a node in it does not offer a service
+	quiet   = 500 * time.Millisecond // a node is the only one if no other one of the kind appears for so long
+	absent  = 3 * time.Second        // a node is not running if the graph lacks it and is unchanged for so long
+	lacking = 5 * time.Second        // a service is not offered if the graph lacks it and is unchanged for so long
 )
 
-// ErrLacks is that a node does not offer a service.
+// ErrLacks is returned if a node does not offer a service.
 var ErrLacks = errors.New("the node does not offer it")
 
-// Options are those of commands that control a node.
+// Options are the options of commands that control a node.
 type Options struct {
 	Node    string        `param:"node" group:"Node" value:"NODE"`
 	Timeout time.Duration `param:"timeout" group:"Node" min:"1ms"`
@@ -55,10 +55,10 @@ func DefaultOptions() Options { return Options{Timeout: 10 * time.Second} }
 // Kind is a kind of node.
 type Kind struct {
 	Name      string // "player"
-	Publishes string // the type of a topic that only nodes of the kind publish
+	Publishes string // type of a topic that only nodes of the kind publish
 }
 
-// The kinds of nodes that have commands. Those of rosbag2 are found as well.
+// Kinds of nodes that have commands. Nodes of rosbag2 are found, too.
 var (
 	Recorder  = Kind{"recorder", "rosbag2_interfaces/msg/WriteSplitEvent"}
 	Player    = Kind{"player", "rosbag2_interfaces/msg/ReadSplitEvent"}
@@ -67,17 +67,17 @@ var (
 
 // Peer is a running node.
 type Peer struct {
-	bridge.Node               // of the command
-	Name        string        // "/robot/player"
-	Timeout     time.Duration // of its answers; 0: none while the node runs
-	Advice      string        // for who gets no answer in time; "": a general one
+	bridge.Node               // node of the command
+	Name        string        // full name of the peer, such as "/robot/player"
+	Timeout     time.Duration // time limit for answers; 0: none while the peer runs
+	Advice      string        // advice in the error if no answer comes in time; "": a general one
 
 	kind     Kind
-	patience time.Duration // with a graph without the node
+	patience time.Duration // the peer is not running if the graph lacks it and is unchanged for so long
 }
 
-// Command returns a command with least to most arguments that runs for the only node of the kind, or for the one that o
-// names. o is a part of opts.
+// Command returns a command with least to most arguments. It runs for the node that o names, or else for the only node
+// of the kind. opts has o embedded.
 func (k Kind) Command(use, short, long string, least, most int, opts any, o *Options,
 	run func(ctx context.Context, args []string, p *Peer) error) *cobra.Command {
 	return Command(k.Name, use, short, long, least, most, opts,
@@ -94,8 +94,7 @@ func (k Kind) Command(use, short, long string, least, most int, opts any, o *Opt
 		})
 }
 
-// Command returns a command of an executable, with least to most arguments, that runs with a node of its own. The node
-// is hidden.
+// Command returns a command of an executable with least to most arguments. It runs with a hidden node of its own.
 func Command(executable, use, short, long string, least, most int, opts any,
 	run func(ctx context.Context, in *config.Input, node bridge.Node) error) *cobra.Command {
 	word, _, _ := strings.Cut(use, " ")
@@ -125,7 +124,7 @@ func Command(executable, use, short, long string, least, most int, opts any,
 // Find returns the only running node of the kind, or the one that o names.
 func (k Kind) Find(ctx context.Context, node bridge.Node, o *Options) (*Peer, error) {
 	patience := absent
-	if o.Timeout > DefaultOptions().Timeout { // it was asked for, for a node that is being started
+	if o.Timeout > DefaultOptions().Timeout { // the user wants to wait for a node that is being started
 		patience = o.Timeout
 	}
 	peer := func(name string) (*Peer, error) {
@@ -142,7 +141,7 @@ func (k Kind) Find(ctx context.Context, node bridge.Node, o *Options) (*Peer, er
 	var found []string
 	began := time.Now()
 	changed := began
-	rest := newRest(node)
+	timer := newGraphTimer(node)
 	for {
 		if now := k.running(node); !slices.Equal(now, found) {
 			found, changed = now, time.Now()
@@ -152,7 +151,7 @@ func (k Kind) Find(ctx context.Context, node bridge.Node, o *Options) (*Peer, er
 			return nil, fmt.Errorf("several nodes are running: %s; name one with --node", strings.Join(found, ", "))
 		case len(found) == 1 && time.Since(changed) > quiet:
 			return peer(found[0])
-		case len(found) == 0 && rest.time() > patience:
+		case len(found) == 0 && timer.unchanged() > patience:
 			return nil, k.missing(k.Name, time.Since(began))
 		}
 		select {
@@ -169,22 +168,23 @@ func (k Kind) Find(ctx context.Context, node bridge.Node, o *Options) (*Peer, er
 	}
 }
 
-// missing returns an error for a node that was not found.
+// missing returns an error about a node that was not found.
 func (k Kind) missing(what string, within time.Duration) error {
 	return fmt.Errorf("no %s was found within %v; is one running with the same ROS_DOMAIN_ID (here %s)?",
 		what, within.Round(time.Second/10), cmp.Or(os.Getenv("ROS_DOMAIN_ID"), "0"))
 }
 
-// rest measures for how long the graph has not changed.
-type rest struct {
+// graphTimer measures for how long the graph has not changed.
+type graphTimer struct {
 	node    bridge.Node
-	graph   [2]int // topics and endpoints whose node is known
+	graph   [2]int // number of topics, and of endpoints whose node is known
 	changed time.Time
 }
 
-func newRest(node bridge.Node) *rest { return &rest{node: node, changed: time.Now()} }
+func newGraphTimer(node bridge.Node) *graphTimer { return &graphTimer{node: node, changed: time.Now()} }
 
-func (r *rest) time() time.Duration {
+// unchanged returns for how long the graph has not changed.
+func (r *graphTimer) unchanged() time.Duration {
 	var graph [2]int
 	for _, topic := range r.node.Topics() {
 		graph[0]++
@@ -202,7 +202,7 @@ func (r *rest) time() time.Duration {
 	return time.Since(r.changed)
 }
 
-// running returns the names of the nodes of the kind that are known now, in order.
+// running returns the names of the nodes of the kind that the graph has now, in order.
 func (k Kind) running(node bridge.Node) (names []string) {
 	for _, topic := range node.Topics() {
 		for _, p := range topic.Publishers {
@@ -215,7 +215,7 @@ func (k Kind) running(node bridge.Node) (names []string) {
 	return slices.Compact(names)
 }
 
-// Call calls a service of the node, such as "pause". Its type is that of request and response.
+// Call calls a service of the node, such as "pause". request and response have the service's type.
 func (p *Peer) Call(ctx context.Context, service string, request, response msgs.Message) error {
 	if p.Timeout > 0 {
 		limited, cancel := context.WithTimeout(ctx, p.Timeout)
@@ -234,8 +234,8 @@ func (p *Peer) Call(ctx context.Context, service string, request, response msgs.
 	return Call(ctx, p.Node, p.Name+"/"+service, request, response, advice)
 }
 
-// Offering returns a context that ends, with the reason as its cause, once the graph shows that the node is not there
-// or does not offer the service.
+// Offering returns a context that ends once the graph shows that the node is missing or does not offer the service. The
+// cause is the reason.
 func (p *Peer) Offering(ctx context.Context, service, typeName string) (context.Context, context.CancelFunc) {
 	ctx, end := context.WithCancelCause(ctx)
 	if client, err := p.Client(p.Name+"/"+service, typeName); err == nil { // else calls fail
@@ -259,13 +259,13 @@ func (p *Peer) Offering(ctx context.Context, service, typeName string) (context.
 	return ctx, func() { end(nil) }
 }
 
-// await waits until there is true. It returns an error of lacks, which is called with the time for which the graph has
-// not changed, or of ctx.
+// await waits until there returns true. It calls lacks with the time for which the graph has not changed, and returns
+// its error, or the cause when ctx ends.
 func await(ctx context.Context, node bridge.Node, there func() bool, lacks func(unchanged time.Duration) error) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for rest := newRest(node); !there(); {
-		if err := lacks(rest.time()); err != nil {
+	for timer := newGraphTimer(node); !there(); {
+		if err := lacks(timer.unchanged()); err != nil {
 			return err
 		}
 		select {
@@ -279,8 +279,8 @@ func await(ctx context.Context, node bridge.Node, there func() bool, lacks func(
 
 var errAbsent = errors.New("it is not there")
 
-// Await waits until there is true. It returns an error once the graph has not changed for 3 s, or for patience if that
-// is longer, or when ctx ends.
+// Await waits until there returns true. It returns an error once the graph has not changed for 3 s, or for patience if
+// that is longer, or when ctx ends.
 func Await(ctx context.Context, node bridge.Node, patience time.Duration, there func() bool) error {
 	return await(ctx, node, there, func(unchanged time.Duration) error {
 		if unchanged > max(absent, patience) {
@@ -320,13 +320,13 @@ func Call(ctx context.Context, node bridge.Node, name string, request, response 
 	return fmt.Errorf("call %s: %w", name, err)
 }
 
-// Done prints what was done.
+// Done prints a text about the node.
 func (p *Peer) Done(format string, args ...any) error {
 	_, err := fmt.Fprintln(human.Stdout, printable.Line(p.Name+": "+fmt.Sprintf(format, args...)))
 	return err
 }
 
-// Conclude prints what was done, or returns why the node refused.
+// Conclude prints the text done after success. Otherwise it returns an error with the reason.
 func (p *Peer) Conclude(success bool, reason, done string) error {
 	if !success {
 		return fmt.Errorf("%s refused: %s", p.Name, cmp.Or(reason, "it gave no reason"))
@@ -342,7 +342,7 @@ func Pause(ctx context.Context, _ []string, p *Peer) error {
 	return p.Done("paused")
 }
 
-// Resume lets a paused recorder or player go on.
+// Resume resumes a paused recorder or player.
 func Resume(ctx context.Context, _ []string, p *Peer) error {
 	var response srv.Resume_Response
 	if err := p.Call(ctx, "resume", &srv.Resume_Request{}, &response); err != nil {

@@ -13,14 +13,14 @@ import (
 	srv "tapedeck/msgs/rosbag2_interfaces"
 )
 
-// answering is a node whose calls are answered.
+// answering is a node whose calls succeed.
 type answering struct{ bridge.Node }
 
 func (answering) Call(context.Context, string, string, []byte) ([]byte, error) {
 	return cdr.Marshal(&srv.Resume_Response{ReturnCode: 7})
 }
 
-// An answer counts though the node that gave it ended before the caller looked.
+// An answer counts even if the node that gave it has ended since.
 func TestAnswerOfANodeThatEnds(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("/player ended before it answered"))

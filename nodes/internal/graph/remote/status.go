@@ -15,21 +15,21 @@ import (
 	"tapedeck/msgs/std_srvs"
 )
 
-// Status is how a node is. Its service status answers with it as JSON.
+// Status is the state of a node. The service status returns it as JSON.
 type Status struct {
 	Node  string `json:"node"`
-	State string `json:"state"`           // in a word: "RECORDING"
-	Text  string `json:"text"`            // further, as on the terminal
-	Alert string `json:"alert,omitempty"` // a fault, in a sentence; "" without one
+	State string `json:"state"`           // a word such as "RECORDING"
+	Text  string `json:"text"`            // the status line of the terminal
+	Alert string `json:"alert,omitempty"` // description of a fault; "": there is none
 
-	Paths     []string `json:"paths,omitempty"` // of the recordings
-	File      string   `json:"file,omitempty"`  // that is being written
+	Paths     []string `json:"paths,omitempty"` // paths of the recordings
+	File      string   `json:"file,omitempty"`  // path of the file that is being written
 	Format    string   `json:"format,omitempty"`
 	Disk      string   `json:"disk,omitempty"`
 	FreeBytes int64    `json:"free_bytes,omitempty"`
-	Uploads   string   `json:"uploads,omitempty"` // what waits to be uploaded
+	Uploads   string   `json:"uploads,omitempty"` // state of the uploads
 
-	Seconds  float64 `json:"seconds"` // recorded, or the position of a playback since its beginning
+	Seconds  float64 `json:"seconds"` // time since the start of the recording, or position of the playback
 	Duration float64 `json:"duration,omitempty"`
 	Rate     string  `json:"rate,omitempty"`
 	Messages uint64  `json:"messages"`
@@ -40,26 +40,26 @@ type Status struct {
 
 	Discarded int `json:"discarded_episodes,omitempty"`
 
-	Snapshots *SnapshotStatus `json:"snapshots,omitempty"` // nil if none can be taken
+	Snapshots *SnapshotStatus `json:"snapshots,omitempty"` // nil: no snapshots are taken
 	Topics    []TopicStatus   `json:"topics,omitempty"`
 }
 
-// SnapshotStatus is how many snapshots a recorder has taken.
+// SnapshotStatus is the state of the snapshots of a recorder.
 type SnapshotStatus struct {
-	Taken   int    `json:"taken"`          // that are complete
-	Writing int    `json:"writing"`        // that are being written
-	Last    string `json:"last,omitempty"` // path of the last complete one
+	Taken   int    `json:"taken"`          // number of complete snapshots
+	Writing int    `json:"writing"`        // number of snapshots that are being written
+	Last    string `json:"last,omitempty"` // path of the last complete snapshot
 }
 
-// TopicStatus is how a topic is recorded or played.
+// TopicStatus is the state of a topic that is recorded or played.
 type TopicStatus struct {
 	Topic        string `json:"topic"`
 	Type         string `json:"type"`
-	*TopicCounts        // of a recorder
-	Subscribers  *int   `json:"subscribers,omitempty"` // of a player
+	*TopicCounts        // nil for a player
+	Subscribers  *int   `json:"subscribers,omitempty"` // nil for a recorder
 }
 
-// TopicCounts is what a recorder counts of a topic.
+// TopicCounts are the counts and rates of a recorded topic.
 type TopicCounts struct {
 	Received    uint64  `json:"received"`
 	Dropped     uint64  `json:"dropped"`
@@ -91,7 +91,7 @@ type statusOptions struct {
 	Options
 }
 
-// NewStatus returns the command that shows how a node of the kind is.
+// NewStatus returns the command that shows the state of a node of the kind.
 func (k Kind) NewStatus() *cobra.Command {
 	o := &statusOptions{Options: DefaultOptions()}
 	short := "Show how a running " + k.Name + " is"

@@ -1,5 +1,5 @@
-// Package rosbag2compat handles services and messages of rosbag2 that have different fields under the same name in
-// other releases of ROS 2.
+// Package rosbag2compat handles services and messages of rosbag2 whose types have different fields in different
+// releases of ROS 2.
 package rosbag2compat
 
 import (
@@ -17,7 +17,7 @@ import (
 	"tapedeck/msgs/rosidl/wire"
 )
 
-// form is a message type as one release of ROS 2 defines it.
+// form is a message type by the definition of one release of ROS 2.
 type form struct {
 	schema *cdr.Schema
 	fields []rosidl.Field
@@ -32,8 +32,8 @@ func newForm(library *rosidl.Library, typeName string) (*form, error) {
 	return &form{schema, m.Fields}, err
 }
 
-// convert converts a payload of this form to another one. Fields that only this form has are left out; fields that only
-// the other one has are zero.
+// convert converts a payload of this form to the form to. Fields that to lacks are dropped. Fields that this form lacks
+// are zero.
 func (f *form) convert(payload []byte, to *form) ([]byte, error) {
 	out := new(cdr.Struct)
 	if len(f.fields) > 0 || len(payload) > wire.HeaderSize { // a message without fields is empty or one byte
@@ -52,8 +52,8 @@ func (f *form) convert(payload []byte, to *form) ([]byte, error) {
 
 // Forms are the forms of one message type of rosbag2 in different releases of ROS 2.
 type Forms struct {
-	own *form   // of the Go type
-	all []*form // of the installed release, the newest and the oldest one
+	goForm   *form   // form of the Go type
+	releases []*form // forms of the installed, the newest and the oldest release
 }
 
 // NewForms returns the forms of a type. library has the definitions of the installed release.
@@ -64,18 +64,19 @@ func NewForms(library *rosidl.Library, typeName string) (Forms, error) {
 		if err != nil {
 			return f, err
 		}
-		f.all = append(f.all, one)
+		f.releases = append(f.releases, one)
 	}
-	f.own = f.all[1]
+	f.goForm = f.releases[1]
 	return f, nil
 }
 
-// read converts a payload of any form to that of the Go type. which is the form that its length fits.
-func (f *Forms) read(payload []byte) (own []byte, which int, err error) {
-	for i, one := range f.all {
-		own, formErr := one.convert(payload, f.own)
+// read converts a payload of any release to the form of the Go type. It returns the index of the first release whose
+// form fits the payload.
+func (f *Forms) read(payload []byte) (converted []byte, release int, err error) {
+	for i, one := range f.releases {
+		converted, formErr := one.convert(payload, f.goForm)
 		if formErr == nil {
-			return own, i, nil
+			return converted, i, nil
 		}
 		if i == 0 {
 			err = formErr
@@ -87,19 +88,20 @@ func (f *Forms) read(payload []byte) (own []byte, which int, err error) {
 // Marshal encodes a message in the form of the installed release.
 func (f *Forms) Marshal(m msgs.Message) ([]byte, error) { return f.write(m, 0) }
 
-// write encodes a message in one of the forms.
-func (f *Forms) write(m msgs.Message, which int) ([]byte, error) {
-	own, err := cdr.Marshal(m)
+// write encodes a message in the form of a release.
+func (f *Forms) write(m msgs.Message, release int) ([]byte, error) {
+	payload, err := cdr.Marshal(m)
 	if err != nil {
 		return nil, err
 	}
-	return f.own.convert(own, f.all[which])
+	return f.goForm.convert(payload, f.releases[release])
 }
 
-// Services are the handlers of the services of a rosbag2 node, by name after ~/.
+// Services are the handlers of the services of a rosbag2 node, by their names without ~/.
 type Services map[string]func(request []byte) (msgs.Message, error)
 
-// Serve offers the services whose types library, that of the installed release, defines. It logs the others.
+// Serve offers the services whose types library defines. It logs the others. library has the definitions of the
+// installed release.
 func (s Services) Serve(node bridge.Node, library *rosidl.Library) {
 	var missing []string
 	for _, name := range slices.Sorted(maps.Keys(s)) {
@@ -142,7 +144,7 @@ func Answer[T any, P interface {
 }
 
 // serve offers a service whose type has several forms. answer receives the request in the form of the Go type. The
-// response has the form of the request.
+// response has the form of the request's release.
 func serve(
 	node bridge.Node, library *rosidl.Library, name, typeName string,
 	answer func(request []byte) (msgs.Message, error),
@@ -156,7 +158,7 @@ func serve(
 		return err
 	}
 	_, err = node.Serve(name, typeName, func(_ context.Context, payload []byte) ([]byte, error) {
-		request, form, err := requests.read(payload)
+		request, release, err := requests.read(payload)
 		if err != nil {
 			return nil, err
 		}
@@ -164,12 +166,12 @@ func serve(
 		if err != nil {
 			return nil, err
 		}
-		return responses.write(response, form)
+		return responses.write(response, release)
 	})
 	return err
 }
 
-// Call calls a service. It sends and reads types of rosbag2 in the form of the installed release.
+// Call calls a service of rosbag2. It sends the request in the form of the installed release.
 func Call(ctx context.Context, node bridge.Node, name string, request, response msgs.Message) error {
 	typeName := strings.TrimSuffix(request.TypeName(), "_Request")
 	library := msgs.Library()

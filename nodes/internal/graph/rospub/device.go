@@ -13,8 +13,7 @@ import (
 	"tapedeck/msgs"
 )
 
-// Topics are the topics of a device, advertised when they are needed. Its methods may be called from several
-// goroutines at once.
+// Topics are the topics of a device. They are advertised when they are needed. Topics is safe for concurrent use.
 type Topics struct {
 	node bridge.Node
 	name string
@@ -30,8 +29,8 @@ func NewTopics(node bridge.Node, name string) *Topics {
 	return &Topics{node: node, name: name, byName: map[string]*Topic{}}
 }
 
-// Topic returns the topic name, for messages of the type of m. The first call advertises it. After Close the error is
-// context.Canceled, also that of sending.
+// Topic returns the topic called name, for messages of the type of m. The first call advertises it. After Close, Topic
+// and the methods of topics return context.Canceled.
 func (t *Topics) Topic(name string, m msgs.Message, qos codec.QoS) (*Topic, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,7 +49,7 @@ func (t *Topics) Topic(name string, m msgs.Message, qos codec.QoS) (*Topic, erro
 	return topic, nil
 }
 
-// Offers returns the publishers, in the order of their first calls.
+// Offers returns the publishers, in the order in which they were advertised.
 func (t *Topics) Offers() []Offer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -61,24 +60,24 @@ func (t *Topics) Offers() []Offer {
 	return list
 }
 
-// Close closes the publishers. Calls that are blocked in sending then fail.
+// Close closes the publishers. Calls that are blocked while sending then fail.
 func (t *Topics) Close() {
 	t.closed.Store(true)
 	Close(t.Offers())
 }
 
-// Device is what Run runs.
+// Device is a device that publishes.
 type Device struct {
-	Run    func(context.Context) error // until the context or the device ends
-	Topics *Topics                     // on which Run publishes; nil: none
+	Run    func(context.Context) error // publishes until the context or the device ends
+	Topics *Topics                     // topics that Run publishes; nil: none
 }
 
 // diagnosticsPeriod is how often devices report their health.
 const diagnosticsPeriod = time.Second
 
-// Run runs devices, each in a goroutine, until all have ended. When one fails, the context of the others ends. When ctx
-// ends or a device fails, the topics of all are closed, as a publisher may wait long for a slow subscriber. While they
-// run, tick is called each second. The error is that of the devices; the end of ctx is none.
+// Run runs devices, each in a goroutine, until all have ended. Meanwhile it calls tick each second. When a device
+// fails, the context of the others ends. When ctx ends or a device fails, all topics are closed, because a publisher
+// may wait long for a slow subscriber. Run returns the errors of the devices. The end of ctx is not an error.
 func Run(ctx context.Context, devices []Device, tick func(time.Time)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

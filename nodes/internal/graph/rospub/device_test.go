@@ -17,7 +17,7 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// lasting is a device that ends with an error after a while.
+// lasting returns a device that ends with err after d.
 func lasting(d time.Duration, err error) Device {
 	return Device{Run: func(ctx context.Context) error {
 		select {
@@ -75,14 +75,14 @@ func (b blocked) Close() error {
 	return nil
 }
 
-// blockedNode has publishers that are blocked.
+// blockedNode is a node whose publishers are blocked.
 type blockedNode struct{ bridge.Node }
 
 func (blockedNode) Advertise(string, string, codec.QoS) (bridge.Publisher, error) {
 	return blocked{closed: make(chan struct{})}, nil
 }
 
-// TestRunEndsBlockedDevices has a device wait for a slow subscriber when another one fails.
+// TestRunEndsBlockedDevices lets a device fail while another one waits for a slow subscriber.
 func TestRunEndsBlockedDevices(t *testing.T) {
 	topics := NewTopics(blockedNode{}, "arm")
 	sending := make(chan struct{})

@@ -18,9 +18,10 @@ import (
 
 func TestAwaitSubscribers(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	require.NoError(t, AwaitSubscribers(ctx, nil, []Offer{{Publisher: met{count: 1}}, {Publisher: met{count: 2}}}))
+	subscribed := []Offer{{Publisher: matched{count: 1}}, {Publisher: matched{count: 2}}}
+	require.NoError(t, AwaitSubscribers(ctx, nil, subscribed))
 	cancel()
-	require.ErrorIs(t, AwaitSubscribers(ctx, nil, []Offer{{Publisher: met{count: 1}}, {Publisher: met{}}}),
+	require.ErrorIs(t, AwaitSubscribers(ctx, nil, []Offer{{Publisher: matched{count: 1}}, {Publisher: matched{}}}),
 		context.Canceled)
 }
 
@@ -32,37 +33,37 @@ func (deaf) Flush(ctx context.Context) error {
 	return errors.New("no answer")
 }
 
-// lines counts what a node logs.
-type lines struct {
+// lineCounter is a node that counts its log lines.
+type lineCounter struct {
 	bridge.Node
 	count int
 }
 
-func (l *lines) Log(bridge.LogLevel, string, ...any) { l.count++ }
+func (l *lineCounter) Log(bridge.LogLevel, string, ...any) { l.count++ }
 
 func TestFlush(t *testing.T) {
 	var network bridgetest.Network
 	node, err := network.Open(bridge.Options{Name: "player"})
 	require.NoError(t, err)
 	defer node.Close()
-	said := &lines{Node: node}
+	counter := &lineCounter{Node: node}
 	list := []Offer{{Publisher: deaf{}}}
-	Flush(t.Context(), said, list, -1)
-	require.Zero(t, said.count, "nobody waits")
-	Flush(t.Context(), said, list, time.Millisecond)
-	require.Equal(t, 1, said.count)
+	Flush(t.Context(), counter, list, -1)
+	require.Zero(t, counter.count, "a negative patience does not wait")
+	Flush(t.Context(), counter, list, time.Millisecond)
+	require.Equal(t, 1, counter.count)
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(time.Millisecond, cancel)
-	Flush(ctx, said, list, time.Hour)
-	require.Equal(t, 1, said.count, "it was ended")
+	Flush(ctx, counter, list, time.Hour)
+	require.Equal(t, 1, counter.count, "ctx has ended")
 	ctx, cancel = context.WithCancel(t.Context())
 	time.AfterFunc(time.Millisecond, cancel)
-	Flush(ctx, said, list, 0)
-	require.Error(t, ctx.Err(), "0 is for ever")
-	require.Equal(t, 1, said.count)
+	Flush(ctx, counter, list, 0)
+	require.Error(t, ctx.Err(), "a patience of 0 is no limit")
+	require.Equal(t, 1, counter.count)
 }
 
-// lingering is a publisher that closes once others do, too.
+// lingering is a publisher whose Close waits for Close of the others.
 type lingering struct {
 	bridge.Publisher
 	all *sync.WaitGroup
@@ -84,7 +85,7 @@ func TestPublishersCloseTogether(*testing.T) {
 	Close(list)
 }
 
-// secured is a node with keys.
+// secured is a node with SROS 2 keys.
 type secured struct{ bridge.Node }
 
 func (secured) Security() bridge.Security {

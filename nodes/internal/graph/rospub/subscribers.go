@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// discovery is how long after joining the graph a node may still match earlier participants: where the loopback
-	// interface does not multicast, Fast DDS is found after a second.
+	// discovery is the time after joining the graph in which a node may still match earlier participants. If the
+	// loopback interface does not multicast, Fast DDS is found after a second.
 	discovery = 1250 * time.Millisecond
-	// quiet is how long the graph must not change before a new participant is known with all its endpoints.
+	// quiet is how long the graph must stay unchanged until all endpoints of a new participant are known.
 	quiet = 250 * time.Millisecond
 )
 
-// Offer is a publisher with what it offers to subscribers.
+// Offer is a publisher with the type and QoS that it offers.
 type Offer struct {
 	bridge.Publisher
 	Type string // "sensor_msgs/msg/Imu"
@@ -26,8 +26,8 @@ type Offer struct {
 }
 
 // AwaitMatches waits, at most for patience, until the subscribers on the graph have matched the publishers of a node
-// that joined the graph at opened. It returns the topics whose subscribers have not all matched; none if the node
-// ends. The error is that of ctx. A patience of 0 does not wait.
+// that joined the graph at opened. It returns the topics with subscribers that have not matched, none if the node ends.
+// The error is the error of ctx. A patience of 0 does not wait.
 func AwaitMatches(ctx context.Context, node bridge.Node, opened time.Time, list []Offer,
 	patience time.Duration) (missing []string, err error) {
 	if patience <= 0 {
@@ -42,7 +42,7 @@ func AwaitMatches(ctx context.Context, node bridge.Node, opened time.Time, list 
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case _, open := <-changed:
-			if !open { // ctx or the node ended
+			if !open { // ctx ended or the node was closed
 				return nil, ctx.Err()
 			}
 			calm.Reset(max(quiet, discovery-time.Since(opened)))
@@ -78,8 +78,8 @@ func unmatched(topics []bridge.Topic, list []Offer) (missing []string) {
 	return missing
 }
 
-// AwaitSubscribers waits until each publisher has a subscriber, and logs every five seconds which have none. The error
-// is that of ctx.
+// AwaitSubscribers waits until each publisher has a subscriber. Every five seconds it logs the topics without one. The
+// error is the error of ctx.
 func AwaitSubscribers(ctx context.Context, node bridge.Node, list []Offer) error {
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
@@ -106,7 +106,8 @@ func AwaitSubscribers(ctx context.Context, node bridge.Node, list []Offer) error
 	}
 }
 
-// Patient returns a context that ends after patience, never if that is 0, and at once if it is less.
+// Patient returns a context that ends after patience. A patience of 0 is no limit. With a negative one the context has
+// ended already.
 func Patient(ctx context.Context, patience time.Duration) (context.Context, context.CancelFunc) {
 	if patience == 0 {
 		return context.WithCancel(ctx)
@@ -114,8 +115,8 @@ func Patient(ctx context.Context, patience time.Duration) (context.Context, cont
 	return context.WithTimeout(ctx, patience)
 }
 
-// Flush waits, as long as Patient says, until reliable subscribers have acknowledged everything, and warns if they have
-// not. It does not wait if patience is less than 0.
+// Flush waits, at most for patience, until reliable subscribers have acknowledged everything, and warns if they have
+// not. A patience of 0 is no limit. A negative one does not wait.
 func Flush(ctx context.Context, node bridge.Node, list []Offer, patience time.Duration) {
 	if patience < 0 || ctx.Err() != nil {
 		return
@@ -132,8 +133,8 @@ func Flush(ctx context.Context, node bridge.Node, list []Offer, patience time.Du
 	}
 }
 
-// Close closes the publishers at once, as each may take a second if a subscriber does not answer. Blocked Publish calls
-// then fail.
+// Close closes the publishers concurrently, because each may take a second if a subscriber does not answer. Blocked
+// calls of Publish then fail.
 func Close(list []Offer) {
 	var closing sync.WaitGroup
 	for _, p := range list {

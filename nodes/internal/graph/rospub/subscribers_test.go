@@ -12,15 +12,15 @@ import (
 	"tapedeck/codec"
 )
 
-// met is a publisher that has met so many subscribers.
-type met struct {
+// matched is a publisher that has matched count subscribers.
+type matched struct {
 	bridge.Publisher
 	topic string
 	count int
 }
 
-func (m met) Topic() string    { return m.topic }
-func (m met) Subscribers() int { return m.count }
+func (m matched) Topic() string    { return m.topic }
+func (m matched) Subscribers() int { return m.count }
 
 func TestUnmatched(t *testing.T) {
 	reader := func(typeName string, reliability codec.Reliability) bridge.Endpoint {
@@ -36,7 +36,7 @@ func TestUnmatched(t *testing.T) {
 	offering := func(topic string, reliability codec.Reliability, count int) Offer {
 		qos := codec.DefaultQoS()
 		qos.Reliability = reliability
-		return Offer{Publisher: met{topic: topic, count: count}, Type: "T", QoS: qos}
+		return Offer{Publisher: matched{topic: topic, count: count}, Type: "T", QoS: qos}
 	}
 	for name, test := range map[string]struct {
 		offer   Offer
@@ -65,14 +65,14 @@ func TestAwaitMatches(t *testing.T) {
 	_, err = node.Subscribe("/a", "T", codec.DefaultQoS(), func([]bridge.Sample) {})
 	require.NoError(t, err)
 	long := time.Now().Add(-time.Hour)
-	list := []Offer{{Publisher: met{topic: "/a"}, Type: "T", QoS: codec.DefaultQoS()}}
+	list := []Offer{{Publisher: matched{topic: "/a"}, Type: "T", QoS: codec.DefaultQoS()}}
 	missing, err := AwaitMatches(t.Context(), node, long, list, time.Millisecond)
 	require.NoError(t, err)
 	require.Equal(t, []string{"/a"}, missing, "it is named")
 	missing, err = AwaitMatches(t.Context(), node, long, list, 0)
 	require.NoError(t, err)
 	require.Nil(t, missing, "nobody waits")
-	list[0].Publisher = met{topic: "/a", count: 1}
+	list[0].Publisher = matched{topic: "/a", count: 1}
 	missing, err = AwaitMatches(t.Context(), node, long, list, time.Minute)
 	require.NoError(t, err)
 	require.Nil(t, missing)
@@ -80,7 +80,7 @@ func TestAwaitMatches(t *testing.T) {
 	cancel()
 	_, err = AwaitMatches(canceled, node, time.Now(), list, time.Minute)
 	require.Error(t, err)
-	list[0].Publisher = met{topic: "/a"}
+	list[0].Publisher = matched{topic: "/a"}
 	require.NoError(t, node.Close())
 	missing, err = AwaitMatches(t.Context(), node, long, list, 24*time.Hour)
 	require.NoError(t, err)

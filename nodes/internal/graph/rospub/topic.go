@@ -1,5 +1,5 @@
-// Package rospub publishes messages that nodes make themselves, rather than replay: topics, diagnostics, and waiting
-// for subscribers.
+// Package rospub publishes messages that nodes make themselves. It has topics, diagnostics, and functions that wait for
+// subscribers.
 package rospub
 
 import (
@@ -20,14 +20,14 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// Topic publishes messages of one type. Its methods may be called from several goroutines at once.
+// Topic publishes messages of one type. It is safe for concurrent use.
 type Topic struct {
 	Offer
 
-	closed *atomic.Bool // nil: it is not one of Topics
+	closed *atomic.Bool // set by Topics.Close; nil: the topic does not belong to Topics
 
 	mu      sync.Mutex
-	encoder wire.Encoder // its own, so that sending does not allocate
+	encoder wire.Encoder // reused, so that sending does not allocate
 	buf     []byte
 }
 
@@ -40,7 +40,7 @@ func Advertise(node bridge.Node, topic string, m msgs.Message, qos codec.QoS) (*
 	return &Topic{Offer: Offer{Publisher: p, Type: m.TypeName(), QoS: qos}}, nil
 }
 
-// Send publishes m, which is of the topic's type.
+// Send publishes m, which must have the topic's type.
 func (t *Topic) Send(m msgs.Message) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,7 +50,7 @@ func (t *Topic) Send(m msgs.Message) error {
 	return t.publish()
 }
 
-// SendData publishes m, whose last field is a sequence of bytes and empty, with n bytes in it that fill sets.
+// SendData publishes m with n bytes in its last field, which must be an empty sequence of bytes. fill sets the bytes.
 func (t *Topic) SendData(m msgs.Message, n int, fill func([]byte)) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -83,7 +83,7 @@ func (t *Topic) publish() error {
 	return err
 }
 
-// DiagnosticsTopic is where ROS 2 nodes report their health.
+// DiagnosticsTopic is the topic on which ROS 2 nodes report their health.
 const DiagnosticsTopic = "/diagnostics"
 
 // Diagnostics publishes the health of a node and its devices.
@@ -101,14 +101,14 @@ func NewDiagnostics(node bridge.Node) (*Diagnostics, error) {
 	return &Diagnostics{node: node, topic: t}, nil
 }
 
-// Status returns an OK status. Its name is the name of the node followed by of, such as "recording"; pairs are values
-// as Values takes them.
-func (d *Diagnostics) Status(of, message string, pairs ...any) diag.DiagnosticStatus {
-	return diag.DiagnosticStatus{Level: diag.DiagnosticStatus_OK, Name: d.node.Name() + ": " + of, Message: message,
-		Values: Values(pairs...)}
+// Status returns an OK status. Its name is the name of the node followed by subject, such as "recording". Its values
+// are Values(pairs...).
+func (d *Diagnostics) Status(subject, message string, pairs ...any) diag.DiagnosticStatus {
+	return diag.DiagnosticStatus{Level: diag.DiagnosticStatus_OK, Name: d.node.Name() + ": " + subject,
+		Message: message, Values: Values(pairs...)}
 }
 
-// Send publishes statuses, with a stamp in ns since the Unix epoch. The first one also tells of the node's security.
+// Send publishes statuses with a stamp in ns since the Unix epoch. It adds the node's security to the first one.
 func (d *Diagnostics) Send(stamp int64, statuses ...diag.DiagnosticStatus) error {
 	if len(statuses) > 0 {
 		statuses[0].Values = append(statuses[0].Values, Values("security", d.node.Security())...)
@@ -117,14 +117,14 @@ func (d *Diagnostics) Send(stamp int64, statuses ...diag.DiagnosticStatus) error
 	return d.topic.Send(&diag.DiagnosticArray{Header: header, Status: statuses})
 }
 
-// Report sends statuses at now, and logs a failure unless ctx has ended.
+// Report publishes statuses with the stamp now, and logs a failure unless ctx has ended.
 func (d *Diagnostics) Report(ctx context.Context, now time.Time, statuses ...diag.DiagnosticStatus) {
 	if err := d.Send(now.UnixNano(), statuses...); err != nil && ctx.Err() == nil {
 		d.node.Log(bridge.Warn, "%v", err)
 	}
 }
 
-// Values returns pairs of a name and a value.
+// Values returns the values of a status. pairs are names, each followed by its value.
 func Values(pairs ...any) []diag.KeyValue {
 	var list []diag.KeyValue
 	for i := 0; i < len(pairs); i += 2 {
