@@ -69,7 +69,7 @@ func (o *reportOptions) report(ctx context.Context, paths []string, stdout, stde
 		return err
 	}
 	for _, p := range pages {
-		for _, text := range p.Left {
+		for _, text := range p.Omitted {
 			fmt.Fprintf(stderr, "%s: not shown: %s\n", human.Printable(p.Name), human.Printable(text))
 		}
 	}

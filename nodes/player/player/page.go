@@ -166,4 +166,4 @@ func (g *page) Do(_ context.Context, c livepage.Command) error {
 	return nil
 }
 
-var _ livepage.Source = (*page)(nil)
+var _ livepage.Backend = (*page)(nil)

@@ -197,7 +197,7 @@ func (p *page) look(rec *subscription.Topic, now time.Time) {
 	}
 }
 
-// Update implements livepage.Source.
+// Update implements livepage.Backend.
 func (p *page) Update(version string) (*livepage.Update, error) {
 	r := p.recorder
 	totals, word := r.totals(), r.state()
@@ -214,7 +214,7 @@ func (p *page) Update(version string) (*livepage.Update, error) {
 	return u, err
 }
 
-// Do implements livepage.Source.
+// Do implements livepage.Backend.
 func (p *page) Do(_ context.Context, c livepage.Command) error {
 	r := p.recorder
 	switch c.Name {
@@ -236,4 +236,4 @@ func (p *page) Do(_ context.Context, c livepage.Command) error {
 	return livepage.ErrUnknown
 }
 
-var _ livepage.Source = (*page)(nil)
+var _ livepage.Backend = (*page)(nil)

@@ -1,8 +1,8 @@
 // Package livepage serves the page of package report while a recording is played or made.
 //
-// Whoever has the token of a Server may see and do what its page can; nobody else may do anything. The page's address
-// has the token, and the page sends it in a header with each request: no other page can read it, and a browser sends
-// that header to no other page's request. Host and Origin are checked too, against names that were made to lead here.
+// Only requests with the token of a Server are answered. The address of the page has the token, and the page sends it
+// in a header of each request. Pages of other sites cannot read the token, and browsers do not add the header to their
+// requests. Host and Origin are also checked, against attacks with DNS names that resolve to this machine.
 package livepage
 
 import (
@@ -28,58 +28,58 @@ import (
 	"tapedeck/nodes/internal/page/report"
 )
 
-// Source is what a page shows and controls. Its methods are called by several goroutines at once.
-type Source interface {
-	// Update returns what a page lacks that has what the Update of that version brought it, "" for nothing.
+// Backend is the player or recorder behind a page. Several goroutines call its methods concurrently.
+type Backend interface {
+	// Update returns the changes since the Update with a version, and everything for "".
 	Update(version string) (*Update, error)
-	// Do does what a button of the page asks for.
+	// Do carries out a command.
 	Do(ctx context.Context, c Command) error
 }
 
-// Update is what a page is sent.
+// Update updates a page.
 type Update struct {
 	Version    string          `json:"version"`
 	State      State           `json:"state"`
-	Recordings json.RawMessage `json:"recordings,omitempty"` // in place of all that the page has: a list of report.Data
-	Growth     json.RawMessage `json:"growth,omitempty"`     // of the only recording: report.Growth
+	Recordings json.RawMessage `json:"recordings,omitempty"` // list of report.Data that replaces the data of the page
+	Growth     json.RawMessage `json:"growth,omitempty"`     // report.Growth of the only recording
 }
 
-// State is what a player or a recorder does.
+// State is the state of a player or a recorder.
 type State struct {
-	Word   string    `json:"word"` // as on the terminal: "PLAYING"
-	Text   string    `json:"text"` // further
+	Word   string    `json:"word"` // state as on the terminal, such as "PLAYING"
+	Text   string    `json:"text"` // status line as on the terminal
 	Alert  string    `json:"alert"`
 	Paused bool      `json:"paused"`
-	Rate   float64   `json:"rate"` // recorded seconds a second; 0: as many as possible
-	At     []float64 `json:"at"`   // where it is in each recording, s since its start
+	Rate   float64   `json:"rate"` // recorded seconds per second; 0: as fast as possible
+	At     []float64 `json:"at"`   // position in each recording, s since its start
 }
 
-// Command is what a button asks for.
+// Command is the command of a button.
 type Command struct {
 	Name      string  `json:"name"`
-	Recording int     `json:"recording"` // that Value is a time of
+	Recording int     `json:"recording"` // index of the recording if Value is a time in it
 	Value     float64 `json:"value"`
 }
 
 const (
 	mostConnections = 64
-	mostHeader      = 16 << 10 // bytes
-	mostCommand     = 1 << 10  // bytes
-	patience        = 30 * time.Second
+	mostHeader      = 16 << 10         // bytes of the headers of a request
+	mostCommand     = 1 << 10          // bytes of a command
+	patience        = 30 * time.Second // time limit for reading, writing and idling
 )
 
 // Server serves a page.
 type Server struct {
-	URL string // of the page, with the token
+	URL string // URL of the page, with the token
 
-	token  string
-	source Source
-	page   []byte
-	http   http.Server
+	token   string
+	backend Backend
+	page    []byte
+	http    http.Server
 }
 
-// Listen takes an address such as ":8080", which is that port of this machine only, or "0.0.0.0:8080", which others can
-// reach. Connections wait for Serve.
+// Listen listens on an address. ":8080" can be reached only from this machine, "0.0.0.0:8080" also from others.
+// Connections wait for Serve.
 func Listen(address string) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -95,10 +95,10 @@ func Listen(address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// Serve serves the page of a source. It owns the listener. kind says which buttons the page has: "player", "recorder",
-// or "snapshots" for a recorder that takes them.
-func Serve(listener net.Listener, kind string, source Source) (*Server, error) {
-	s := &Server{token: rand.Text(), source: source}
+// Serve serves the page of a backend. It owns the listener. kind selects the buttons of the page: "player", "recorder",
+// or "snapshots" for a recorder that takes snapshots.
+func Serve(listener net.Listener, kind string, backend Backend) (*Server, error) {
+	s := &Server{token: rand.Text(), backend: backend}
 	var err error
 	s.page, err = report.LivePage(kind)
 	if err != nil {
@@ -123,7 +123,7 @@ func Serve(listener net.Listener, kind string, source Source) (*Server, error) {
 	return s, nil
 }
 
-// Close ends the server, and its connections.
+// Close ends the server and its connections.
 func (s *Server) Close() error {
 	if s == nil {
 		return nil
@@ -131,7 +131,7 @@ func (s *Server) Close() error {
 	return s.http.Close()
 }
 
-// guard passes on the requests of whoever has the token.
+// guard passes on requests with the token, and rejects others.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range map[string]string{
@@ -154,7 +154,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// knownHost reports whether a request was sent to an address, or to a name that cannot be anybody else's.
+// knownHost reports whether a request was sent to an IP address, or to a name of this machine.
 func knownHost(hostport string) bool {
 	u := url.URL{Host: hostport}
 	host := strings.ToLower(u.Hostname())
@@ -168,11 +168,11 @@ func knownHost(hostport string) bool {
 
 func (s *Server) servePage(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(s.page) // an error is the browser's
+	_, _ = w.Write(s.page) // fails if the browser has gone
 }
 
 func (s *Server) serveUpdate(w http.ResponseWriter, r *http.Request) {
-	update, err := s.source.Update(r.URL.Query().Get("version"))
+	update, err := s.backend.Update(r.URL.Query().Get("version"))
 	var body []byte
 	if err == nil {
 		body, err = json.Marshal(update)
@@ -191,10 +191,10 @@ func (s *Server) serveCommand(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "a command is JSON: "+err.Error(), http.StatusBadRequest)
 		return
 	}
-	if err := s.source.Do(r.Context(), c); err != nil {
+	if err := s.backend.Do(r.Context(), c); err != nil {
 		http.Error(w, err.Error(), http.StatusConflict)
 	}
 }
 
-// ErrUnknown is what Do returns for a command that the source does not have.
+// ErrUnknown is returned by Backend.Do for unknown commands.
 var ErrUnknown = errors.New("no such command")

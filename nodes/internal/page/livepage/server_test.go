@@ -11,16 +11,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-type source struct{ commands []Command }
+type backend struct{ commands []Command }
 
-func (s *source) Update(version string) (*Update, error) {
+func (s *backend) Update(version string) (*Update, error) {
 	if version == "bad" {
 		return nil, errors.New("no such version")
 	}
 	return &Update{Version: version + "1", State: State{Word: "PLAYING", At: []float64{1.5}}}, nil
 }
 
-func (s *source) Do(_ context.Context, c Command) error {
+func (s *backend) Do(_ context.Context, c Command) error {
 	s.commands = append(s.commands, c)
 	if c.Name == "refuse" {
 		return errors.New("not now")
@@ -28,16 +28,16 @@ func (s *source) Do(_ context.Context, c Command) error {
 	return nil
 }
 
-func serve(address string, source Source) (*Server, error) {
+func serve(address string, backend Backend) (*Server, error) {
 	listener, err := Listen(address)
 	if err != nil {
 		return nil, err
 	}
-	return Serve(listener, "player", source)
+	return Serve(listener, "player", backend)
 }
 
 func TestServer(t *testing.T) {
-	s := &source{}
+	s := &backend{}
 	server, err := serve(":0", s)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, server.Close()) }()
@@ -106,10 +106,10 @@ func TestServer(t *testing.T) {
 
 func TestAddresses(t *testing.T) {
 	for _, address := range []string{"8080", "localhost", ":x", "no.such.name.invalid:0", "1.2.3.4.5:0"} {
-		_, err := serve(address, &source{})
+		_, err := serve(address, &backend{})
 		require.ErrorContains(t, err, "page:", address)
 	}
-	server, err := serve("0.0.0.0:0", &source{})
+	server, err := serve("0.0.0.0:0", &backend{})
 	require.NoError(t, err)
 	require.NotContains(t, server.URL, "0.0.0.0")
 	require.NoError(t, server.Close())

@@ -19,59 +19,59 @@ import (
 	"tapedeck/nodes/internal/readahead"
 )
 
-// Options say what of a recording a page shows.
+// Options select the contents of a page.
 type Options struct {
-	Plots     []string           // "/topic.field" of further numbers to draw
-	Elsewhere []string           // those of Plots whose topic the recording may lack
-	MaxSize   int64              // bytes of the page's data, about
-	Reading   func(ns int64)     // is called with the log time that is read; may be nil
+	Plots     []string           // further numbers to draw, as "/topic.field"
+	Elsewhere []string           // the Plots whose topics this recording may lack
+	MaxSize   int64              // approximate maximum size of the page's data in bytes; 0: no limit
+	Reading   func(ns int64)     // is called with the log time of each message; may be nil
 	Found     func(text string)  // is called with damage and wrong labels; may be nil
-	Expect    *contract.Contract // that the recording must meet; nil: only what is suspicious is shown
+	Expect    *contract.Contract // contract to check; nil: only suspicious things are found
 }
 
-// otherClock is a delay in s from which on stamps are taken for those of another clock, as simulated time.
+// otherClock is the latency in s from which on stamps are assumed to be of another clock, such as simulated time.
 const otherClock = 3600
 
-// sink gathers something from the messages of one topic. at is in s since the start.
+// sink collects data from the messages of one channel. at is in s since the start.
 type sink interface {
 	add(m *codec.Message, at float64) error
 }
 
-// builder gathers Data.
+// builder collects Data.
 type builder struct {
 	Data
-	options Options
-	density *density
-	pass    *contract.Pass
-	topics  map[*codec.Channel]*topic
-	last    *topic              // of the message before
-	wanted  map[string][]string // fields of Options.Plots, by topic
-	signals []*signal
-	tracks  []*tracker
-	clouds  []*clouds
-	cameras []*camera
-	words   words
-	params  parameters
-	left    map[string]int
+	options  Options
+	density  *density
+	pass     *contract.Pass
+	topics   map[*codec.Channel]*topic
+	last     *topic              // topic of the last message
+	wanted   map[string][]string // fields of Options.Plots, by topic
+	signals  []*signal
+	tracks   []*tracker
+	clouds   []*clouds
+	cameras  []*camera
+	logLines logLines
+	params   parameters
+	omitted  map[string]int // number of times, by text of Data.Omitted
 
-	// Of Live.
+	// For Live.
 	live   bool
-	latest bool  // the latest picture of each camera is wanted
-	now    int64 // log time until which the recording goes
-	whole  int   // how often what pages have was replaced
+	latest bool  // cameras keep their latest picture
+	now    int64 // log time of the present end of the recording
+	whole  int   // counts changes after which pages need all data again
 }
 
-// topic is what is gathered of a channel.
+// topic collects the data of a channel.
 type topic struct {
 	channel *codec.Channel
 	row     *row
 	stamps  *cdr.Stamps
 	sinks   []sink
-	failed  bool
+	failed  bool // an error of a sink was noted
 }
 
-// Build reads a recording of ROS 2 messages. left says which messages are none, and why.
-func Build(ctx context.Context, r codec.Reader, left []error, o Options) (*Data, error) {
+// Build reads a recording of ROS 2 messages. omitted are errors about messages that are not translated to ROS 2.
+func Build(ctx context.Context, r codec.Reader, omitted []error, o Options) (*Data, error) {
 	info, err := r.Info()
 	if err != nil {
 		return nil, err
@@ -82,23 +82,24 @@ func Build(ctx context.Context, r codec.Reader, left []error, o Options) (*Data,
 		return nil, err
 	}
 	if start, end, absurd := density.absurd(); absurd {
-		// A few messages have times far from those of the others: what is worth looking at is read again.
+		// A few messages have times far from all others. The second reading shows only the time of the others.
 		b, err = build(ctx, r, info, newDensity(start, end), o)
 		if err != nil {
 			return nil, err
 		}
 	}
-	for _, err := range left {
-		b.left[err.Error()]++
+	for _, err := range omitted {
+		b.omitted[err.Error()]++
 	}
 	b.finish(info)
 	return &b.Data, b.fit()
 }
 
+// build reads all messages of a recording, and checks it.
 func build(ctx context.Context, r codec.Reader, info *codec.Info, d *density, o Options) (*builder, error) {
 	b := &builder{options: o, density: d, pass: contract.New(o.Expect, info),
 		topics: map[*codec.Channel]*topic{}, wanted: map[string][]string{},
-		left: map[string]int{}}
+		omitted: map[string]int{}}
 	for _, plot := range o.Plots {
 		name, path, _ := strings.Cut(plot, ".")
 		known := slices.Contains(o.Elsewhere, plot)
@@ -116,9 +117,9 @@ func build(ctx context.Context, r codec.Reader, info *codec.Info, d *density, o 
 		b.wanted[name] = append(b.wanted[name], path)
 	}
 	for _, t := range info.Topics {
-		b.topic(t.Channel) // those without messages, too
+		b.topic(t.Channel) // also channels without messages
 	}
-	var found []Event // belongs to the goroutine that reads until that has ended
+	var found []Event // belongs to the reading goroutine until readahead.Each returns
 	note := func(kind string) func(error) {
 		return func(err error) { found = append(found, Event{Kind: kind, Text: err.Error()}) }
 	}
@@ -147,10 +148,10 @@ func build(ctx context.Context, r codec.Reader, info *codec.Info, d *density, o 
 	return b, nil
 }
 
-// seconds returns a time as the page has it.
+// seconds returns a log time in seconds since the start.
 func (b *builder) seconds(ns int64) float64 { return float64(ns-b.density.start) / 1e9 }
 
-// topic prepares what is gathered of a channel.
+// topic returns the topic of a channel. It creates the sinks for the channel's type.
 func (b *builder) topic(c *codec.Channel) *topic {
 	if t := b.topics[c]; t != nil {
 		return t
@@ -162,7 +163,7 @@ func (b *builder) topic(c *codec.Channel) *topic {
 	}
 	schema, err := cdr.NewSchema(c.Library(msgs.Library()), c.Type)
 	if err != nil {
-		b.left[fmt.Sprintf("%s: %v", c.Topic, err)]++
+		b.omitted[fmt.Sprintf("%s: %v", c.Topic, err)]++
 		return t
 	}
 	t.stamps = schema.Stamps()
@@ -176,6 +177,7 @@ func (b *builder) topic(c *codec.Channel) *topic {
 	return t
 }
 
+// add takes the next message.
 func (b *builder) add(m *codec.Message) {
 	t := b.last
 	if t == nil || t.channel != m.Channel {
@@ -184,12 +186,12 @@ func (b *builder) add(m *codec.Message) {
 	}
 	t.row.bytes += uint64(len(m.Data))
 	if b.density.add(t.row, m.LogTime) {
-		b.gather(t, m)
+		b.collect(t, m)
 	}
 }
 
-// gather passes a message to what gathers something of its topic.
-func (b *builder) gather(t *topic, m *codec.Message) {
+// collect passes a message to the sinks of its topic.
+func (b *builder) collect(t *topic, m *codec.Message) {
 	if t.stamps != nil {
 		if ns, ok, err := t.stamps.First(m.Data); ok && err == nil && ns != 0 {
 			t.row.delays.Add(m.LogTime - ns)
@@ -198,12 +200,12 @@ func (b *builder) gather(t *topic, m *codec.Message) {
 	for _, s := range t.sinks {
 		if err := s.add(m, b.seconds(m.LogTime)); err != nil && !t.failed {
 			t.failed = true
-			b.left[fmt.Sprintf("messages of %s cannot be read: %v", m.Channel.Topic, err)]++
+			b.omitted[fmt.Sprintf("messages of %s cannot be read: %v", m.Channel.Topic, err)]++
 		}
 	}
 }
 
-// describe takes what the recording says of itself.
+// describe sets the fields that describe the recording as a whole.
 func (b *builder) describe(info *codec.Info) {
 	b.Name, b.Format, b.Size, b.Files = filepath.Base(info.Path), info.Format, info.Size, len(info.Files)
 	b.Start, b.Duration, b.Metadata = time.Unix(0, b.density.start).UTC(), b.density.seconds(), info.AllMetadata()
@@ -269,24 +271,24 @@ func (b *builder) finish(info *codec.Info) {
 		b.Clouds = append(b.Clouds, c.list...)
 	}
 	slices.SortStableFunc(b.Clouds, func(x, y Cloud) int { return cmp.Compare(x.At, y.At) })
-	b.Words, b.Parameters = b.words.list, b.params.list()
-	if n := b.words.more; n > 0 {
-		b.left[human.Count(n, "more line")+" of logs"]++
+	b.LogLines, b.Parameters = b.logLines.list, b.params.list()
+	if n := b.logLines.more; n > 0 {
+		b.omitted[human.Count(n, "more line")+" of logs"]++
 	}
 	if n := b.params.changes - mostChanges; n > 0 {
-		b.left[human.Count(n, "more change")+" of parameters"]++
+		b.omitted[human.Count(n, "more change")+" of parameters"]++
 	}
 	b.Good, b.Verdict = b.verdict(info, findings)
-	for text, n := range b.left {
+	for text, n := range b.omitted {
 		if n > 1 {
 			text = fmt.Sprintf("%s (%d times)", text, n)
 		}
-		b.Left = append(b.Left, text)
+		b.Omitted = append(b.Omitted, text)
 	}
-	slices.Sort(b.Left)
+	slices.Sort(b.Omitted)
 }
 
-// event returns an event as the page has it.
+// event converts an event for the page.
 func (b *builder) event(e codec.Event) Event {
 	if e.Kind == codec.EventTimes { // it may be outside of the shown time
 		e.Time = min(max(e.Time, b.density.start), b.density.end)
@@ -298,11 +300,11 @@ func (b *builder) event(e codec.Event) Event {
 	return out
 }
 
-// findings adds what a check finds that no other event tells, and returns how many there are.
+// findings adds the findings that no other event covers to the events, and returns their number.
 func (b *builder) findings() (n int) {
 	for _, f := range b.pass.Findings() {
 		if f.Kind == contract.Damage || f.Kind == contract.Lost || f.Kind == contract.Gap && b.options.Expect == nil {
-			continue // the events of the recorder and Topic.Gaps tell
+			continue // covered by the events of the recorder and Topic.Gaps
 		}
 		if f.Kind == contract.Clock && slices.ContainsFunc(b.Events, func(e Event) bool {
 			return e.Kind == codec.EventTimes && e.Text == f.Seen
@@ -320,7 +322,7 @@ func (b *builder) findings() (n int) {
 	return n
 }
 
-// explained reports whether a recorder told why a topic is silent.
+// explained reports whether an event covers most of a gap of a topic.
 func explained(events []codec.Event, topic string, gap interval) bool {
 	return slices.ContainsFunc(events, func(e codec.Event) bool {
 		covered := min(e.Until, gap.to) - max(e.Time, gap.from)
@@ -329,24 +331,24 @@ func explained(events []codec.Event, topic string, gap interval) bool {
 	})
 }
 
-// verdict says whether all is well, and what is not.
-func (b *builder) verdict(info *codec.Info, findings int) (good bool, parts []string) {
+// verdict returns the texts of Data.Verdict, and reports whether no faults are known.
+func (b *builder) verdict(info *codec.Info, findings int) (good bool, texts []string) {
 	counts, messages := map[string]int{}, map[string]uint64{}
 	for _, e := range b.Events {
 		counts[e.Kind]++
 		messages[e.Kind] += e.Count
 	}
 	if n := counts[codec.EventDamage]; n > 0 {
-		parts = append(parts, "damaged in "+human.Count(n, "place"))
+		texts = append(texts, "damaged in "+human.Count(n, "place"))
 	} else if !info.Complete {
-		parts = append(parts, "not complete")
+		texts = append(texts, "not complete")
 	}
 	for _, kind := range []struct{ name, text string }{
 		{codec.EventDrop, "dropped"}, {codec.EventLost, "lost"},
 		{codec.EventDisk, "not written by the disk"},
 	} {
 		if n := messages[kind.name]; n > 0 {
-			parts = append(parts, human.Count(n, "message")+" "+kind.text)
+			texts = append(texts, human.Count(n, "message")+" "+kind.text)
 		}
 	}
 	gaps, longest, where := counts[codec.EventGap], 0.0, ""
@@ -360,20 +362,20 @@ func (b *builder) verdict(info *codec.Info, findings int) (good bool, parts []st
 	}
 	if where != "" {
 		length := strconv.FormatFloat(longest, 'f', max(0, 2-int(math.Log10(longest))), 64) // three digits
-		parts = append(parts, fmt.Sprintf("%s, the longest %s s in %s", human.Count(gaps, "gap"), length, where))
+		texts = append(texts, fmt.Sprintf("%s, the longest %s s in %s", human.Count(gaps, "gap"), length, where))
 	} else if gaps > 0 {
-		parts = append(parts, human.Count(gaps, "gap"))
+		texts = append(texts, human.Count(gaps, "gap"))
 	}
 	if findings > 0 {
-		parts = append(parts, human.Count(findings, "finding")+" of the check")
+		texts = append(texts, human.Count(findings, "finding")+" of the check")
 	}
 	if n := b.density.outside; n > 0 {
-		parts = append(parts, human.Count(n, "message")+" at times far from the others")
+		texts = append(texts, human.Count(n, "message")+" at times far from the others")
 	} else if counts[codec.EventTimes] > 0 {
-		parts = append(parts, "times that stand out")
+		texts = append(texts, "times that stand out")
 	}
-	if len(parts) > 0 {
-		return false, parts
+	if len(texts) > 0 {
+		return false, texts
 	}
 	if b.Messages == 0 {
 		return true, []string{"complete, and empty"}

@@ -50,7 +50,7 @@ func newDrive(t testing.TB) *driveFile {
 	return d
 }
 
-// put writes a message that is received at seconds after the beginning.
+// put writes a message that is received at s after the start.
 func (d *driveFile) put(topic string, at float64, m msgs.Message) {
 	data, err := cdr.Marshal(m)
 	require.NoError(d.t, err)
@@ -214,12 +214,12 @@ func TestBuild(t *testing.T) {
 	require.Equal(t, [2]int{mostClouds, mostClouds}, [2]int{scans, boxes})
 
 	var words []string
-	for _, w := range data.Words {
+	for _, w := range data.LogLines {
 		words = append(words, w.Level+" "+w.From)
 	}
 	require.Equal(t, []string{"warn planner", "error gps", "error planner", "info gps"}, words)
-	require.Len(t, data.Left, 1)
-	require.Contains(t, data.Left[0], "messages of /bad cannot be read")
+	require.Len(t, data.Omitted, 1)
+	require.Contains(t, data.Omitted[0], "messages of /bad cannot be read")
 
 	var page bytes.Buffer
 	require.NoError(t, Write(&page, []*Data{data}))
@@ -230,7 +230,7 @@ func TestBuild(t *testing.T) {
 	require.True(t, json.Valid([]byte(text)))
 }
 
-// What is too large is shown with fewer pictures and less resolution, or refused.
+// Data that are too large get fewer pictures and bins, or are refused.
 func TestBuildFits(t *testing.T) {
 	d := newDrive(t)
 	for i := range 5000 {
@@ -267,7 +267,7 @@ func TestBuildFits(t *testing.T) {
 	}
 }
 
-// An empty recording, a single message and times far from all others are shown, too.
+// An empty recording, a single message and times far from all others can be shown.
 func TestBuildOdd(t *testing.T) {
 	empty, err := Build(t.Context(), newDrive(t).open(), nil, Options{})
 	require.NoError(t, err)
@@ -277,7 +277,7 @@ func TestBuildOdd(t *testing.T) {
 	data, err := Build(t.Context(), one.open(), []error{errors.New("/other: no")}, Options{})
 	require.NoError(t, err)
 	require.Zero(t, data.Duration)
-	require.Equal(t, []string{"/other: no"}, data.Left)
+	require.Equal(t, []string{"/other: no"}, data.Omitted)
 	require.NotEmpty(t, data.Signals)
 	far := newDrive(t)
 	far.put("/imu", -1_699_999_999, &sensor_msgs.Imu{})
@@ -298,12 +298,13 @@ func TestBuildOdd(t *testing.T) {
 	require.Nil(t, data.Topics[0].Latency)
 }
 
-// What several channels of a topic have is shown together, as ROS 1 bags have one for each publisher.
+// Channels of one topic are shown as one: ROS 1 bags have a channel for each publisher.
 func TestBuildChannels(t *testing.T) {
 	d := newDrive(t)
 	for i, durability := range []codec.Durability{codec.Volatile, codec.TransientLocal, codec.Volatile} {
 		d.channels["/odom"] = channelOf(t, "/odom", "nav_msgs/msg/Odometry")
-		d.channels["/odom"].QoS = []codec.QoS{{Reliability: codec.Reliable, Durability: durability, History: codec.KeepAll}}
+		qos := codec.QoS{Reliability: codec.Reliable, Durability: durability, History: codec.KeepAll}
+		d.channels["/odom"].QoS = []codec.QoS{qos}
 		for j := range 10 {
 			at := float64(10*i + j)
 			d.put("/odom", at, &nav_msgs.Odometry{Header: header(at - float64(i+1))})
@@ -319,7 +320,7 @@ func TestBuildChannels(t *testing.T) {
 	require.Equal(t, "reliable volatile keep_all + reliable transient_local keep_all", topic.QoS)
 }
 
-// Topics that are latched have no gaps, nor do several messages of one time tell of a rhythm.
+// Latched topics have no gaps, and messages with the same time make no rhythm.
 func TestNoGaps(t *testing.T) {
 	for topic, want := range map[string]int{"/a": 2, "/tf_static": 0} {
 		d := newDensity(0, 100e9)
@@ -337,7 +338,7 @@ func TestNoGaps(t *testing.T) {
 	require.Empty(t, d.rows[0].gaps(d.end))
 }
 
-// What has many logs and fields fits the least size, too, and says what is left out.
+// Data with many log lines and fields fit a small size, too, and name what is omitted.
 func TestBuildFitsLeast(t *testing.T) {
 	d := newDrive(t)
 	joints := &sensor_msgs.JointState{}
@@ -361,12 +362,12 @@ func TestBuildFitsLeast(t *testing.T) {
 	require.NotEmpty(t, data.Signals)
 	require.Len(t, data.Fields, len(data.Signals))
 	for _, part := range []string{"lines", "curves", "fields"} {
-		require.Regexp(t, `\d+ more `+part+", for want of space: --max-size", strings.Join(data.Left, "; "))
+		require.Regexp(t, `\d+ more `+part+", for want of space: --max-size", strings.Join(data.Omitted, "; "))
 	}
 }
 
 func TestManyTracksAndPoints(t *testing.T) {
-	b := &builder{density: newDensity(0, 1e9), left: map[string]int{}}
+	b := &builder{density: newDensity(0, 1e9), omitted: map[string]int{}}
 	tracks := b.track(&codec.Channel{Topic: "/tf", Type: "tf2_msgs/msg/TFMessage"}, nil).(*tracker)
 	for i := range mostNames + mostTracks + 5 {
 		tracks.put(fmt.Sprint(i), "map", geometry_msgs.Point{}, 0, 0)
@@ -374,7 +375,7 @@ func TestManyTracksAndPoints(t *testing.T) {
 	b.addTracks(tracks)
 	require.Len(t, tracks.tracks, mostTracks)
 	require.Len(t, b.Tracks, mostTracks)
-	require.Equal(t, map[string]int{"10000 more tracks of /tf": 1}, b.left)
+	require.Equal(t, map[string]int{"10000 more tracks of /tf": 1}, b.omitted)
 
 	scan, err := cdr.Marshal(&sensor_msgs.LaserScan{AngleIncrement: 1e-3, RangeMax: 50,
 		Ranges: slices.Repeat([]float32{7}, 2*mostPoints-1)})
@@ -384,7 +385,7 @@ func TestManyTracksAndPoints(t *testing.T) {
 	require.InDelta(t, 6*mostPoints, len(c.list[0].XYZ), 12)
 }
 
-// A report takes little longer than reading what it is of.
+// A report takes little longer than reading its recording.
 func BenchmarkBuild(b *testing.B) {
 	image := &sensor_msgs.Image{Width: 1280, Height: 720, Encoding: "bgr8", Step: 3840, Data: make([]byte, 3840*720)}
 	cloud := &sensor_msgs.PointCloud2{Width: 60_000, Height: 1, PointStep: 12, RowStep: 720_000,

@@ -13,33 +13,35 @@ import (
 )
 
 const (
-	mostClouds = 10   // of a topic
-	mostPoints = 4000 // of a cloud
-	mostBoxes  = 200  // of a message
-	reach      = 100  // m, the farthest points that are shown
-	unit       = 0.01 // m
+	mostClouds = 10   // clouds of a topic
+	mostPoints = 4000 // points of a cloud
+	mostBoxes  = 200  // boxes of a message
+	reach      = 100  // points with larger coordinates are omitted; m
+	unit       = 0.01 // Cloud.Scale; m
 )
 
-// clouds gathers clouds of a topic, evenly over time.
+// clouds collects clouds of a topic, evenly over time.
 type clouds struct {
 	builder *builder
-	next    int // part of the time that is without a cloud
+	next    int // first slot of the time without a cloud
 	list    []Cloud
 	read    func(payload []byte, cloud *Cloud) error
 }
 
-func (b *builder) begin(read func([]byte, *Cloud) error) sink {
+// newClouds returns a sink whose messages are read by read.
+func (b *builder) newClouds(read func([]byte, *Cloud) error) sink {
 	c := &clouds{builder: b, read: read}
 	b.clouds = append(b.clouds, c)
 	return c
 }
 
+// cloud returns a sink for points, nil for other types.
 func (b *builder) cloud(c *codec.Channel, _ *cdr.Schema) sink {
 	reader := cloud.NewReader(c.Type)
 	if reader == nil {
 		return nil
 	}
-	return b.begin(func(payload []byte, out *Cloud) error {
+	return b.newClouds(func(payload []byte, out *Cloud) error {
 		n, err := reader.Read(payload)
 		if err != nil {
 			return err
@@ -68,6 +70,7 @@ func (b *builder) cloud(c *codec.Channel, _ *cdr.Schema) sink {
 	})
 }
 
+// boxes returns a sink for boxes, nil for other types.
 func (b *builder) boxes(c *codec.Channel, _ *cdr.Schema) sink {
 	box := func(out *Cloud, p geometry_msgs.Pose, size geometry_msgs.Vector3) {
 		yaw := math.Atan2(2*(p.Orientation.W*p.Orientation.Z+p.Orientation.X*p.Orientation.Y),
@@ -87,7 +90,7 @@ func (b *builder) boxes(c *codec.Channel, _ *cdr.Schema) sink {
 	switch c.Type {
 	case "visualization_msgs/msg/MarkerArray":
 		var m visualization_msgs.MarkerArray
-		return b.begin(func(payload []byte, out *Cloud) error {
+		return b.newClouds(func(payload []byte, out *Cloud) error {
 			if err := cdr.Unmarshal(payload, &m); err != nil {
 				return err
 			}
@@ -102,7 +105,7 @@ func (b *builder) boxes(c *codec.Channel, _ *cdr.Schema) sink {
 		})
 	case "vision_msgs/msg/Detection3DArray":
 		var m vision_msgs.Detection3DArray
-		return b.begin(func(payload []byte, out *Cloud) error {
+		return b.newClouds(func(payload []byte, out *Cloud) error {
 			if err := cdr.Unmarshal(payload, &m); err != nil {
 				return err
 			}
@@ -117,11 +120,11 @@ func (b *builder) boxes(c *codec.Channel, _ *cdr.Schema) sink {
 }
 
 func (c *clouds) add(m *codec.Message, at float64) error {
-	part := min(int(c.builder.density.at(m.LogTime)*mostClouds), mostClouds-1)
-	if part < c.next {
+	slot := min(int(c.builder.density.at(m.LogTime)*mostClouds), mostClouds-1)
+	if slot < c.next {
 		return nil
 	}
-	c.next = part + 1
+	c.next = slot + 1
 	cloud := Cloud{Topic: m.Channel.Topic, At: at, Scale: unit, since: c.builder.now}
 	if err := c.read(m.Data, &cloud); err != nil {
 		return err

@@ -11,45 +11,47 @@ import (
 )
 
 const (
-	keptGaps   = 64 // of a topic, the longest ones
-	gapPeriods = 10 // of the median, which a gap is longer than
-	gapUsual   = 3  // times what all but a few intervals are, likewise: some topics come in bursts
-	gapShort   = int64(100 * time.Millisecond)
-	fewest     = 10 // intervals that tell of a rhythm
+	keptGaps   = 64                            // number of the longest intervals of a topic that are kept
+	gapPeriods = 10                            // a gap is longer than so many median intervals
+	gapUsual   = 3                             // and than so many 98 % quantiles: some topics come in bursts
+	gapShort   = int64(100 * time.Millisecond) // and than this, in ns
+	fewest     = 10                            // number of intervals after which a topic has a rhythm
 )
 
 // density counts the messages of each topic over time. It takes the same memory for any number of messages.
 type density struct {
 	start, end int64
 	rows       []*row
-	outside    uint64 // messages that are not between start and end
+	outside    uint64 // number of messages before start or after end
 }
 
-// newDensity counts messages whose LogTime is from start to end, ns since the Unix epoch.
+// newDensity returns a density for log times from start to end.
 func newDensity(start, end int64) *density {
 	return &density{start: start, end: max(start, end)}
 }
 
-// row is what is known of a topic.
+// row is the counts of a topic with a type.
 type row struct {
-	topic, kind string
-	qos         []codec.QoS // of its publishers, each once
-	bytes       uint64      // of payloads
-	delays      contract.Latencies
-	count       uint64
-	bins        [Bins]uint32
-	first, last int64
-	intervals   contract.Latencies
-	longest     []interval
-	worst       uint64 // ns, the longest interval of all
+	topic, kind string             // name and type
+	qos         []codec.QoS        // distinct QoS of the publishers
+	bytes       uint64             // size of the payloads
+	delays      contract.Latencies // from stamps to log times
+	count       uint64             // number of messages
+	bins        [Bins]uint32       // number of messages in each bin
+	first, last int64              // log times
+	intervals   contract.Latencies // times between messages
+	longest     []interval         // the longest intervals
+	worst       uint64             // longest interval in ns
 }
 
-// interval is one between two messages, or an event.
+// interval is a time range in ns since the Unix epoch.
 type interval struct{ from, to int64 }
 
+// length returns the length in ns.
 func (i interval) length() uint64 { return uint64(i.to - i.from) }
 
-// add counts a message, and reports whether it is from start to end. Those of a topic come in the order of time.
+// add counts a message, and reports whether it is between start and end. The messages of a topic come in the order of
+// time.
 func (d *density) add(r *row, t int64) bool {
 	if t < d.start || t > d.end {
 		d.outside++
@@ -60,7 +62,7 @@ func (d *density) add(r *row, t int64) bool {
 	return true
 }
 
-// row returns the row of a channel: channels of one name and type share it.
+// row returns the row of a channel. Channels with the same topic and type share a row.
 func (d *density) row(c *codec.Channel) *row {
 	i := slices.IndexFunc(d.rows, func(r *row) bool { return r.topic == c.Topic && r.kind == c.Type })
 	if i < 0 {
@@ -76,7 +78,7 @@ func (d *density) row(c *codec.Channel) *row {
 	return r
 }
 
-// at says where a time is, from 0 to 1.
+// at returns the position of a time between start, 0, and end, 1.
 func (d *density) at(t int64) float64 {
 	if d.end == d.start {
 		return 0.5
@@ -84,12 +86,13 @@ func (d *density) at(t int64) float64 {
 	return float64(uint64(min(max(t, d.start), d.end)-d.start)) / float64(uint64(d.end-d.start))
 }
 
+// bin returns the bin of a time.
 func (d *density) bin(t int64) int { return min(int(d.at(t)*Bins), Bins-1) }
 
-// seconds is how long all of it is.
+// seconds returns the time from start to end in s.
 func (d *density) seconds() float64 { return float64(uint64(d.end-d.start)) / 1e9 }
 
-// crowd returns the part of the time that has nearly all of the messages.
+// crowd returns the shortest time range with 99 % of the messages.
 func (d *density) crowd() (start, end int64) {
 	var counts [Bins]uint64
 	var all, sum uint64
@@ -117,8 +120,7 @@ func (d *density) crowd() (start, end int64) {
 	return start, end
 }
 
-// absurd returns what part of the time is worth looking at where a few messages have times far from those of the
-// others: weeks that have next to nothing in them.
+// absurd reports whether a few messages have times weeks away from all others. It returns the time range of the others.
 func (d *density) absurd() (start, end int64, absurd bool) {
 	const long = 30 * 24 * 3600
 	if d.seconds() < long {
@@ -128,13 +130,14 @@ func (d *density) absurd() (start, end int64, absurd bool) {
 	return start, end, float64(uint64(end-start)) < d.seconds()*1e9/50
 }
 
+// add counts a message with the log time t.
 func (r *row) add(t int64) {
 	r.count++
 	if r.count == 1 {
 		r.first, r.last = t, t
 		return
 	}
-	if t <= r.last { // as several that were latched before a file began: no interval
+	if t <= r.last { // messages that were latched before a file began have one log time
 		return
 	}
 	step := interval{r.last, t}
@@ -159,16 +162,15 @@ func (r *row) add(t int64) {
 	}
 }
 
-// regular says whether a topic has a rhythm.
+// regular reports whether a topic has a rhythm.
 func (r *row) regular() bool {
 	return r.intervals.Count() >= fewest && !contract.Latched(r.topic, r.qos)
 }
 
-// usual returns what part of the intervals are not longer than, in ns.
-func (r *row) usual(part float64) float64 { return float64(r.intervals.Quantile(part)) }
+// usual returns the q-quantile of the intervals in ns.
+func (r *row) usual(q float64) float64 { return float64(r.intervals.Quantile(q)) }
 
-// gaps returns where a topic is silent for much longer than its rhythm lets expect, up to end too, in the order of
-// time.
+// gaps returns the silences that are unusual for the rhythm of a topic, also one that lasts until end, in order.
 func (r *row) gaps(end int64) []interval {
 	if !r.regular() {
 		return nil
@@ -184,7 +186,7 @@ func (r *row) gaps(end int64) []interval {
 	return gaps
 }
 
-// rates returns how many messages a second of a topic there are in each bin.
+// rates returns the rate of a topic in each bin, in messages/s.
 func (d *density) rates(r *row) []float32 {
 	rates := make([]float32, Bins)
 	for i, n := range r.bins {

@@ -15,18 +15,19 @@ import (
 
 const (
 	mostEpisodes = 100
-	stripThumbs  = 12  // of a camera in an episode
-	panelBins    = 512 // of an episode
+	stripThumbs  = 12  // pictures of a camera in an episode
+	panelBins    = 512 // bins of an episode
 	mostArms     = 16
 )
 
-// BuildEpisodes reads episodes of a data set. read is called with the number of those that are done; it may be nil.
+// BuildEpisodes reads the episodes of a data set. After each episode it calls read, which may be nil, with the number
+// of episodes read so far.
 func BuildEpisodes(source episode.Source, info *codec.Info, o Options, read func(n int) error) (*Data, error) {
 	list, err := source.Episodes()
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{options: o, density: newDensity(info.StartTime, info.EndTime), left: map[string]int{}}
+	b := &builder{options: o, density: newDensity(info.StartTime, info.EndTime), omitted: map[string]int{}}
 	for _, t := range info.Topics {
 		r := b.density.row(t.Channel)
 		r.count += t.MessageCount
@@ -38,7 +39,7 @@ func BuildEpisodes(source episode.Source, info *codec.Info, o Options, read func
 	thumbs := min(stripThumbs, max(3, 600/(cameras*max(1, min(len(list), mostEpisodes)))))
 	for i, e := range list {
 		if i == mostEpisodes {
-			b.left[human.Count(len(list)-i, "more episode")]++
+			b.omitted[human.Count(len(list)-i, "more episode")]++
 			break
 		}
 		shown := b.episode(e, thumbs)
@@ -72,19 +73,20 @@ func BuildEpisodes(source episode.Source, info *codec.Info, o Options, read func
 		b.Events = append(b.Events, Event{Kind: codec.EventDamage, Text: err.Error()})
 		b.Good = false
 	}
-	b.Left = slices.Sorted(maps.Keys(b.left))
+	b.Omitted = slices.Sorted(maps.Keys(b.omitted))
 	return &b.Data, b.fit()
 }
 
-// stream is one of an episode in the order of time.
-type stream struct {
-	order  []int // the samples by time
+// streamTiming is the timing of a stream of an episode.
+type streamTiming struct {
+	order  []int // indices of the samples, by time
 	gaps   []interval
-	median int64 // ns between samples; 0: unknown
+	median int64 // median interval of samples in ns; 0: unknown
 }
 
-func newStream(stamps []int64, start, end int64) stream {
-	var s stream
+// newStreamTiming returns the timing of a stream with stamps in an episode from start to end.
+func newStreamTiming(stamps []int64, start, end int64) streamTiming {
+	var s streamTiming
 	for i := range stamps {
 		s.order = append(s.order, i)
 	}
@@ -111,7 +113,7 @@ func newStream(stamps []int64, start, end int64) stream {
 	return s
 }
 
-// episode shows an episode.
+// episode returns the data of an episode.
 func (b *builder) episode(e *episode.Episode, thumbs int) Episode {
 	summary := episode.Summarize(e)
 	start, end := summary.Start, summary.End
@@ -123,7 +125,7 @@ func (b *builder) episode(e *episode.Episode, thumbs int) Episode {
 		if i == mostCameras {
 			break
 		}
-		s := newStream(c.Stamps, start, end)
+		s := newStreamTiming(c.Stamps, start, end)
 		gaps += len(s.gaps)
 		strip := Camera{Topic: c.Name}
 		if err := b.strip(c, s, &strip, thumbs); err != nil {
@@ -158,7 +160,7 @@ func (b *builder) episode(e *episode.Episode, thumbs int) Episode {
 	return out
 }
 
-// align finds out which rows training would get.
+// align aligns the episode, and sets the rows to train on and the times without rows.
 func (b *builder) align(e *episode.Episode, out *Episode) {
 	rows, err := episode.Align(e, align.Options{Partial: true})
 	if err != nil {
@@ -172,7 +174,7 @@ func (b *builder) align(e *episode.Episode, out *Episode) {
 	}
 	out.Rows, out.Points = rows.Report.Rows, rows.Report.Points
 	out.Verdict = append(out.Verdict, fmt.Sprintf("%d of %s to train on", out.Rows, human.Count(out.Points, "row")))
-	master := newStream(e.Cameras[0].Stamps, out.start(b), out.end(b))
+	master := newStreamTiming(e.Cameras[0].Stamps, out.start(b), out.end(b))
 	half := float64(master.median) / 2e9
 	for _, i := range master.order {
 		stamp := e.Cameras[0].Stamps[i]
@@ -188,11 +190,12 @@ func (b *builder) align(e *episode.Episode, out *Episode) {
 	}
 }
 
+// start and end return the times of the episode in ns since the Unix epoch.
 func (e *Episode) start(b *builder) int64 { return b.density.start + int64(e.From*1e9) }
 func (e *Episode) end(b *builder) int64   { return b.density.start + int64(e.Until*1e9) }
 
-// strip reads as many frames as are shown, evenly over time.
-func (b *builder) strip(c *episode.Camera, s stream, out *Camera, thumbs int) (failed error) {
+// strip reads up to thumbs pictures of a camera, evenly over time.
+func (b *builder) strip(c *episode.Camera, s streamTiming, out *Camera, thumbs int) (failed error) {
 	if len(s.order) == 0 {
 		return nil
 	}
@@ -216,10 +219,10 @@ func (b *builder) strip(c *episode.Camera, s stream, out *Camera, thumbs int) (f
 	return failed
 }
 
-// panel returns the curves of a vector.
+// panel returns the curves of a stream of an arm.
 func (b *builder) panel(name string, v *align.Vector, start, end int64) Panel {
 	p := Panel{Name: name}
-	for _, gap := range newStream(v.Stamps, start, end).gaps {
+	for _, gap := range newStreamTiming(v.Stamps, start, end).gaps {
 		p.Gaps = append(p.Gaps, [2]float64{b.seconds(gap.from), b.seconds(gap.to)})
 	}
 	n := len(v.Columns)

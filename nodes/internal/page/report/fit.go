@@ -9,13 +9,14 @@ import (
 	"tapedeck/codec/text/human"
 )
 
-// fewCurves is the round from which on fit leaves out curves, too.
+// fewCurves is the first round in which fit also omits curves.
 const fewCurves = 4
 
-// fit leaves out every second picture, cloud and line of logs, and halves the parts of the time, until the data have
-// the size that is wanted, or there is nothing left to leave out.
+// fit reduces the data to MaxSize. In each round it omits every second picture, cloud and log line, and halves the
+// number of bins. It fails if the data are still too large.
 func (b *builder) fit() error {
-	left, words, signals, fields, parameters := b.Left, len(b.Words), len(b.Signals), len(b.Fields), len(b.Parameters)
+	omitted, lines, signals := b.Omitted, len(b.LogLines), len(b.Signals)
+	fields, parameters := len(b.Fields), len(b.Parameters)
 	for round := 0; ; round++ {
 		text, err := json.Marshal(&b.Data)
 		if err != nil {
@@ -41,7 +42,7 @@ func (b *builder) fit() error {
 				}
 			}
 		}
-		b.Clouds, b.Words = half(b.Clouds), half(b.Words)
+		b.Clouds, b.LogLines = half(b.Clouds), half(b.LogLines)
 		if round >= fewCurves {
 			b.Parameters = half(b.Parameters)
 			b.Signals = half(b.Signals)
@@ -51,14 +52,14 @@ func (b *builder) fit() error {
 				})
 			})
 		}
-		b.Left = slices.Clip(left)
-		for _, part := range []struct {
+		b.Omitted = slices.Clip(omitted)
+		for _, kind := range []struct {
 			n    int
-			what string
-		}{{words - len(b.Words), "line"}, {signals - len(b.Signals), "curve"}, {fields - len(b.Fields), "field"},
+			noun string
+		}{{lines - len(b.LogLines), "line"}, {signals - len(b.Signals), "curve"}, {fields - len(b.Fields), "field"},
 			{parameters - len(b.Parameters), "parameter"}} {
-			if part.n > 0 {
-				b.Left = append(b.Left, human.Count(part.n, "more "+part.what)+", for want of space: --max-size")
+			if kind.n > 0 {
+				b.Omitted = append(b.Omitted, human.Count(kind.n, "more "+kind.noun)+", for want of space: --max-size")
 			}
 		}
 		for i := range b.Topics {
@@ -73,7 +74,7 @@ func (b *builder) fit() error {
 	}
 }
 
-// half returns every second element, at least the first one.
+// half returns every second element, beginning with the first one.
 func half[T any](list []T) []T {
 	for i := range (len(list) + 1) / 2 {
 		list[i] = list[2*i]
@@ -81,12 +82,13 @@ func half[T any](list []T) []T {
 	return list[:(len(list)+1)/2]
 }
 
-// lower and higher join pairs of values. NaN is no value.
+// lower replaces pairs of values by the lower one. NaN is no value.
 func lower[L ~[]float32](list L) L { return pairs(list, func(a, b float32) bool { return a <= b }) }
 
+// higher replaces pairs of values by the higher one. NaN is no value.
 func higher[L ~[]float32](list L) L { return pairs(list, func(a, b float32) bool { return a >= b }) }
 
-// means joins pairs of values without NaN.
+// means replaces pairs of values by their mean.
 func means(list []float32) []float32 {
 	if len(list) <= fewestBins {
 		return list
@@ -97,8 +99,9 @@ func means(list []float32) []float32 {
 	return list[:len(list)/2]
 }
 
-const fewestBins = 64
+const fewestBins = 64 // shorter lists are not halved
 
+// pairs replaces pairs of values by the better one.
 func pairs[L ~[]float32](list L, better func(a, b float32) bool) L {
 	if len(list) <= fewestBins {
 		return list

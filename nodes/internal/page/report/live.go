@@ -15,47 +15,47 @@ import (
 )
 
 const (
-	firstSpan  = 128 * time.Second // that a page shows at its finest
-	overlap    = int64(time.Second)
+	firstSpan  = 128 * time.Second  // time that the bins cover at first
+	overlap    = int64(time.Second) // in ns; the latest data so long before an update are sent again
 	mostTopics = 1000
 	mostEvents = 1000
 )
 
-// Live gathers Data of a recording while it is made. Once the time that it covers is over, it covers twice that time at
-// half the resolution: it stays of one size. It is not for concurrent use.
+// Live collects Data of a recording while it is made. When the bins are full, they are joined in pairs and cover twice
+// the time, so the size stays bounded. Live is not safe for concurrent use.
 type Live struct {
 	builder
 	rows   map[[2]string]*liveTopic // by name and type
-	list   []*liveTopic
+	list   []*liveTopic             // the topics in order
 	events []Event
-	before int64 // now before it was set
+	before int64 // value of now before the last Advance
 }
 
-// Counts are what is counted of a topic since the recording began.
+// Counts are the counts of a topic since the recording began.
 type Counts struct {
 	Messages, Bytes, Dropped, Lost uint64
-	Rate                           float64 // messages/s at present
+	Rate                           float64 // present rate in messages/s
 }
 
 // liveTopic is a topic that is recorded.
 type liveTopic struct {
 	Topic
-	gathered *row // nil before its first message
+	row *row // data from messages; nil before the first message
 }
 
-// Growth is what a page lacks that has what an earlier one brought. Lists are to be appended: densities and signals
-// from the bin From on.
+// Growth is new data for a page. Unless Whole is set, the page appends lists, and replaces densities and signals from
+// the bin From on.
 type Growth struct {
-	Whole bool  `json:"whole"` // it replaces all that the page has
+	Whole bool  `json:"whole"` // Data replaces all data of the page
 	From  int   `json:"from"`
 	Data  *Data `json:"data"`
 }
 
-// NewLive returns what gathers a recording that begins at a log time, ns since the Unix epoch.
+// NewLive returns a Live for a recording that begins at a log time.
 func NewLive(name, format string, start int64) *Live {
 	l := &Live{rows: map[[2]string]*liveTopic{}, before: start}
 	l.builder = builder{density: newDensity(start, start+int64(firstSpan)), topics: map[*codec.Channel]*topic{},
-		wanted: map[string][]string{}, left: map[string]int{}, live: true, now: start}
+		wanted: map[string][]string{}, omitted: map[string]int{}, live: true, now: start}
 	l.Name, l.Format, l.Start = name, format, time.Unix(0, start).UTC()
 	return l
 }
@@ -71,7 +71,7 @@ func (l *Live) Advance(now int64) {
 	}
 }
 
-// fold has each bin be twice as long.
+// fold doubles the length of each bin.
 func (l *Live) fold() {
 	l.whole++
 	l.density.end += l.density.end - l.density.start
@@ -94,12 +94,12 @@ func (l *Live) fold() {
 	}
 }
 
-// Count notes what was counted of a topic until the present.
+// Count sets the present counts of a topic.
 func (l *Live) Count(name, kind, qos string, c Counts) {
 	t := l.rows[[2]string{name, kind}]
 	if t == nil {
 		if len(l.list) == mostTopics {
-			l.left["topics beyond the first "+strconv.Itoa(mostTopics)] = 1
+			l.omitted["topics beyond the first "+strconv.Itoa(mostTopics)] = 1
 			return
 		}
 		t = &liveTopic{Topic: Topic{Name: name, Type: kind, Density: make([]float32, Bins)}}
@@ -113,25 +113,25 @@ func (l *Live) Count(name, kind, qos string, c Counts) {
 		bin := float64(l.density.end-l.density.start) / Bins
 		from, until := float64(l.before-l.density.start)/bin, float64(l.now-l.density.start)/bin
 		for i := int(from); i < Bins && float64(i) < until; i++ {
-			part := (min(until, float64(i+1)) - max(from, float64(i))) / (until - from)
-			t.Density[i] += float32(float64(n) * part / bin * 1e9)
+			share := (min(until, float64(i+1)) - max(from, float64(i))) / (until - from)
+			t.Density[i] += float32(float64(n) * share / bin * 1e9)
 		}
 	}
 	t.QoS, t.Messages, t.Bytes, t.Dropped, t.Lost, t.Rate = qos, c.Messages, c.Bytes, c.Dropped, c.Lost, c.Rate
 }
 
-// Add takes one of the messages of a topic. Those of one topic have the same channel.
+// Add takes a message of a topic. The messages of one topic must have the same channel.
 func (l *Live) Add(m *codec.Message) {
 	t := l.rows[[2]string{m.Channel.Topic, m.Channel.Type}]
 	if t == nil || m.LogTime < l.density.start || m.LogTime > l.now {
 		return
 	}
-	gathered := l.topic(m.Channel)
-	t.gathered = gathered.row
-	l.gather(gathered, m)
+	topic := l.topic(m.Channel)
+	t.row = topic.row
+	l.collect(topic, m)
 }
 
-// Note adds what the recorder noted.
+// Note adds an event of the recorder.
 func (l *Live) Note(e codec.Event) {
 	if e.Kind == codec.EventTotals {
 		return
@@ -150,18 +150,18 @@ func (l *Live) Note(e codec.Event) {
 	}
 }
 
-// At returns where the present is, s since the start.
+// At returns the present end of the recording in s since the start.
 func (l *Live) At() float64 { return l.seconds(l.now) }
 
-// Pictures reports whether the latest picture of each camera is wanted, beside those along the timeline.
+// Pictures sets whether cameras keep their latest picture, beside the pictures along the timeline.
 func (l *Live) Pictures(on bool) { l.latest = on }
 
-// Version names what Grown has returned.
+// Version returns the version of the present data.
 func (l *Live) Version() string {
 	return fmt.Sprintf("%d.%d.%d.%d.%d", l.density.start, l.whole, l.now, len(l.Fields), l.params.heard)
 }
 
-// Grown returns what a page lacks that has what was there at a version, "" for nothing.
+// Grown returns the data since a version, all data for "".
 func (l *Live) Grown(version string) *Growth {
 	var start, since int64
 	var whole, fields, heard int
@@ -176,14 +176,14 @@ func (l *Live) Grown(version string) *Growth {
 	d.Name, d.Format, d.Start, d.Good, d.Size = l.Name, l.Format, l.Start, true, 0
 	at := l.density.at(l.now) * Bins
 	bins := max(int(math.Ceil(at)), 1)
-	filled := max(at-float64(bins-1), 0.01) // part of the last one
+	filled := max(at-float64(bins-1), 0.01) // fraction of the last bin
 	d.Duration = float64(bins) / Bins * l.density.seconds()
 	for _, t := range l.list {
 		row := t.Topic
 		row.Density = slices.Clone(row.Density[g.From:bins])
 		row.Density[len(row.Density)-1] /= float32(filled)
-		if g := t.gathered; g != nil {
-			row.Latency = latency(&g.delays)
+		if t.row != nil {
+			row.Latency = latency(&t.row.delays)
 		}
 		d.Messages += row.Messages
 		d.Size += int64(row.Bytes)
@@ -197,7 +197,7 @@ func (l *Live) Grown(version string) *Growth {
 	if d.Good {
 		d.Verdict = []string{"nothing is known to be missing"}
 	}
-	d.Events, d.Words = newer(l.events, since), newer(l.words.list, since)
+	d.Events, d.LogLines = newer(l.events, since), newer(l.logLines.list, since)
 	for _, c := range l.cameras {
 		camera := c.Camera
 		camera.Thumbs = newer(c.Thumbs, since)
@@ -229,11 +229,11 @@ func (l *Live) Grown(version string) *Growth {
 	if heard != l.params.heard {
 		d.Parameters = l.params.list()
 	}
-	d.Left = slices.Sorted(maps.Keys(l.left))
+	d.Omitted = slices.Sorted(maps.Keys(l.omitted))
 	return g
 }
 
-// newer returns what was added after a log time.
+// newer returns the items that were added after the log time since.
 func newer[T interface{ added() int64 }](list []T, since int64) (out []T) {
 	for _, v := range list {
 		if v.added() > since {
@@ -243,12 +243,13 @@ func newer[T interface{ added() int64 }](list []T, since int64) (out []T) {
 	return out
 }
 
-func (e Event) added() int64 { return e.since }
-func (w Word) added() int64  { return w.since }
-func (t Thumb) added() int64 { return t.since }
-func (c Cloud) added() int64 { return c.since }
+func (e Event) added() int64   { return e.since }
+func (w LogLine) added() int64 { return w.since }
+func (t Thumb) added() int64   { return t.since }
+func (c Cloud) added() int64   { return c.since }
 
-// latency returns what a page shows of latencies, nil where they are none.
+// latency returns the median and the 99 % quantile of latencies in s. It returns nil without latencies, or if they are
+// from another clock.
 func latency(l *contract.Latencies) *[2]float64 {
 	median, most := float64(l.Quantile(0.5))/1e9, float64(l.Quantile(0.99))/1e9
 	if l.Count() == 0 || math.Abs(median) >= otherClock {

@@ -15,7 +15,7 @@ import (
 	"tapedeck/msgs/rcl_interfaces"
 )
 
-// A page that is sent what grows has the same as one that asks at the end, and neither grows without bound.
+// A page that gets all Growths has the same data as one that gets all data at the end, and the data stay bounded.
 func TestLive(t *testing.T) {
 	channel := func(m msgs.Message, topic string) *codec.Channel {
 		text, err := msgs.Library().Concatenated(m.TypeName())
@@ -39,7 +39,7 @@ func TestLive(t *testing.T) {
 		l.Advance(at)
 		n := uint64(5 * (i + 1))
 		if i < ticks/2 {
-			n = 0 // it begins later
+			n = 0 // the topic begins later
 		}
 		l.Count("/odom", "nav_msgs/msg/Odometry", "", Counts{Messages: 10 * uint64(i+1), Lost: uint64(i) / 100})
 		l.Count("/rosout", "rcl_interfaces/msg/Log", "", Counts{Messages: n})
@@ -67,8 +67,8 @@ func TestLive(t *testing.T) {
 	}
 	require.Equal(t, uint64(23), page.Topics[0].Lost)
 	require.InDelta(t, 3, page.Topics[0].Gap, 1e-9)
-	require.LessOrEqual(t, len(page.Words), mostWords)
-	require.Equal(t, "late", page.Words[0].Text)
+	require.LessOrEqual(t, len(page.LogLines), mostLogLines)
+	require.Equal(t, "late", page.LogLines[0].Text)
 	require.LessOrEqual(t, len(page.Events), mostEvents)
 	require.Len(t, page.Signals, 6)
 	require.Len(t, page.Signals[0].Low, n)
@@ -83,9 +83,9 @@ func TestLive(t *testing.T) {
 	require.Less(t, len(l.Grown(version).Data.Topics[0].Density), Bins)
 }
 
-// grown does what a page does with what it is sent.
+// grown adds a Growth to the data of a page, as page_live.js does.
 func grown(t *testing.T, page *Data, g *Growth) *Data {
-	text, err := json.Marshal(g.Data) // so that nothing is shared
+	text, err := json.Marshal(g.Data) // makes a copy
 	require.NoError(t, err)
 	next := &Data{}
 	require.NoError(t, json.Unmarshal(text, next))
@@ -125,7 +125,7 @@ func grown(t *testing.T, page *Data, g *Growth) *Data {
 		track.Speed = append(o.Speed[:keep:keep], track.Speed...)
 	}
 	next.Events = append(page.Events, next.Events...)
-	next.Words = append(page.Words, next.Words...)
+	next.LogLines = append(page.LogLines, next.LogLines...)
 	if next.Fields == nil {
 		next.Fields = page.Fields
 	}
@@ -140,7 +140,7 @@ func TestLiveTopics(t *testing.T) {
 	}
 	d := l.Grown("").Data
 	require.Len(t, d.Topics, mostTopics)
-	require.Equal(t, []string{"topics beyond the first 1000"}, d.Left)
+	require.Equal(t, []string{"topics beyond the first 1000"}, d.Omitted)
 	require.True(t, l.Grown("1.2.3").Whole)
 	require.True(t, l.Grown("-9223372036854775808.99999999999999999999.x.").Whole)
 	require.False(t, l.Grown(l.Version()).Whole)

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Number is written to JSON with ten digits, a mm of a position in UTM, and as null if JSON lacks it.
+// Number has ten digits in JSON, which is 1 mm of a position in UTM. NaN and infinity are null.
 type Number float64
 
 // MarshalJSON implements json.Marshaler.
@@ -19,7 +19,7 @@ func appendNumber(b []byte, f float64, digits int) []byte {
 	return strconv.AppendFloat(b, f, 'g', digits, 64)
 }
 
-// Numbers is a list of numbers. They have seven digits in JSON, and are null where JSON lacks them.
+// Numbers is a list of numbers with seven digits in JSON. NaN and infinity are null.
 type Numbers []float32
 
 // MarshalJSON implements json.Marshaler.
@@ -34,9 +34,9 @@ func (n Numbers) MarshalJSON() ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-// widen makes the lowest and highest value of a bin those with v, and reports whether v is a number.
+// widen widens the range of a bin to include v. It reports false, and does nothing, if v is NaN or infinite.
 func widen(low, high Numbers, bin int, v float64) bool {
-	if v-v != 0 { // NaN or infinity
+	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return false
 	}
 	n := float32(v)
@@ -49,5 +49,5 @@ func widen(low, high Numbers, bin int, v float64) bool {
 	return true
 }
 
-// noNumbers returns a list of so many that are none.
+// noNumbers returns a list of n NaNs.
 func noNumbers(n int) Numbers { return slices.Repeat(Numbers{float32(math.NaN())}, n) }

@@ -18,12 +18,12 @@ var style []byte
 //go:embed page*.js
 var files embed.FS
 
-// scripts are files that share their names. The last one begins to draw.
+// scripts are the suffixes of the script files, in order. The scripts share one scope, and the last one starts drawing.
 var scripts = []string{"_text", "_table", "_board", "_time", "_timeline", "_pictures", "_curves", "_map", "_scene", "",
 	"_live"}
 
-// Write writes a page that shows recordings. Nothing in their texts becomes HTML: they are JSON, in which '<', '>' and
-// '&' are escaped.
+// Write writes a page that shows recordings. Texts of recordings cannot become HTML: they are JSON, in which '<', '>'
+// and '&' are escaped.
 func Write(w io.Writer, recordings []*Data) error {
 	data, err := json.Marshal(recordings)
 	if err != nil {
@@ -35,13 +35,13 @@ func Write(w io.Writer, recordings []*Data) error {
 	return nil
 }
 
-// LivePage returns the page of a player or a recorder, which asks for what it shows. kind says which buttons it has.
+// LivePage returns the page of a player or a recorder, which requests its data. kind selects the buttons.
 func LivePage(kind string) ([]byte, error) {
 	data, err := json.Marshal(map[string]string{"live": kind})
 	return fill(data, "; connect-src 'self'"), err
 }
 
-// fill returns the page with data, and a policy that is added to the page's.
+// fill returns the page with data. policy is appended to the Content-Security-Policy of the page.
 func fill(data []byte, policy string) []byte {
 	out := page
 	var script []byte
@@ -52,15 +52,15 @@ func fill(data []byte, policy string) []byte {
 		}
 		script = append(script, text...)
 	}
-	for _, part := range []struct {
+	for _, insert := range []struct {
 		mark string
 		text []byte
 	}{
 		{"/*policy*/", []byte(policy)}, {"/*style*/", style}, {"/*script*/", script},
 		{"null/*data*/", data},
 	} {
-		before, after, _ := bytes.Cut(out, []byte(part.mark))
-		out = slices.Concat(before, part.text, after)
+		before, after, _ := bytes.Cut(out, []byte(insert.mark))
+		out = slices.Concat(before, insert.text, after)
 	}
 	return out
 }

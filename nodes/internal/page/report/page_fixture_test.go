@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A drive of two minutes on a bent road, with all that a page shows.
+// A drive of two minutes on a bent road, with all kinds of data.
 const length = 120.0
 
 var start = time.Date(2026, 5, 4, 9, 30, 15, 250_000_000, time.UTC)
@@ -29,7 +29,7 @@ func richDrive(t *testing.T) *Data {
 			"120 messages of /lidar/top/points were dropped by the recorder",
 		},
 		Metadata: map[string]string{"vehicle": "shuttle 7", "route": "depot – harbour", "parameters": "a: 1\nb: 2"},
-		Left:     []string{"/radar/raw: its type radar_msgs/msg/Raw is not in the recording"},
+		Omitted:  []string{"/radar/raw: its type radar_msgs/msg/Raw is not in the recording"},
 		Events: []Event{
 			{Kind: "drop", Topic: "/lidar/top/points", From: 30, Until: 34, Count: 120, Text: "the queue was full"},
 			{Kind: "gap", Topic: "/camera/front/image/compressed", From: 61, Until: 65.2},
@@ -139,7 +139,7 @@ func richDrive(t *testing.T) *Data {
 	for i := range 6 {
 		d.Clouds = append(d.Clouds, streetCloud(float64(i)*20+5, float64(i)))
 	}
-	d.Words = []Word{
+	d.LogLines = []LogLine{
 		{At: 18.2, Level: "warn", From: "/perception", Text: "model loaded late: 17.9 s"},
 		{At: 31, Level: "error", From: "/recorder", Text: "queue full: messages of /lidar/top/points are dropped"},
 		{At: 61.4, Level: "error", From: "/camera_front", Text: "no frame for 400 ms\nreconnecting"},

@@ -1,6 +1,6 @@
 //go:build !race
 
-// The race detector would make compiling the packages for browsers slow, and these tests are skipped with -short.
+// These tests are skipped with -short, and with the race detector compiling the packages for browsers would take long.
 
 package report
 
@@ -43,7 +43,7 @@ func openAfter(t *testing.T, chromium context.Context, script string, recordings
 	return browser.Open(t, chromium, "file://"+path, "file:")
 }
 
-// view returns what part of the time is shown, once what was done has been drawn.
+// view returns the time range that is shown, after the last changes were drawn.
 func view(p *browser.Tab) [2]float64 {
 	p.Helper()
 	browser.Eval[any](p, `new Promise(requestAnimationFrame)`)
@@ -96,7 +96,7 @@ func testPanels(t *testing.T, chromium context.Context) {
 	require.Contains(t, browser.Eval[string](p, `text("#parameters tbody tr")`), "12.5")
 }
 
-// The cursor follows the mouse until it is pinned, and the keys; pictures, values, map and points follow the cursor.
+// The cursor follows the keys, and the mouse until it is pinned. Pictures, values, map and points follow the cursor.
 func testCursor(t *testing.T, chromium context.Context) {
 	p := open(t, chromium, richDrive(t))
 	p.Wait(`text("#cursor b") === "0.000 s"`)
@@ -250,7 +250,7 @@ func testDownloads(t *testing.T, chromium context.Context) {
 	d := richDrive(t)
 	d.Name = "a<b>&\u202e\x01/.."
 	p := open(t, chromium, d)
-	// What a click would store is caught where the page makes it.
+	// Files that a click would store are caught where the page makes them.
 	browser.Eval[any](p, `(() => {
 		saved = [];
 		const make = URL.createObjectURL;
@@ -303,7 +303,7 @@ func testDownloads(t *testing.T, chromium context.Context) {
 	require.Len(t, strings.Fields(kml.Document.Placemark[1].Coordinates[0]), 240)
 }
 
-// Points are drawn by WebGL, and look the same on a plain canvas where there is none.
+// Points are drawn by WebGL. Without WebGL they look the same on a plain canvas.
 func testScene(t *testing.T, chromium context.Context) {
 	const points = `(c => {
 		const data = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
@@ -360,8 +360,9 @@ func testBoxes(t *testing.T, chromium context.Context) {
 	d.Clouds = []Cloud{points, far}
 	p = open(t, chromium, d)
 	p.Wait(`(show(".scene"), text("#scene .readout").endsWith(" points"))`)
-	// Without points they are seen from among them.
-	boxes.Boxes = [][7]int{{58_700_000, 414_000_000, 0, 450, 180, 150, 0}, {58_701_000, 414_001_000, 0, 450, 180, 150, 0}}
+	// Without points, boxes are seen from their middle.
+	boxes.Boxes = [][7]int{{58_700_000, 414_000_000, 0, 450, 180, 150, 0},
+		{58_701_000, 414_001_000, 0, 450, 180, 150, 0}}
 	boxes.Points, boxes.Scale = 2, unit
 	d.Clouds = []Cloud{boxes}
 	p = open(t, chromium, d)
@@ -457,9 +458,9 @@ func hostileData(t *testing.T) *Data {
 			{Frame: "one point", Points: [][4]Number{{0, 3, 4, 5}}}},
 		Clouds: []Cloud{{Topic: bad, Scale: 1e300, XYZ: []byte{1, 2, 3, 4, 5, 6, 7}, Shade: []byte{1},
 			Boxes: [][7]int{{math.MaxInt, 0, 0, math.MaxInt}}}, {Topic: long, At: 1e300}, {}},
-		Words:      []Word{{At: -1e300, Level: bad, From: bad, Text: bad}, {At: 1e300, Text: long}},
+		LogLines:   []LogLine{{At: -1e300, Level: bad, From: bad, Text: bad}, {At: 1e300, Text: long}},
 		Parameters: []Parameter{{bad, long, bad, -1, 1e300}, {}},
-		Left:       []string{bad, long},
+		Omitted:    []string{bad, long},
 		Episodes: []Episode{{Name: bad, Task: long, From: 5, Until: -5, Verdict: []string{bad},
 			Dropped: [][2]float64{{1, 0}}, Panels: []Panel{{Name: bad, Unit: bad,
 				Columns: []Column{{Name: long, Low: Numbers{1}}}}}}, {}},
@@ -494,7 +495,7 @@ func testHostile(t *testing.T, chromium context.Context) {
 	p.Wait(`drawn()`)
 }
 
-// Recordings that have little or nothing are shown too.
+// Recordings with little or no data can be shown.
 func testBare(t *testing.T, chromium context.Context) {
 	one := &Data{Name: "one", Start: start, Messages: 1, Good: true, Verdict: []string{"all is well"},
 		Topics: []Topic{{Name: "/a", Type: "std_msgs/msg/String", Messages: 1, Bytes: 8,
@@ -518,7 +519,7 @@ func testBare(t *testing.T, chromium context.Context) {
 	require.Equal(t, "This page has no recordings.", browser.Eval[string](p, `text("main")`))
 }
 
-// A time line of many topics has no more to draw than what is seen of it.
+// A timeline of many topics draws only the visible rows.
 func testMany(t *testing.T, chromium context.Context) {
 	d := richDrive(t)
 	for i := range 500 {
@@ -546,7 +547,7 @@ func testMany(t *testing.T, chromium context.Context) {
 		browser.Eval[float64](p, redraws+`($(".rows .body").board)`))
 }
 
-// A print is light, with all rows, whatever is on the screen.
+// A print is light and has all rows, whatever is on the screen.
 func testPrint(t *testing.T, chromium context.Context) {
 	p := open(t, chromium, richDrive(t))
 	p.Keys("t")
@@ -559,7 +560,7 @@ func testPrint(t *testing.T, chromium context.Context) {
 	require.Equal(t, "dark", browser.Eval[string](p, `document.documentElement.dataset.theme`))
 }
 
-// All is reachable by the keyboard, and ? says how.
+// Everything can be reached by the keyboard, and ? explains how.
 func testHelp(t *testing.T, chromium context.Context) {
 	p := open(t, chromium, richDrive(t))
 	p.Keys("?")

@@ -16,22 +16,23 @@ import (
 
 const (
 	mostParameters = 2000
-	mostChanges    = 200 // that are lines of the log
-	shortValue     = 200 // bytes of a value
+	mostChanges    = 200 // changes that become log lines
+	shortValue     = 200 // bytes of a value, elements of an array
 )
 
-// parameters gathers the values of parameters, and lines about those that changed.
+// parameters collects the values of parameters, and log lines about changes.
 type parameters struct {
 	values  map[[2]string]*Parameter // by node and name
 	changes int
-	heard   int // events, as a version of the values
+	heard   int // number of calls of set, a version of the values
 }
 
+// parameter returns a sink for parameter events, nil for other types.
 func (b *builder) parameter(c *codec.Channel, _ *cdr.Schema) sink {
 	switch c.Type {
 	case "rcl_interfaces/msg/ParameterEvent":
 		var m rcl_interfaces.ParameterEvent
-		return log(func(payload []byte, at float64) error {
+		return logSink(func(payload []byte, at float64) error {
 			if err := cdr.Unmarshal(payload, &m); err != nil {
 				return err
 			}
@@ -48,7 +49,7 @@ func (b *builder) parameter(c *codec.Channel, _ *cdr.Schema) sink {
 	case "mavros_msgs/msg/ParamEvent":
 		var m mavros_msgs.ParamEvent
 		node := strings.TrimSuffix(c.Topic, "/event")
-		return log(func(payload []byte, at float64) error {
+		return logSink(func(payload []byte, at float64) error {
 			if err := cdr.Unmarshal(payload, &m); err != nil {
 				return err
 			}
@@ -59,7 +60,7 @@ func (b *builder) parameter(c *codec.Channel, _ *cdr.Schema) sink {
 	return nil
 }
 
-// set notes the value of a parameter, and a line if it had another one.
+// set sets the value of a parameter. If the value changes, it adds a log line.
 func (b *builder) set(at float64, node, name, value string) {
 	p := &b.params
 	p.heard++
@@ -67,7 +68,7 @@ func (b *builder) set(at float64, node, name, value string) {
 	known := p.values[[2]string{node, name}]
 	if known == nil {
 		if len(p.values) == mostParameters {
-			b.left[fmt.Sprintf("parameters beyond the first %d", mostParameters)] = 1
+			b.omitted[fmt.Sprintf("parameters beyond the first %d", mostParameters)] = 1
 			return
 		}
 		if p.values == nil {
@@ -81,13 +82,13 @@ func (b *builder) set(at float64, node, name, value string) {
 	}
 	p.changes++
 	if p.changes <= mostChanges {
-		b.word(at, "parameter", node, fmt.Sprintf("%s = %s, was %s", name, value, known.Value))
+		b.logLine(at, "parameter", node, fmt.Sprintf("%s = %s, was %s", name, value, known.Value))
 	}
 	known.Value, known.At = value, at
 	known.Changes++
 }
 
-// list returns the last values.
+// list returns the parameters with their last values, in order.
 func (p *parameters) list() (list []Parameter) {
 	for _, v := range p.values {
 		list = append(list, *v)
@@ -105,13 +106,13 @@ func shortened(s string) string {
 	return strings.ToValidUTF8(s[:shortValue], "") + " …"
 }
 
-// valueText returns a value as YAML has it.
+// valueText returns a value as YAML.
 func valueText(v *rcl_interfaces.ParameterValue) string {
 	number := func(f float64) string {
 		if f == math.Trunc(f) && math.Abs(f) < 1e15 {
 			return strconv.FormatFloat(f, 'f', 1, 64)
 		}
-		if short := float32(f); float64(short) == f { // as MAVLink and ULog have it
+		if short := float32(f); float64(short) == f { // values of MAVLink and ULog are float32
 			return strconv.FormatFloat(f, 'g', -1, 32)
 		}
 		return strconv.FormatFloat(f, 'g', -1, 64)
@@ -140,9 +141,9 @@ func valueText(v *rcl_interfaces.ParameterValue) string {
 }
 
 func listText[T any](list []T, text func(T) string) string {
-	var parts []string
+	var texts []string
 	for _, v := range list[:min(len(list), shortValue)] {
-		parts = append(parts, text(v))
+		texts = append(texts, text(v))
 	}
-	return "[" + strings.Join(parts, ", ") + "]"
+	return "[" + strings.Join(texts, ", ") + "]"
 }

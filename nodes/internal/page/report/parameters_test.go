@@ -37,7 +37,7 @@ func parameterOf(name string, value any) rcl_interfaces.Parameter {
 	return p
 }
 
-// Parameters have their last values; changes are lines of the log.
+// Parameters have their last values. Changes become log lines.
 func TestParameters(t *testing.T) {
 	type list = []rcl_interfaces.Parameter
 	d := newDrive(t)
@@ -62,21 +62,21 @@ func TestParameters(t *testing.T) {
 		{"/car", "rate", "12.5", 1, 1}, {"/mavros/param", "SYSID", "2", 1, 5},
 	}, data.Parameters)
 	var words []string
-	for _, w := range data.Words {
+	for _, w := range data.LogLines {
 		words = append(words, w.Level+" "+w.From+" "+w.Text)
 	}
 	require.Equal(t, []string{"parameter /car rate = 12.5, was 10.0", "parameter /car gone = deleted, was true",
 		"parameter /mavros/param SYSID = 2, was 1"}, words)
 }
 
-// However many parameters and changes there are, the page stays small.
+// The page stays small for any number of parameters and changes.
 func TestManyParameters(t *testing.T) {
-	b := &builder{left: map[string]int{}}
+	b := &builder{omitted: map[string]int{}}
 	for i := range 3 * mostParameters {
 		b.set(0, "/car", fmt.Sprint("p", i%(2*mostParameters)), fmt.Sprint(i)+strings.Repeat("x", 2*shortValue))
 	}
 	require.Len(t, b.params.list(), mostParameters)
 	require.Less(t, len(b.params.list()[0].Value), 2*shortValue)
-	require.Len(t, b.words.list, mostChanges)
-	require.Equal(t, map[string]int{"parameters beyond the first 2000": 1}, b.left)
+	require.Len(t, b.logLines.list, mostChanges)
+	require.Equal(t, map[string]int{"parameters beyond the first 2000": 1}, b.omitted)
 }

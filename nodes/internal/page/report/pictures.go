@@ -14,21 +14,22 @@ import (
 )
 
 const (
-	thumbWidth  = 192 // pixels, of the longer side
-	mostThumbs  = 24  // of a camera
-	allThumbs   = 240 // of a recording
-	thumbTaste  = 70  // quality of JPEG
-	mostCameras = 32
+	thumbWidth   = 192 // pixels of the longer side
+	mostThumbs   = 24  // pictures of a camera
+	allThumbs    = 240 // pictures of a recording
+	thumbQuality = 70  // JPEG quality
+	mostCameras  = 32
 )
 
-// camera gathers small pictures of a topic, evenly over time.
+// camera collects small pictures of a topic, evenly over time.
 type camera struct {
 	Camera
 	builder *builder
 	locator *pixel.Locator
-	next    int // part of the time that is without a picture
+	next    int // first slot of the time without a picture
 }
 
+// camera returns a sink for pictures, nil for other types.
 func (b *builder) camera(c *codec.Channel, s *cdr.Schema) sink {
 	locator, err := pixel.NewLocator(s)
 	if err != nil || len(b.cameras) == mostCameras {
@@ -40,12 +41,12 @@ func (b *builder) camera(c *codec.Channel, s *cdr.Schema) sink {
 }
 
 func (c *camera) add(m *codec.Message, at float64) error {
-	b, parts := c.builder, mostThumbs
+	b, slots := c.builder, mostThumbs
 	if !b.live {
-		parts = min(mostThumbs, allThumbs/len(b.cameras))
+		slots = min(mostThumbs, allThumbs/len(b.cameras))
 	}
-	part := min(int(b.density.at(m.LogTime)*float64(parts)), parts-1)
-	if part < c.next && !b.latest {
+	slot := min(int(b.density.at(m.LogTime)*float64(slots)), slots-1)
+	if slot < c.next && !b.latest {
 		return nil
 	}
 	thumb := Thumb{At: at, since: b.now}
@@ -56,21 +57,21 @@ func (c *camera) add(m *codec.Message, at float64) error {
 	if b.live {
 		c.Latest = &thumb
 	}
-	if part >= c.next {
-		c.next = part + 1
+	if slot >= c.next {
+		c.next = slot + 1
 		c.Thumbs = append(c.Thumbs, thumb)
 	}
 	return err
 }
 
-// thumb returns a small picture, and notes the size of the large one.
+// thumb returns a small JPEG of a picture, and sets the camera's size and kind.
 func (c *Camera) thumb(f *pixel.Image) ([]byte, error) {
-	part := *f // the rows that are worth decoding
+	thinned := *f // with fewer rows if the small picture does not need all
 	e := pixel.Lookup(f.Encoding)
 	if every := max(f.Width, f.Height) / thumbWidth / 2; every > 1 && e != nil && e.Rows() {
-		part.Step, part.Height = every*cmp.Or(f.Step, f.Width*e.Bytes), f.Height/every
+		thinned.Step, thinned.Height = every*cmp.Or(f.Step, f.Width*e.Bytes), f.Height/every
 	}
-	m, err := visible(part)
+	m, err := visible(thinned)
 	if err != nil {
 		return nil, err
 	}
@@ -80,15 +81,15 @@ func (c *Camera) thumb(f *pixel.Image) ([]byte, error) {
 	scale := min(1, float64(thumbWidth)/float64(max(size.X, size.Y)))
 	small := image.NewRGBA(image.Rect(0, 0, max(1, int(float64(size.X)*scale)), max(1, int(float64(size.Y)*scale))))
 	draw.ApproxBiLinear.Scale(small, small.Bounds(), m, m.Bounds(), draw.Src, nil)
-	return pixel.AppendJPEG(nil, small, thumbTaste)
+	return pixel.AppendJPEG(nil, small, thumbQuality)
 }
 
-// visible returns the image in a frame as eyes see it: distances are colours. One of a Bayer mosaic has half its size.
+// visible returns an image for people: depth images have colours, images with a Bayer mosaic half their size.
 func visible(f pixel.Image) (image.Image, error) {
 	if m, err := f.Mosaic(); m != nil || err != nil {
 		return m, err
 	}
-	if f.Encoding == "nv12" { // which Decode lacks
+	if f.Encoding == "nv12" { // Decode does not support it
 		rgb, err := f.To("rgb8", nil)
 		if err != nil {
 			return nil, err
@@ -105,7 +106,7 @@ func visible(f pixel.Image) (image.Image, error) {
 	return m, nil
 }
 
-// colours returns a picture of depths: from yellow, near, to blue, far. 0 is unknown, and black.
+// colours returns a coloured depth image: yellow is near, blue is far. Unknown depths, 0, are black.
 func colours(deep *image.Gray16) image.Image {
 	low, high := uint16(math.MaxUint16), uint16(0)
 	b := deep.Bounds()

@@ -11,7 +11,7 @@ import (
 	"tapedeck/codec/encoding/pixel"
 )
 
-// Pictures of all encodings are shown in colours, those of distances in false ones.
+// Pictures of all encodings are shown in colours, depth images in false colours.
 func TestVisible(t *testing.T) {
 	const width, height = 4, 2
 	// pixels returns the bytes of so many cells.

@@ -11,31 +11,32 @@ import (
 )
 
 const (
-	mostSignals = 96  // that are drawn by default
-	mostFields  = 200 // of a topic that are listed
+	mostSignals = 96  // signals that are drawn by default
+	mostFields  = 200 // fields of a topic that are listed
 )
 
-// signal gathers a number.
+// signal is a Signal that is being collected.
 type signal struct {
 	Signal
-	some bool
+	some bool // it has a value
 }
 
-// fields gathers the numbers of a topic.
+// fields collects the numbers of a topic.
 type fields struct {
 	builder *builder
 	channel *codec.Channel
 	schema  *cdr.Schema
-	begun   bool
+	begun   bool // there was a message
 	signals []*signal
-	numbers cdr.Numbers // of signals
+	numbers cdr.Numbers // reads the signals
 }
 
+// fields returns a sink for the numbers of a channel.
 func (b *builder) fields(c *codec.Channel, s *cdr.Schema) sink {
 	return &fields{builder: b, channel: c, schema: s}
 }
 
-// begin lists the numeric fields that the first message has, and chooses those that are drawn.
+// begin lists the numeric fields of the first message, and selects those to be drawn.
 func (f *fields) begin(payload []byte) error {
 	f.begun = true
 	m, err := f.schema.Decode(payload)
@@ -93,7 +94,7 @@ func (f *fields) add(m *codec.Message, _ float64) error {
 	return f.numbers.Each(m.Data, func(i int, v float64, ok bool, err error) error {
 		s := f.signals[i]
 		if err != nil && strings.Contains(s.Path, "[") {
-			return nil // there are fewer elements than before
+			return nil // the array lacks the element
 		}
 		if ok && widen(s.Low, s.High, bin, v) {
 			s.some = true

@@ -16,31 +16,31 @@ import (
 )
 
 const (
-	mostTracks = 64     // of a topic
-	mostNames  = 10_000 // of further tracks that are counted
+	mostTracks = 64     // tracks of a topic
+	mostNames  = 10_000 // names of omitted tracks that are counted
 )
 
-// fixes is the frame of tracks that have latitude and longitude.
+// fixes is the frame of tracks with latitude and longitude.
 const fixes = "WGS 84"
 
-// tracker gathers where something was: a position in each of Bins parts of the time.
+// tracker collects the tracks of a topic, with at most one position in each of Bins bins.
 type tracker struct {
 	builder *builder
 	topic   string
-	names   []string
-	tracks  map[string]*way
-	more    map[string]bool // names of those that are left out
+	names   []string // names of tracks, in the order of their first positions
+	tracks  map[string]*growingTrack
+	more    map[string]bool // names of omitted tracks
 	visit   func(t *tracker, payload []byte, at float64) error
-	origin  *[2]float64 // of fixes
+	origin  *[2]float64 // Origin of tracks with the frame fixes
 }
 
-// way is a track being gathered.
-type way struct {
+// growingTrack is a track that is being collected.
+type growingTrack struct {
 	Track
-	bin int // of the last point
+	bin int // bin of the last point
 }
 
-// trackers read the types that have positions.
+// trackers are constructors of tracker.visit by type.
 var trackers = map[string]func() func(t *tracker, payload []byte, at float64) error{
 	"sensor_msgs/msg/NavSatFix": decoded(func(t *tracker, m *sensor_msgs.NavSatFix, at float64) {
 		if m.Status.Status >= 0 {
@@ -73,7 +73,7 @@ var trackers = map[string]func() func(t *tracker, payload []byte, at float64) er
 	}),
 }
 
-// decoded returns what makes a function that decodes payloads, reusing one message.
+// decoded returns a constructor of functions that decode payloads and call visit. Each function reuses one message.
 func decoded[M any, P interface {
 	*M
 	msgs.Message
@@ -90,19 +90,22 @@ func decoded[M any, P interface {
 	}
 }
 
+// track returns a sink for positions, nil for other types.
 func (b *builder) track(c *codec.Channel, _ *cdr.Schema) sink {
 	visit := trackers[c.Type]
 	if visit == nil || strings.HasSuffix(c.Topic, "/tf_static") {
 		return nil
 	}
-	t := &tracker{builder: b, topic: c.Topic, tracks: map[string]*way{}, more: map[string]bool{}, visit: visit()}
+	t := &tracker{builder: b, topic: c.Topic, tracks: map[string]*growingTrack{}, more: map[string]bool{},
+		visit: visit()}
 	b.tracks = append(b.tracks, t)
 	return t
 }
 
 func (t *tracker) add(m *codec.Message, at float64) error { return t.visit(t, m.Data, at) }
 
-// fix adds a position in degrees and m, as m from the first one: on a sphere, which is good for a map of some km.
+// fix adds a position in degrees and m. It converts it to m from the first position, on a sphere, which is exact enough
+// for a map of some km.
 func (t *tracker) fix(latitude, longitude, altitude, at float64) {
 	if !(math.Abs(latitude) <= 90 && math.Abs(longitude) <= 180) {
 		return
@@ -118,7 +121,7 @@ func (t *tracker) fix(latitude, longitude, altitude, at float64) {
 	t.tracks[""].Origin = t.origin
 }
 
-// put adds a position to a named track. speed in m/s is NaN if it is not known.
+// put adds a position in m to a named track. speed in m/s is NaN if it is unknown.
 func (t *tracker) put(name, frame string, p geometry_msgs.Point, speed, at float64) {
 	w := t.tracks[name]
 	if w == nil && len(t.tracks) == mostTracks {
@@ -128,7 +131,7 @@ func (t *tracker) put(name, frame string, p geometry_msgs.Point, speed, at float
 		return
 	}
 	if w == nil {
-		w = &way{Track: Track{Topic: t.topic, Name: name, Frame: strings.TrimPrefix(frame, "/")}, bin: -1}
+		w = &growingTrack{Track: Track{Topic: t.topic, Name: name, Frame: strings.TrimPrefix(frame, "/")}, bin: -1}
 		t.names = append(t.names, name)
 		t.tracks[name] = w
 	}
@@ -144,7 +147,7 @@ func (t *tracker) put(name, frame string, p geometry_msgs.Point, speed, at float
 // addTracks adds the tracks of a topic.
 func (b *builder) addTracks(t *tracker) {
 	if more := len(t.more); more > 0 {
-		b.left[fmt.Sprintf("%d more tracks of %s", more, t.topic)]++
+		b.omitted[fmt.Sprintf("%d more tracks of %s", more, t.topic)]++
 	}
 	for _, name := range t.names {
 		w := t.tracks[name]
@@ -155,8 +158,8 @@ func (b *builder) addTracks(t *tracker) {
 	}
 }
 
-// speeds computes the speeds that messages lack, from the way.
-func (w *way) speeds() {
+// speeds computes the missing speeds from the positions.
+func (w *growingTrack) speeds() {
 	for i := 1; i < len(w.Points); i++ {
 		p, q := w.Points[i-1], w.Points[i]
 		if step := float64(q[0] - p[0]); step > 0 && math.IsNaN(float64(w.Speed[i])) {

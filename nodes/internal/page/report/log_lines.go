@@ -11,46 +11,47 @@ import (
 )
 
 const (
-	mostWords   = 500  // lines
-	longestWord = 1000 // bytes
+	mostLogLines   = 500  // lines
+	longestLogLine = 1000 // bytes of a text
 )
 
-// words gathers lines of logs.
-type words struct {
-	list []Word
-	more int // that are left out
+// logLines collects log lines.
+type logLines struct {
+	list []LogLine
+	more int // number of omitted lines
 }
 
-// word adds a line: the first ones of a recording are kept, of a live one the last ones.
-func (b *builder) word(at float64, level, from, text string) {
-	w := &b.words
-	if len(w.list) == mostWords {
+// logLine adds a line. The first mostLogLines lines of a recording are kept, of a live one the last.
+func (b *builder) logLine(at float64, level, from, text string) {
+	w := &b.logLines
+	if len(w.list) == mostLogLines {
 		w.more++
 		if !b.live {
 			return
 		}
-		w.list = slices.Delete(w.list, 0, mostWords/4)
+		w.list = slices.Delete(w.list, 0, mostLogLines/4)
 		b.whole++
 	}
-	word := Word{At: at, Level: level, From: from, Text: text, since: b.now}
+	word := LogLine{At: at, Level: level, From: from, Text: text, since: b.now}
 	for _, text := range []*string{&word.From, &word.Text} {
-		if len(*text) > longestWord {
-			*text = strings.ToValidUTF8((*text)[:longestWord], "") + " …"
+		if len(*text) > longestLogLine {
+			*text = strings.ToValidUTF8((*text)[:longestLogLine], "") + " …"
 		}
 	}
 	w.list = append(w.list, word)
 }
 
-// log reads messages of a topic that has words.
-type log func(payload []byte, at float64) error
+// logSink reads the messages of a topic that become log lines.
+type logSink func(payload []byte, at float64) error
 
-func (l log) add(m *codec.Message, at float64) error { return l(m.Data, at) }
+func (l logSink) add(m *codec.Message, at float64) error { return l(m.Data, at) }
 
+// log returns a sink for logs and diagnostics, nil for other types.
 func (b *builder) log(c *codec.Channel, _ *cdr.Schema) sink {
 	switch c.Type {
 	case "rcl_interfaces/msg/Log":
 		var m rcl_interfaces.Log
-		return log(func(payload []byte, at float64) error {
+		return logSink(func(payload []byte, at float64) error {
 			if err := cdr.Unmarshal(payload, &m); err != nil {
 				return err
 			}
@@ -61,7 +62,7 @@ func (b *builder) log(c *codec.Channel, _ *cdr.Schema) sink {
 				} else if m.Level >= rcl_interfaces.Log_ERROR {
 					level = "error"
 				}
-				b.word(at, level, m.Name, m.Msg)
+				b.logLine(at, level, m.Name, m.Msg)
 			}
 			return nil
 		})
@@ -69,14 +70,14 @@ func (b *builder) log(c *codec.Channel, _ *cdr.Schema) sink {
 		var m diagnostic_msgs.DiagnosticArray
 		levels := map[string]uint8{}
 		names := []string{"info", "warn", "error", "error"}
-		return log(func(payload []byte, at float64) error {
+		return logSink(func(payload []byte, at float64) error {
 			if err := cdr.Unmarshal(payload, &m); err != nil {
 				return err
 			}
 			for i := range m.Status {
 				s := &m.Status[i]
 				if before, known := levels[s.Name]; s.Level > before || known && s.Level == 0 && before > 0 {
-					b.word(at, names[min(s.Level, 3)], s.Name, s.Message)
+					b.logLine(at, names[min(s.Level, 3)], s.Name, s.Message)
 				}
 				levels[s.Name] = s.Level
 			}
