@@ -11,16 +11,16 @@ import (
 // Streams are the inputs of Align.
 type Streams struct {
 	Cameras  []*Track
-	Vectors  []*Vector // of states
-	Commands []*Vector // a row holds the last command before it
+	Vectors  []*Vector // states
+	Commands []*Vector // a row gets the last command at or before its time
 }
 
 // Table is the result of Align: rows in time order. Its vectors have a sample for each row, and columns without Auto.
 type Table struct {
 	Stamps   []int64   // ns since the Unix epoch, each later than the one before
 	Frames   [][]int   // per camera and row, the index of the frame in its Track; -1 is none
-	Vectors  []*Vector // as Streams.Vectors
-	Commands []*Vector // as Streams.Commands
+	Vectors  []*Vector // in the order of Streams.Vectors
+	Commands []*Vector // in the order of Streams.Commands
 	Report   Report
 }
 
@@ -28,11 +28,12 @@ type Table struct {
 type aligner struct {
 	options Options
 	cameras []*frames
-	series  []*series // of states, then of commands
+	series  []*series // states, then commands
 }
 
-// Align puts streams on a timeline. Streams without any sample drop no rows, unlike cameras without any frame; their
-// values are NaN. With fewer than two rows it returns an error that lists what dropped the others.
+// Align puts streams on a timeline. A stream without samples drops no rows; its values are NaN. A camera without frames
+// drops all rows, unless the options allow missing images. If fewer than two rows are kept, Align returns an error that
+// lists why rows were dropped.
 func Align(s Streams, o Options) (*Table, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -64,8 +65,8 @@ func Align(s Streams, o Options) (*Table, error) {
 	return a.table(points, states)
 }
 
-// table samples every stream, of which the first are states, at points and drops the rows that a stream has nothing
-// for.
+// table samples every stream at points, and drops each row for which a stream has no value. states is the number of
+// series of states.
 func (a *aligner) table(points []int64, states int) (*Table, error) {
 	n := len(points)
 	dropped := make([]bool, n)
@@ -140,7 +141,7 @@ func (a *aligner) rows(x *series, points []int64, dropped []bool) *Vector {
 	return r
 }
 
-// between returns how many of sorted stamps are not among rows, which are sorted, too.
+// between returns how many of stamps are not in rows. Both are sorted.
 func between(stamps, rows []int64) (n int) {
 	for _, stamp := range stamps {
 		for len(rows) > 0 && rows[0] < stamp {
@@ -153,8 +154,8 @@ func between(stamps, rows []int64) (n int) {
 	return n
 }
 
-// finish counts the rows with NaN, and makes quaternions continuous: of the two that are the same rotation it takes the
-// one nearer to the row before.
+// finish counts the rows with NaN, and makes quaternions continuous: a quaternion changes its sign if that brings it
+// nearer to the row before.
 func (x *series) finish(r *Vector) {
 	n := len(r.Columns)
 	if n == 0 {

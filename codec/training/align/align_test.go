@@ -13,7 +13,7 @@ import (
 
 const ms = int64(time.Millisecond)
 
-// every returns n times from begin on, in ms.
+// every returns n stamps, the first at begin ms, step ms apart.
 func every(begin, step int64, n int) (stamps []int64) {
 	for i := range int64(n) {
 		stamps = append(stamps, (begin+i*step)*ms)
@@ -21,7 +21,7 @@ func every(begin, step int64, n int) (stamps []int64) {
 	return stamps
 }
 
-// numbers returns a stream of one column from 0 on, in ms.
+// numbers returns a stream of one column, "a". Its samples are step ms apart and begin at 0.
 func numbers(name string, step int64, values ...float64) *Vector {
 	return &Vector{Name: name, Columns: []Column{{Name: "a"}}, Stamps: every(0, step, len(values)), Values: values}
 }
@@ -44,7 +44,7 @@ func TestOneSample(t *testing.T) {
 
 	table, err := Align(s, Options{Ends: EndsClamp})
 	require.NoError(t, err)
-	require.Len(t, table.Stamps, 4, "it counts for 100 ms")
+	require.Len(t, table.Stamps, 4, "the sample is held for 100 ms")
 
 	table, err = Align(s, Options{Ends: EndsClamp, MaxExtrapolation: Unlimited})
 	require.NoError(t, err)
@@ -63,7 +63,7 @@ func TestNothing(t *testing.T) {
 		name    string
 		streams Streams
 		options Options
-		err     string // "" if rows are made of it
+		err     string // "": no error
 	}{
 		{"no cameras", Streams{Vectors: []*Vector{state}}, Options{},
 			"there are no cameras; if that is right, use --partial"},
@@ -181,7 +181,7 @@ func TestTimelines(t *testing.T) {
 	}
 }
 
-// TestClean has everything that can be wrong with samples.
+// TestClean aligns samples with every kind of fault.
 func TestClean(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(-1)
 	v := &Vector{
@@ -196,14 +196,14 @@ func TestClean(t *testing.T) {
 	table, err := Align(Streams{Cameras: []*Track{camera}, Vectors: []*Vector{v}}, Options{Gaps: GapsNaN})
 	require.NoError(t, err)
 	for i := range before {
-		require.Equal(t, math.Float64bits(before[i]), math.Float64bits(v.Values[i]), "what goes in is not changed")
+		require.Equal(t, math.Float64bits(before[i]), math.Float64bits(v.Values[i]), "the input is not changed")
 	}
 	require.Equal(t, []int64{0, 20 * ms, 40 * ms, 60 * ms}, table.Stamps)
-	require.Equal(t, [][]int{{1, 3, 5, 0}}, table.Frames, "of frames at the same time it is the last one")
-	require.True(t, math.IsNaN(table.Vectors[0].Values[1]), "no sample has it")
+	require.Equal(t, [][]int{{1, 3, 5, 0}}, table.Frames, "the last of several frames at one time is used")
+	require.True(t, math.IsNaN(table.Vectors[0].Values[1]), "b is unknown at 0 ms")
 	table.Vectors[0].Values[1] = -1
-	// At 10 ms it is 9, 10; at 40 ms it is between 20 ms and 50 ms, where b is missing and still 20; at 60 ms a is
-	// still 5.
+	// At 40 ms, the row is interpolated between 20 ms and 50 ms. b is missing at 50 ms and stays 20. At 60 ms, a is
+	// missing and stays 5.
 	require.InDeltaSlice(t, []float64{0, -1, 2, 20, 4, 20, 5, 60}, table.Vectors[0].Values, 1e-12)
 
 	r := table.Report.Vectors[0]
@@ -238,7 +238,7 @@ func TestGaps(t *testing.T) {
 	table, err := Align(s, Options{})
 	require.NoError(t, err)
 	require.Equal(t, []int64{0, 10 * ms, 20 * ms, 220 * ms, 230 * ms}, table.Stamps)
-	require.Equal(t, v.Values, table.Vectors[0].Values, "what is hit is exact")
+	require.Equal(t, v.Values, table.Vectors[0].Values, "values at the times of samples are exact")
 	require.Equal(t, 1, table.Report.Holes)
 	require.Equal(t, map[string]int{WhyGap: 19}, table.Report.Vectors[0].Dropped)
 	require.Equal(t, 1, table.Report.Vectors[0].Gaps)
@@ -249,7 +249,7 @@ func TestGaps(t *testing.T) {
 	require.Len(t, table.Stamps, 24)
 	row := table.Vectors[0].Row(10)
 	require.True(t, math.IsNaN(row[0]))
-	require.Equal(t, 3.0, row[1], "what holds knows no gaps")
+	require.Equal(t, 3.0, row[1], "columns of kind Hold have no gaps")
 
 	table, err = Align(s, Options{MaxGap: Unlimited})
 	require.NoError(t, err)
@@ -306,7 +306,7 @@ func TestInterpretation(t *testing.T) {
 		x.kinds)
 }
 
-// TestRotationsStayTogether names single columns of rotations in options.
+// TestRotationsStayTogether names single columns of rotations in HoldColumns.
 func TestRotationsStayTogether(t *testing.T) {
 	for name, want := range map[string][]Interp{
 		"rx": {Linear, Hold, Hold, Hold, Quaternion, Quaternion, Quaternion, Quaternion},
@@ -332,13 +332,13 @@ func TestRotationsStayTogether(t *testing.T) {
 }
 
 func TestFrames(t *testing.T) {
-	// Every 30 ms, one is missing at 60 ms, and from 120 ms on the camera is dead.
+	// camera_1 has a frame every 30 ms, but none at 60 ms and none after 120 ms.
 	camera := &Track{Name: "camera_1", Stamps: []int64{0, 30 * ms, 90 * ms, 120 * ms}}
 	s := Streams{Cameras: []*Track{frameTrack(15, 14), camera}, Vectors: []*Vector{numbers("a", 30, ramp(10)...)}}
 	tests := []struct {
 		name    string
 		options Options
-		want    []int // at 0, 15, 30, … 195 ms; -2 is dropped
+		want    []int // frames of the rows at 0, 15, 30, … 195 ms; -2: the row is dropped
 		worst   int64
 	}{
 		{"nearest", Options{}, []int{0, 0, 1, 1, -2, 2, 2, 2, 3, 3, -2, -2, -2, -2}, 15 * ms},
@@ -386,7 +386,7 @@ func TestFrames(t *testing.T) {
 	table, err = Align(Streams{Cameras: []*Track{s.Cameras[0], late}, Vectors: s.Vectors},
 		Options{MissingImage: MissingHold})
 	require.NoError(t, err)
-	require.Equal(t, 75*ms, table.Stamps[0], "before there is no frame to hold")
+	require.Equal(t, 75*ms, table.Stamps[0], "earlier rows have no frame to hold")
 }
 
 func TestEnds(t *testing.T) {
@@ -471,7 +471,7 @@ func TestOptions(t *testing.T) {
 	require.Zero(t, Options{}.Rate())
 }
 
-// TestAttributes has every option differ from its default, and be seen in the attributes.
+// TestAttributes changes every option, and finds the change in the attributes.
 func TestAttributes(t *testing.T) {
 	defaults := Options{}.Attributes()
 	require.Equal(t, map[string]string{

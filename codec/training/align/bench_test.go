@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// BenchmarkAlign is an hour of three cameras at 30 Hz and two arms with poses, seven joints and grippers at 100 Hz.
+// BenchmarkAlign aligns an hour of three cameras at 30 Hz and two arms with poses, seven joints and grippers at 100 Hz.
 func BenchmarkAlign(b *testing.B) {
 	const seconds = 3600
 	var s Streams

@@ -2,22 +2,21 @@ package align
 
 import "slices"
 
-// frames is a cleaned Track: frames in time order, no two with the same stamp.
+// frames is a cleaned Track: frames in time order, no two with equal stamps.
 type frames struct {
-	track  *Track
-	stamps []int64
-	index  []int // of each in the track; nil: 0, 1, 2, …
-	asOf   bool
-	// otherwise is Options.MissingImage: the frame of a row when none is near enough.
-	otherwise string
-	report    *TrackReport
-	at        int // the last frame at or before the current row, or -1
+	track   *Track
+	stamps  []int64
+	index   []int  // by frame, its index in the track; nil: 0, 1, 2, …
+	asOf    bool   // a row takes the latest frame
+	missing string // Options.MissingImage, but MissingBlack in place of MissingDrop for an optional camera
+	report  *TrackReport
+	at      int // index of the last frame at or before the current row, or -1
 }
 
 func newFrames(t *Track, o *Options) *frames {
-	f := &frames{track: t, stamps: t.Stamps, asOf: o.Image == ImageAsOf, otherwise: o.MissingImage, at: -1}
-	if named(o.Optional, t.Name, t.Topic) && f.otherwise == MissingDrop {
-		f.otherwise = MissingBlack
+	f := &frames{track: t, stamps: t.Stamps, asOf: o.Image == ImageAsOf, missing: o.MissingImage, at: -1}
+	if named(o.Optional, t.Name, t.Topic) && f.missing == MissingDrop {
+		f.missing = MissingBlack
 	}
 	r := &TrackReport{StreamReport: StreamReport{Name: t.Name, Samples: len(t.Stamps), Unstamped: t.Unstamped},
 		Damaged: t.Damaged, Damage: t.Damage}
@@ -37,7 +36,7 @@ func newFrames(t *Track, o *Options) *frames {
 	return f
 }
 
-// sort brings frames into time order and keeps the last of those with the same stamp.
+// sort brings frames into time order. It keeps the last of several frames with equal stamps.
 func (f *frames) sort() {
 	f.index = f.report.order(f.track.Stamps, func(i int) bool { return valid(f.track.Stamps[i]) })
 	kept := f.index[:0]
@@ -55,8 +54,8 @@ func (f *frames) sort() {
 	}
 }
 
-// frame returns the index in the track of the frame for the row at t, -1 for none, and why the row is dropped, "" if it
-// is not. t never decreases.
+// frame returns the index in the track of the frame for the row at t, -1 for none. why is the reason to drop the row,
+// "" to keep it. t never decreases.
 func (f *frames) frame(t int64) (index int, why string) {
 	n := len(f.stamps)
 	for f.at+1 < n && f.stamps[f.at+1] <= t {
@@ -69,11 +68,11 @@ func (f *frames) frame(t int64) (index int, why string) {
 	if near < 0 || max(f.stamps[near]-t, t-f.stamps[near]) > f.report.MaxSkew {
 		near = -1
 		switch {
-		case n == 0 && f.otherwise != MissingBlack:
+		case n == 0 && f.missing != MissingBlack:
 			return -1, WhyEmpty
-		case f.otherwise == MissingDrop, f.otherwise == MissingHold && f.at < 0:
+		case f.missing == MissingDrop, f.missing == MissingHold && f.at < 0:
 			return -1, WhyNoFrame
-		case f.otherwise == MissingHold:
+		case f.missing == MissingHold:
 			near = f.at
 		}
 	}
@@ -83,7 +82,7 @@ func (f *frames) frame(t int64) (index int, why string) {
 	return near, ""
 }
 
-// count fills in the report from the frames of rows.
+// count fills in the report from the stamps of rows and the frame indices of rows.
 func (f *frames) count(stamps []int64, rows []int) {
 	r := f.report
 	used := slices.Clone(rows)

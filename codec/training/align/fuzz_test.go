@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// FuzzAlign has any streams and options: whatever comes of them is in order.
+// FuzzAlign aligns any streams with any options, and checks the result.
 func FuzzAlign(f *testing.F) {
 	f.Add([]byte{}, "")
 	f.Add([]byte("\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10\x11\x12\x13\x14\x15\x16"),
@@ -20,7 +20,7 @@ func FuzzAlign(f *testing.F) {
 			}
 			return b
 		}
-		far := false // there are times that no recording has
+		far := false // whether some stamps are arbitrary 64-bit numbers
 		stamps := func() (list []int64) {
 			for range take() % 32 {
 				switch stamp := int64(take()) * 10 * ms; take() % 16 {
@@ -99,7 +99,7 @@ func FuzzAlign(f *testing.F) {
 	})
 }
 
-// check fails unless the result for some streams is right.
+// check fails unless the result for s and o is right.
 func check(t *testing.T, s Streams, o Options, table *Table) {
 	n := len(table.Stamps)
 	if n < 2 || n != table.Report.Rows || table.Report.Rows+table.Report.Dropped != table.Report.Points {
@@ -135,7 +135,7 @@ func check(t *testing.T, s Streams, o Options, table *Table) {
 		}
 		for _, c := range rows.Columns {
 			if c.Interp == Auto {
-				t.Fatalf("how column %s is known is not decided", c.Name)
+				t.Fatalf("column %s has no interpolation", c.Name)
 			}
 		}
 		if k < len(table.Vectors) && len(s.Vectors[k].Stamps) > 0 && o.Gaps == "" &&

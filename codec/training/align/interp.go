@@ -9,20 +9,21 @@ import (
 type Interp uint8
 
 const (
-	// Auto is Hold for a column of whole numbers with at most 16 different values, or named status, mode, err or error,
-	// and Linear for others. Consecutive columns rx, ry and rz are Euler, qx, qy, qz and qw are Quaternion.
+	// Auto is Hold for a column that has at most 16 different values, all whole numbers, or that is named status, mode,
+	// err or error. It is Euler for consecutive columns rx, ry and rz, Quaternion for consecutive columns qx, qy, qz
+	// and qw, and Linear for other columns.
 	Auto Interp = iota
-	// Linear interpolates linearly between the two samples.
+	// Linear interpolates linearly between the samples before and after.
 	Linear
-	// Hold takes the value of the sample before.
+	// Hold takes the value of the latest sample.
 	Hold
 	// Euler is one of three consecutive columns, roll, pitch and yaw in rad, or deg if Unit says so, about fixed axes
 	// (Rz·Ry·Rx), interpolated together along the shortest rotation.
 	Euler
 	// Quaternion is one of four consecutive columns, x, y, z and w, interpolated together along the shortest rotation.
 	Quaternion
-	// Unwrap is Linear for an angle in rad, or deg if Unit says so, of a joint that turns on while its sensor wraps:
-	// two consecutive samples are at most half a turn apart.
+	// Unwrap is Linear for the angle of a joint that turns on while its sensor wraps, in rad, or in deg if Unit says
+	// so. Two consecutive samples are at most half a turn apart.
 	Unwrap
 )
 

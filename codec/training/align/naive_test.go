@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// naive aligns as the rules say it, one number after the other, with no thought for time. It knows columns that are
-// Linear, Hold and Euler (in rad), whose rows it gives as rotation matrices: see matrixOf.
+// naive aligns by the plain rules, one number after the other, and is slow. It knows columns of kind Linear, Hold and
+// Euler in rad. Tests compare rotations as matrices: see matrixOf.
 type naive struct {
 	o        Options
 	streams  Streams
@@ -111,13 +111,13 @@ func naivePeriod(stamps []int64) int64 {
 	return steps[(len(steps)-1)/2]
 }
 
-// naiveLimit reports whether ns is within a limit whose default is given.
-func naiveLimit(ns int64, limit time.Duration, otherwise int64) bool {
+// naiveLimit reports whether ns is within a limit, or within defaultLimit in ns if limit is 0.
+func naiveLimit(ns int64, limit time.Duration, defaultLimit int64) bool {
 	switch {
 	case limit == Unlimited:
 		return true
 	case limit == 0:
-		return ns <= otherwise
+		return ns <= defaultLimit
 	}
 	return ns <= int64(limit)
 }
@@ -173,11 +173,11 @@ func (n *naive) frame(frames []naiveFrame, t int64) (index int, ok bool) {
 			best = i
 		}
 	}
-	otherwise := naivePeriod(stamps)
+	maxSkew := naivePeriod(stamps)
 	if !asOf {
-		otherwise /= 2
+		maxSkew /= 2
 	}
-	if best >= 0 && naiveLimit(distance(frames[best].stamp, t), n.o.MaxImageSkew, otherwise) {
+	if best >= 0 && naiveLimit(distance(frames[best].stamp, t), n.o.MaxImageSkew, maxSkew) {
 		return frames[best].index, true
 	}
 	switch n.o.MissingImage {
@@ -198,7 +198,7 @@ func distance(a, b int64) int64 {
 	return a - b
 }
 
-// missingNumbers reports whether a row lacks a number that the stream has somewhere.
+// missingNumbers reports whether a row lacks a value of a column that has values.
 func missingNumbers(samples []naiveSample, row []float64) bool {
 	for c, x := range row {
 		if math.IsNaN(x) && !math.IsNaN(samples[len(samples)-1].values[c]) {
@@ -268,15 +268,15 @@ func (n *naive) sample(v *Vector, samples []naiveSample, t int64) (row []float64
 		}
 		return n.finish(samples, row)
 	}
-	panic("a time between the first and the last sample is somewhere")
+	panic("no samples around a time between the first and the last sample")
 }
 
-// finish reports whether a row is complete enough.
+// finish returns row, and whether it is complete enough to be kept.
 func (n *naive) finish(samples []naiveSample, row []float64) ([]float64, bool) {
 	return row, n.o.Gaps == GapsNaN || !missingNumbers(samples, row)
 }
 
-// inGap returns a row of which only what holds is known.
+// inGap returns a row in a gap: only columns of kind Hold are known.
 func (n *naive) inGap(v *Vector, samples []naiveSample, held []float64) ([]float64, bool) {
 	row := append([]float64(nil), held...)
 	linear := false
@@ -343,7 +343,7 @@ func matrixOf(rpy []float64) matrix {
 	return z.times(y).times(x)
 }
 
-// turned returns what is at u of the way from a to b: a times the part u of the turn about one axis that leads to b.
+// turned returns the rotation at u (0 to 1) of the way from a to b. The way is a turn about one axis.
 func turned(a, b matrix, u float64) matrix {
 	d := a.transposed().times(b)
 	x, y, z := d[2][1]-d[1][2], d[0][2]-d[2][0], d[1][0]-d[0][1]

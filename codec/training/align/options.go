@@ -41,42 +41,43 @@ const (
 // Unlimited is the duration for no limit.
 const Unlimited = time.Duration(-1)
 
-// Options are the choices in aligning. The zero value has the defaults. Tags are those of parameters, whose help says
-// what the choices are; files have them by these names, as Attributes returns them.
+// Options are the choices in aligning. The zero value has the defaults. The tags name parameters; the help of the
+// parameters explains the choices.
 type Options struct {
-	// Timeline sets the times of rows; "" is camera. With "fixed:RATE" they begin once all streams have begun. Programs
-	// replace "auto".
+	// Timeline sets the times of rows; "" is camera. With "fixed:RATE", rows begin once all streams have begun.
+	// Programs replace "auto" before they call Align.
 	Timeline    string        `param:"timeline" group:"Alignment" value:"TIMELINE"`
 	UnionWindow time.Duration `param:"union_window" group:"Alignment" min:"0"`
-	// The last command holds for ever, whatever Ends is.
+	// Ends is the treatment of rows before the first and after the last sample of a stream. The last command is always
+	// held.
 	Ends             string        `param:"ends" group:"Alignment" options:"drop|clamp"`
 	MaxExtrapolation time.Duration `param:"max_extrapolation" group:"Alignment"`
-	// MaxGap is also the greatest age of a sample if Causal. Columns that Hold have no gaps.
+	// MaxGap is the longest distance of two samples that is no gap. If Causal, it is also the greatest age of a sample.
+	// Columns of kind Hold have no gaps.
 	MaxGap time.Duration `param:"max_gap" group:"Alignment"`
-	// Gaps is also about rows before a column has its first value.
+	// Gaps is the treatment of rows in gaps and of rows before the first value of a column.
 	Gaps string `param:"gaps" group:"Alignment" options:"drop|nan"`
-	// Of two equally near frames "nearest" is the earlier one.
+	// Image is the choice of the frame for a row. "nearest" takes the earlier of two equally near frames.
 	Image            string        `param:"image" group:"Alignment" options:"nearest|asof"`
 	MaxImageSkew     time.Duration `param:"max_image_skew" group:"Alignment"`
 	MissingImage     string        `param:"missing_image" group:"Alignment" options:"drop|hold|black"`
 	Causal           bool          `param:"causal" group:"Alignment"`
 	Action           string        `param:"action" group:"Alignment" options:"auto|command|next-state|copy"`
 	ContinuousJoints bool          `param:"continuous_joints" group:"Alignment"`
-	// A column of a rotation stands for all of it.
+	// HoldColumns and LinearColumns override Column.Interp. One column of a rotation stands for the whole rotation.
 	HoldColumns   []string `param:"hold_columns" group:"Alignment" value:"COLUMN"`
 	LinearColumns []string `param:"linear_columns" group:"Alignment" value:"COLUMN"`
 	Optional      []string `param:"optional" group:"Alignment" value:"STREAM"`
 	Partial       bool     `param:"partial" group:"Alignment"`
 
-	// Stamps is the source of the streams' times, for the reader of a recording: "header" (default), the stamps in
-	// messages, or "receive", when they were recorded.
+	// Stamps selects the times of samples that are read from messages: "header" (default) is the stamp in the message,
+	// "receive" the time of reception.
 	Stamps string
-	// KeepRows keeps the rows of episodes that were read from rows as they are. Of the other options only Gaps applies
-	// to them.
+	// KeepRows keeps the rows of an episode that was read from rows. Only the option Gaps applies to such an episode.
 	KeepRows bool
 }
 
-// DefaultOptions are the defaults of Options.
+// DefaultOptions returns Options with all defaults filled in.
 func DefaultOptions() Options { return Options{}.withDefaults() }
 
 // withDefaults returns o with the defaults filled in.
@@ -133,37 +134,37 @@ func (o Options) Check() error {
 	return err
 }
 
-// timeline splits Timeline into its kind and its argument.
-func (o *Options) timeline() (kind, of string, err error) {
-	kind, of, named := strings.Cut(o.Timeline, ":")
+// timeline splits Timeline into its kind and its argument: a name, a rate or "".
+func (o *Options) timeline() (kind, argument string, err error) {
+	kind, argument, colon := strings.Cut(o.Timeline, ":")
 	switch kind {
 	case TimelineCamera:
-		if named && of == "" {
+		if colon && argument == "" {
 			err = errors.New("the name of the camera is missing")
 		}
 	case TimelineUnion:
-		if named {
+		if colon {
 			err = errors.New("union takes no name")
 		}
 	case TimelineTopic:
-		if of == "" {
+		if argument == "" {
 			err = errors.New("the name of the stream is missing")
 		}
 	case TimelineFixed:
-		_, err = parseRate(of)
+		_, err = parseRate(argument)
 	default:
 		err = errors.New("want camera, camera:NAME, union, fixed:RATE or topic:NAME")
 	}
 	if err != nil {
 		err = fmt.Errorf("timeline %q: %w", o.Timeline, err)
 	}
-	return kind, of, err
+	return kind, argument, err
 }
 
 // Rate returns the rows per second of a fixed timeline, else 0.
 func (o Options) Rate() float64 {
-	if kind, of, err := o.timeline(); err == nil && kind == TimelineFixed {
-		rate, _ := parseRate(of)
+	if kind, argument, err := o.timeline(); err == nil && kind == TimelineFixed {
+		rate, _ := parseRate(argument)
 		return rate
 	}
 	return 0
@@ -177,7 +178,8 @@ func parseRate(text string) (float64, error) {
 	return rate, nil
 }
 
-// Attributes returns every choice as text by its name. Files of rows keep it below "alignment/".
+// Attributes returns all choices as texts, by the names of their parameters. Files of rows keep them below
+// "alignment/".
 func (o Options) Attributes() map[string]string {
 	if o.KeepRows {
 		return map[string]string{"timeline": "rows of the input"}
@@ -206,11 +208,11 @@ func (o Options) Attributes() map[string]string {
 	return attributes
 }
 
-// limit returns d as text, otherwise if it is 0.
-func limit(d time.Duration, otherwise string) string {
+// limit returns d as text: defaultText if d is 0.
+func limit(d time.Duration, defaultText string) string {
 	switch {
 	case d == 0:
-		return otherwise
+		return defaultText
 	case d < 0:
 		return "unlimited"
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pick returns one of some things.
+// pick returns a random element of list.
 func pick[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
 
-// randomStamps returns about n times at about a period, some of them doubled, missing, in long gaps or out of order.
+// randomStamps returns about n stamps, about a period apart. Some are doubled, missing, in long gaps or out of order.
 func randomStamps(r *rand.Rand, n int, period int64) []int64 {
 	t := int64(1_700_000_000_000_000_000) + r.Int64N(3*period)
 	var stamps []int64
@@ -52,7 +52,7 @@ func randomVector(r *rand.Rand, name string, n int) *Vector {
 		for _, c := range v.Columns {
 			x := 3 * r.NormFloat64()
 			if c.Name == "ry" {
-				x = 3 * (r.Float64() - 0.5) // within a right angle: naive knows one way to tell a rotation
+				x = 3 * (r.Float64() - 0.5) // within a right angle: naive knows one set of angles of a rotation
 			}
 			if faults && r.IntN(30) == 0 {
 				x = pick(r, math.NaN(), math.Inf(1), Missing(), Missing())
@@ -120,11 +120,11 @@ func TestRandomStreams(t *testing.T) {
 			}
 		}
 	}
-	require.Greater(t, aligned, int(seeds/2), "takes")
+	require.Greater(t, aligned, int(seeds/2), "alignments")
 	require.Greater(t, kept, 15*int(seeds), "rows")
 }
 
-// requireRow compares the i-th row of a stream: numbers as such, rotations as matrices.
+// requireRow compares the i-th row of a stream. It compares rotations as matrices.
 func requireRow(t *testing.T, want []float64, rows *Vector, i int, at string) {
 	got := rows.Row(i)
 	for c := 0; c < len(want); c++ {
@@ -153,7 +153,7 @@ func requireRow(t *testing.T, want []float64, rows *Vector, i int, at string) {
 	}
 }
 
-// naiveTimeline returns what there should be rows for.
+// naiveTimeline returns the expected times of the timeline.
 func naiveTimeline(n *naive) (points []int64) {
 	switch n.o.Timeline {
 	case "":
@@ -167,7 +167,7 @@ func naiveTimeline(n *naive) (points []int64) {
 	case "topic:vector_0":
 		points = stampsOf(n.vectors[0])
 	case "union":
-		first := map[int64]int64{} // in a ms
+		first := map[int64]int64{} // first stamp by whole ms
 		for _, c := range n.cameras {
 			for _, f := range c {
 				if t, ok := first[f.stamp/1e6]; !ok || f.stamp < t {
@@ -189,9 +189,9 @@ func naiveTimeline(n *naive) (points []int64) {
 	return points
 }
 
-// span returns from when to when a timeline of a fixed rate is.
+// span returns the expected first and last time of a timeline of a fixed rate.
 func (n *naive) span() (from, to int64) {
-	first, last := int64(math.MaxInt64), int64(0) // of anything
+	first, last := int64(math.MaxInt64), int64(0) // of all streams
 	from, to = 0, math.MaxInt64
 	see := func(stamps []int64) (a, b int64) {
 		a, b = stamps[0], stamps[len(stamps)-1]

@@ -11,7 +11,7 @@ import (
 	"tapedeck/codec/text/printable"
 )
 
-// Reasons why rows are dropped, in StreamReport.Dropped. Files keep them in these words; people read those of
+// Reasons why rows are dropped: the keys of StreamReport.Dropped. Files keep these words; people read the words of
 // reasonText.
 const (
 	WhyBefore     = "before its first sample"
@@ -39,79 +39,80 @@ func reasonText(why string) string {
 
 // Report counts what Align kept and dropped.
 type Report struct {
-	Points  int `json:"points"`  // of the timeline
-	Rows    int `json:"rows"`    // kept
-	Dropped int `json:"dropped"` // not kept
-	Holes   int `json:"holes"`   // places between kept rows where some were dropped
-	// Split is how many episodes a writer made of the rows between holes; 0: it did not split them. Single is how many
-	// rows became none, as there is none beside them.
+	Points  int `json:"points"`  // times of the timeline
+	Rows    int `json:"rows"`    // rows kept
+	Dropped int `json:"dropped"` // rows dropped
+	Holes   int `json:"holes"`   // places between kept rows where rows were dropped
+	// Split is the number of episodes that a writer made by splitting at holes; 0: it did not split. Single is the
+	// number of kept rows that the writer left out because they are alone between two holes.
 	Split   int             `json:"split,omitempty"`
 	Single  int             `json:"single,omitempty"`
 	Vectors []*VectorReport `json:"vectors,omitempty"`
 	Cameras []*TrackReport  `json:"cameras,omitempty"`
 }
 
-// StreamReport is the part of a report that vectors and tracks share.
+// StreamReport is the report of any stream. VectorReport and TrackReport embed it.
 type StreamReport struct {
 	Name       string `json:"name"`
-	Samples    int    `json:"samples"`      // in the input
-	Duplicates int    `json:"duplicates"`   // with the same stamp as another
-	OutOfOrder int    `json:"out_of_order"` // after one with a later stamp
+	Samples    int    `json:"samples"`      // samples in the input
+	Duplicates int    `json:"duplicates"`   // samples with the stamp of another sample
+	OutOfOrder int    `json:"out_of_order"` // samples after a sample with a later stamp
 	// Invalid samples were dropped: a value is not finite, a quaternion has length 0, or the stamp is outside the
 	// years 1824 to 2116.
 	Invalid   int   `json:"invalid"`
-	Unstamped int   `json:"unstamped"` // without a stamp of their own
-	First     int64 `json:"first"`     // ns since the Unix epoch; 0 without samples
-	Last      int64 `json:"last"`      // likewise
-	Period    int64 `json:"period"`    // ns, the median; 100 ms where there are not two samples
+	Unstamped int   `json:"unstamped"` // samples without a stamp of their own
+	First     int64 `json:"first"`     // first stamp, ns since the Unix epoch; 0 without samples
+	Last      int64 `json:"last"`      // last stamp, ns since the Unix epoch; 0 without samples
+	Period    int64 `json:"period"`    // median period in ns; 100 ms with fewer than two samples
 
 	// Dropped counts the rows that this stream dropped, by reason. Several streams may count the same row.
-	Dropped map[string]int `json:"dropped,omitempty"`
-	times   map[string]*stretches
+	Dropped map[string]int        `json:"dropped,omitempty"`
+	times   map[string]*stretches // by reason
 }
 
 // stretches are the times of rows that were dropped for one reason.
 type stretches struct {
 	first []stretch // at most maxStretches
-	count int       // all of them
-	next  int       // the row that would lengthen the last one
+	count int       // number of all stretches
+	next  int       // index of the row that would lengthen the last stretch
 }
 
-// stretch is rows without one between them that was not dropped.
+// stretch is a run of consecutive dropped rows.
 type stretch struct {
 	rows     int
 	from, to int64 // ns since the Unix epoch
 }
 
-// maxStretches is how many are kept of a stream and a reason; the others are counted.
+// maxStretches limits the stretches that are kept for a stream and a reason; further ones are only counted.
 const maxStretches = 20
 
 // VectorReport is the report of a Vector.
 type VectorReport struct {
 	StreamReport
 	Carried    int   `json:"carried"`     // missing values taken from the sample before
-	MaxGap     int64 `json:"max_gap"`     // ns; longer distances of samples are gaps
+	MaxGap     int64 `json:"max_gap"`     // ns; a longer distance of two samples is a gap
 	Gaps       int   `json:"gaps"`        // number of gaps
 	LongestGap int64 `json:"longest_gap"` // ns between two samples
 	NaN        int   `json:"nan"`         // rows with NaN
 
-	Between int `json:"-"` // samples whose time no row has
+	Between int `json:"-"` // samples without a row at their time
 }
 
 // TrackReport is the report of a Track.
 type TrackReport struct {
 	StreamReport
 	MaxSkew   int64 `json:"max_skew"`   // ns, allowed distance of a frame from its row
-	WorstSkew int64 `json:"worst_skew"` // ns, the greatest that occurred
+	WorstSkew int64 `json:"worst_skew"` // ns, greatest distance of a frame from its row
 	Missing   int   `json:"missing"`    // rows without a frame
 	Held      int   `json:"held"`       // rows with a frame farther away than MaxSkew
 	Used      int   `json:"used"`       // frames in rows
 
-	Damaged int    `json:"damaged,omitempty"` // frames that were left out
-	Damage  string `json:"damage,omitempty"`  // why the first of them was
+	Damaged int    `json:"damaged,omitempty"` // damaged frames, which were left out
+	Damage  string `json:"damage,omitempty"`  // why the first damaged frame was left out
 }
 
-// Drop counts a row that the stream dropped, by its index and time. The rows of a reason must come in order.
+// Drop counts a row that the stream dropped. row is its index, stamp its time in ns. Rows of one reason must come in
+// order.
 func (s *StreamReport) Drop(why string, row int, stamp int64) {
 	if s.Dropped == nil {
 		s.Dropped = map[string]int{}
@@ -120,36 +121,36 @@ func (s *StreamReport) Drop(why string, row int, stamp int64) {
 		s.times = map[string]*stretches{}
 	}
 	s.Dropped[why]++
-	all := s.times[why]
-	if all == nil {
-		all = &stretches{}
-		s.times[why] = all
+	times := s.times[why]
+	if times == nil {
+		times = &stretches{}
+		s.times[why] = times
 	}
-	if all.count == 0 || row != all.next {
-		all.count++
-		if len(all.first) < maxStretches {
-			all.first = append(all.first, stretch{from: stamp})
+	if times.count == 0 || row != times.next {
+		times.count++
+		if len(times.first) < maxStretches {
+			times.first = append(times.first, stretch{from: stamp})
 		}
 	}
-	if all.count <= maxStretches {
-		last := &all.first[len(all.first)-1]
+	if times.count <= maxStretches {
+		last := &times.first[len(times.first)-1]
 		last.rows, last.to = last.rows+1, stamp
 	}
-	all.next = row + 1
+	times.next = row + 1
 }
 
 // streams returns the reports of all streams.
-func (r *Report) streams() (all []*StreamReport) {
+func (r *Report) streams() (reports []*StreamReport) {
 	for _, c := range r.Cameras {
-		all = append(all, &c.StreamReport)
+		reports = append(reports, &c.StreamReport)
 	}
 	for _, v := range r.Vectors {
-		all = append(all, &v.StreamReport)
+		reports = append(reports, &v.StreamReport)
 	}
-	return all
+	return reports
 }
 
-// DroppedTimes returns a line for each stream and reason of dropped rows, with the times of the first ones.
+// DroppedTimes returns a line for each stream and reason. A line has the times of the first maxStretches stretches.
 func (r *Report) DroppedTimes() (lines []string) {
 	for _, s := range r.streams() {
 		for _, why := range slices.Sorted(maps.Keys(s.times)) {
@@ -160,7 +161,7 @@ func (r *Report) DroppedTimes() (lines []string) {
 	return lines
 }
 
-// String returns the times in s, and how many rows are at each unless it is one.
+// String returns the times of the stretches. A stretch of several rows has its number of rows in parentheses.
 func (s *stretches) String() string {
 	var texts []string
 	for _, p := range s.first {
@@ -177,13 +178,13 @@ func (s *stretches) String() string {
 	return text
 }
 
-// Written returns how many rows are in episodes.
+// Written returns how many rows were written in episodes.
 func (r *Report) Written() int { return r.Rows - r.Single }
 
-// Episodes returns how many episodes the rows became.
+// Episodes returns how many episodes were made of the rows.
 func (r *Report) Episodes() int { return max(1, r.Split) }
 
-// Frames returns how many frames of all cameras are in rows.
+// Frames returns how many frames are used in rows, of all cameras together.
 func (r *Report) Frames() (n int) {
 	for _, c := range r.Cameras {
 		n += c.Used
@@ -191,7 +192,7 @@ func (r *Report) Frames() (n int) {
 	return n
 }
 
-// String returns a few lines of text.
+// String returns a line of totals and a line for each stream.
 func (r *Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s of %d", plural.Count(r.Rows, "row"), r.Points)
@@ -230,7 +231,7 @@ func (r *Report) String() string {
 	return b.String()
 }
 
-// notes lists remarkable counts.
+// notes lists the counts that are not 0.
 func (s *StreamReport) notes() []string {
 	var notes []string
 	notes = note(notes, s.Duplicates, "with the stamp of another", "with stamps of others")
@@ -250,7 +251,7 @@ func (s *StreamReport) losses() []string {
 	return losses
 }
 
-// Losses lists the dropped rows of all streams in a line.
+// Losses lists the dropped rows of all streams in one line.
 func (r *Report) Losses() string {
 	var losses []string
 	for _, s := range r.streams() {

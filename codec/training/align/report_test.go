@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDroppedTimes lists when rows were dropped: stretches of rows as one, and of many the first ones.
+// TestDroppedTimes lists the times of dropped rows: one time range for a stretch of rows, and at most maxStretches of
+// them.
 func TestDroppedTimes(t *testing.T) {
 	drop := func(s *StreamReport, why string, rows ...int) {
 		for _, row := range rows {
@@ -41,8 +42,8 @@ func TestBetween(t *testing.T) {
 	require.Equal(t, 2, between([]int64{1, 2}, nil))
 }
 
-// TestAlignTellsDroppedTimes looks at the times of rows that Align drops.
-func TestAlignTellsDroppedTimes(t *testing.T) {
+// TestAlignReportsDroppedTimes looks at the times of rows that Align drops.
+func TestAlignReportsDroppedTimes(t *testing.T) {
 	table, err := Align(Streams{Cameras: []*Track{frameTrack(10, 12)},
 		Vectors: []*Vector{numbers("a", 10, ramp(10)...)}}, Options{})
 	require.NoError(t, err)

@@ -36,7 +36,7 @@ func slerp(p, q quaternion, u float64) quaternion {
 // euler is roll, pitch and yaw in rad about fixed axes: Rz·Ry·Rx.
 type euler [3]float64
 
-// quaternion returns the same rotation.
+// quaternion returns the rotation of e as a quaternion of length 1.
 func (e euler) quaternion() quaternion {
 	sr, cr := math.Sincos(e[0] / 2)
 	sp, cp := math.Sincos(e[1] / 2)
@@ -49,8 +49,8 @@ func (e euler) quaternion() quaternion {
 	}
 }
 
-// euler returns the rotation of q, which has length 1, as angles nearest to near: a rotation has two sets of angles,
-// and many if the pitch is a right angle.
+// euler returns the rotation of q, which has length 1, as angles. A rotation has two sets of angles, and many if the
+// pitch is a right angle; euler returns the set nearest to near.
 func (q quaternion) euler(near euler) euler {
 	x, y, z, w := q[0], q[1], q[2], q[3]
 	m00, m10, m20 := 1-2*(y*y+z*z), 2*(x*y+w*z), 2*(x*z-w*y)
@@ -75,7 +75,7 @@ func (q quaternion) euler(near euler) euler {
 	return euler{wrap(a[0], math.Pi), wrap(a[1], math.Pi), wrap(a[2], math.Pi)}
 }
 
-// distance returns the sum of the differences of the angles.
+// distance returns the sum of the absolute differences of the angles.
 func (e euler) distance(f euler) float64 {
 	var sum float64
 	for i := range e {
@@ -99,8 +99,8 @@ func ToQuaternion(roll, pitch, yaw float64) (x, y, z, w float64) {
 	return q[0], q[1], q[2], q[3]
 }
 
-// ToEuler is the reverse of ToQuaternion: pitch is from -π/2 to π/2, roll and yaw above -π and up to π. All are NaN if
-// the quaternion's length is 0 or not finite.
+// ToEuler is the reverse of ToQuaternion. Pitch is from -π/2 to π/2; roll and yaw are greater than -π and at most
+// π. All three are NaN if the quaternion's length is 0 or not finite.
 func ToEuler(x, y, z, w float64) (roll, pitch, yaw float64) {
 	e := quaternion{x, y, z, w}.unit().euler(euler{})
 	if math.Cos(e[1]) < 0 { // take the other set of angles
@@ -109,7 +109,7 @@ func ToEuler(x, y, z, w float64) (roll, pitch, yaw float64) {
 	return e[0], e[1], e[2]
 }
 
-// wrap returns the angle a above -half and up to half, where half is half a turn.
+// wrap returns the angle a plus whole turns, so that it is greater than -half and at most half. half is half a turn.
 func wrap(a, half float64) float64 {
 	if a > -half && a <= half {
 		return a

@@ -59,7 +59,7 @@ func TestEulerWays(t *testing.T) {
 	}
 }
 
-// requireAngles compares angles, of which -π is nearly π.
+// requireAngles compares angles. -π equals π.
 func requireAngles(t *testing.T, want, got []float64) {
 	for i := range want {
 		require.InDelta(t, 0, wrap(want[i]-got[i], math.Pi), 1e-9, "want %v, got %v", want, got)
@@ -67,7 +67,7 @@ func requireAngles(t *testing.T, want, got []float64) {
 	}
 }
 
-// TestEulerIsContinuous follows rotations in small steps: angles make none that are not small.
+// TestEulerIsContinuous follows rotations in small steps: the angles change in small steps, too.
 func TestEulerIsContinuous(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -79,7 +79,7 @@ func TestEulerIsContinuous(t *testing.T) {
 		before := e
 		for k := 1; k <= 1000; k++ {
 			at := e.turn(f, float64(k)/1000)
-			// Else roll and yaw turn fast.
+			// Near a pitch of a right angle, roll and yaw turn fast.
 			if slow := math.Abs(math.Cos(at[1])) > 0.05; slow && at.distance(before) >= 0.1 {
 				require.Less(t, at.distance(before), 0.1, "from %v to %v at %d", e, f, k)
 			}

@@ -9,28 +9,28 @@ import (
 )
 
 const (
-	// unlimited exceeds any time between two samples. Stamps are limited to it, so that adding or subtracting two does
-	// not overflow.
+	// unlimited exceeds any time between two samples, in ns. Absolute stamps are below it, so that the sum or the
+	// difference of two stamps does not overflow.
 	unlimited = 1 << 62
 
-	defaultPeriod = int64(100 * time.Millisecond) // with fewer than two samples
-	leastMaxGap   = int64(100 * time.Millisecond)
+	defaultPeriod = int64(100 * time.Millisecond) // ns, with fewer than two samples
+	leastMaxGap   = int64(100 * time.Millisecond) // ns
 )
 
-// series is a cleaned Vector: samples in time order, no two with the same stamp.
+// series is a cleaned Vector: samples in time order, no two with equal stamps.
 type series struct {
 	vector        *Vector
 	stamps        []int64
 	values        []float64
-	kinds         []Interp  // of the columns, none Auto
-	halves        []float64 // half a turn in the unit of each column
-	known         []bool    // whether columns have any value
-	asOf          bool      // rows take the latest sample
-	forever       bool      // of any age
-	optional      bool
-	extrapolation int64 // ns
+	kinds         []Interp  // by column; never Auto
+	halves        []float64 // by column, half a turn in its unit
+	known         []bool    // by column, whether it has any value
+	asOf          bool      // a row takes the latest sample
+	forever       bool      // the latest sample may be of any age
+	optional      bool      // missing values drop no rows
+	extrapolation int64     // ns
 	report        *VectorReport
-	at            int // the last sample at or before the current row, or -1
+	at            int // index of the last sample at or before the current row, or -1
 }
 
 // newSeries cleans v without changing it, and copies it only if needed.
@@ -81,18 +81,18 @@ func named(names []string, name, topic string) bool {
 	return slices.Contains(names, name) || topic != "" && slices.Contains(names, topic)
 }
 
-// within returns a limit in ns, otherwise for 0.
-func within(d time.Duration, otherwise int64) int64 {
+// within returns the limit d in ns: defaultLimit if d is 0, unlimited if d is negative.
+func within(d time.Duration, defaultLimit int64) int64 {
 	switch {
 	case d == 0:
-		return otherwise
+		return defaultLimit
 	case d < 0:
 		return unlimited
 	}
 	return min(int64(d), unlimited)
 }
 
-// span returns the first and last of sorted stamps, and the median period.
+// span returns the first and the last of sorted stamps, and the median period in ns.
 func span(stamps []int64) (first, last, period int64) {
 	n := len(stamps)
 	if n == 0 {
@@ -115,7 +115,7 @@ func (s *series) row(i int) []float64 {
 	return s.values[i*width : (i+1)*width]
 }
 
-// interpret finds the columns that form rotations.
+// interpret sets kinds and halves. It finds the columns that form rotations.
 func (s *series) interpret() error {
 	columns := s.vector.Columns
 	s.kinds, s.halves = make([]Interp, len(columns)), make([]float64, len(columns))
@@ -168,7 +168,8 @@ func together(k Interp) int {
 	return 1
 }
 
-// resolve replaces Auto and applies HoldColumns and LinearColumns, to a rotation as a whole.
+// resolve replaces Auto, and applies HoldColumns and LinearColumns. An option for one column of a rotation applies to
+// the whole rotation.
 func (s *series) resolve(o *Options) {
 	for i := 0; i < len(s.kinds); {
 		n := together(s.kinds[i])
@@ -242,7 +243,7 @@ func (s *series) valid(i int) bool {
 	return true
 }
 
-// sort copies the valid samples in time order, merges those with the same stamp and fills in missing values.
+// sort copies the valid samples in time order, merges samples with equal stamps and fills in missing values.
 func (s *series) sort() {
 	v, width, r := s.vector, len(s.kinds), s.report
 	order := r.order(v.Stamps, s.valid)
@@ -277,10 +278,10 @@ func (s *series) sort() {
 	}
 }
 
-// valid reports whether a stamp is in the range of stamps.
+// valid reports whether a stamp is within the limits of stamps.
 func valid(stamp int64) bool { return stamp > -unlimited && stamp < unlimited }
 
-// order returns the indices of the valid items of a stream by their stamps, and counts those that are invalid or out of
+// order returns the indices of the valid items of a stream in time order. It counts items that are invalid or out of
 // order.
 func (r *StreamReport) order(stamps []int64, valid func(i int) bool) (order []int) {
 	latest := int64(math.MinInt64)
@@ -320,8 +321,8 @@ func (s *series) unwrap() {
 	}
 }
 
-// sample writes the values at t into row, with NaN for unknown ones, and returns why they are unknown. t never
-// decreases.
+// sample writes the values at t into row, NaN for unknown values. It returns why values are unknown, "" if all are
+// known. t never decreases.
 func (s *series) sample(t int64, row []float64) (why string) {
 	n := len(s.stamps)
 	for s.at+1 < n && s.stamps[s.at+1] <= t {
@@ -370,7 +371,8 @@ func (s *series) sample(t int64, row []float64) (why string) {
 	return why
 }
 
-// column interpolates a column, or the columns of a rotation, between two samples (u from 0 to 1).
+// column interpolates column c, or the columns of the rotation that begins at c, between two samples. u is from 0, at
+// from, to 1, at to.
 func (s *series) column(row []float64, c int, from, to []float64, u float64) {
 	switch half := s.halves[c]; {
 	case s.kinds[c] == Euler && u == 0:
@@ -397,7 +399,7 @@ func (s *series) column(row []float64, c int, from, to []float64, u float64) {
 	}
 }
 
-// columns returns the columns of rows with their interpolation.
+// columns returns the columns of the vector with the interpolation that rows use.
 func (s *series) columns() []Column {
 	columns := slices.Clone(s.vector.Columns)
 	for c := range columns {

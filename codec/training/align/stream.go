@@ -1,5 +1,5 @@
 // Package align resamples streams with different stamps onto one timeline: streams in, rows out. It knows neither files
-// nor robots. Options has every choice, and Report the result.
+// nor robots.
 package align
 
 import (
@@ -12,11 +12,11 @@ import (
 // Vector is a stream of numbers: joints, a pose, a gripper.
 type Vector struct {
 	Name    string // "arm_0/joint"
-	Topic   string // where it was recorded, "/arm_0/joint_states"; "": none
+	Topic   string // topic on which it was recorded, "/arm_0/joint_states"; "": none
 	Columns []Column
-	Stamps  []int64   // ns since the Unix epoch, one for each sample, in any order; some may be equal
-	Values  []float64 // sample by sample, one for each of Columns; Missing where a sample has no value
-	// Unstamped is the number of samples without a stamp of their own, which have the time of reception.
+	Stamps  []int64   // by sample, ns since the Unix epoch; in any order, some may be equal
+	Values  []float64 // sample by sample, a value for each column; Missing where a sample has no value
+	// Unstamped is the number of samples without a stamp of their own. Their stamps are times of reception.
 	Unstamped int
 }
 
@@ -35,15 +35,15 @@ func (v *Vector) Row(i int) []float64 {
 	return v.Values[i*n : (i+1)*n : (i+1)*n]
 }
 
-// Column is one of the numbers of a Vector.
+// Column describes one number of each sample of a Vector.
 type Column struct {
 	Name   string `json:"name"`           // "joint_0", "rx", "status"
 	Unit   string `json:"unit,omitempty"` // "rad", "deg", "m"; "" is unknown or none
 	Interp Interp `json:"interp"`
 }
 
-// Places returns for each of columns its index in others, -1 if it is not there. Columns are found by their names; of
-// several with one name, the first is the first of that name, the second is the second.
+// Places returns for each of columns its index in others, -1 if it is not there. Columns are matched by name. If
+// several columns have one name, the first matches the first of that name in others, the second the second, and so on.
 func Places(columns, others []Column) []int {
 	byName := make(map[string][]int, len(others))
 	for i, c := range others {
@@ -52,8 +52,8 @@ func Places(columns, others []Column) []int {
 	places := make([]int, len(columns))
 	for i, c := range columns {
 		places[i] = -1
-		if left := byName[c.Name]; len(left) > 0 {
-			places[i], byName[c.Name] = left[0], left[1:]
+		if indices := byName[c.Name]; len(indices) > 0 {
+			places[i], byName[c.Name] = indices[0], indices[1:]
 		}
 	}
 	return places
@@ -62,18 +62,18 @@ func Places(columns, others []Column) []int {
 // Track is a stream whose items are not interpolated: the frames of a camera.
 type Track struct {
 	Name      string  // "camera_0"
-	Topic     string  // where it was recorded; "": none
+	Topic     string  // topic on which it was recorded; "": none
 	Stamps    []int64 // ns since the Unix epoch, in any order
-	Unstamped int     // as in Vector
-	Damaged   int     // items that were left out
-	Damage    string  // why the first of them was
+	Unstamped int     // items without a stamp of their own; their stamps are times of reception
+	Damaged   int     // damaged items, which were left out
+	Damage    string  // why the first damaged item was left out
 }
 
 // missing holds the bits of Missing.
 const missing = 0x7ff8_0000_0000_07a2
 
-// Missing returns the NaN that stands for a missing value, which is taken from the sample before. Any other NaN is an
-// invalid value: its whole sample is dropped.
+// Missing returns the NaN that stands for a missing value. Align takes a missing value from the sample before. Any
+// other NaN is an invalid value: Align drops the sample that has it.
 func Missing() float64 { return math.Float64frombits(missing) }
 
 // IsMissing reports whether v is the NaN that Missing returns.

@@ -14,18 +14,18 @@ const maxPoints = 1 << 24
 
 // timeline returns the stamps of the rows in time order, before streams drop any.
 func (s *aligner) timeline() ([]int64, error) {
-	kind, of, err := s.options.timeline()
+	kind, argument, err := s.options.timeline()
 	if err != nil {
 		return nil, err
 	}
 	var points []int64
 	switch kind {
 	case TimelineCamera:
-		points, err = s.ofCamera(of)
+		points, err = s.cameraStamps(argument)
 	case TimelineUnion:
 		points = s.union()
 	case TimelineTopic:
-		points, err = s.ofStream(of)
+		points, err = s.streamStamps(argument)
 	case TimelineFixed:
 		points, err = s.fixed(s.options.Rate())
 	}
@@ -41,7 +41,8 @@ func (s *aligner) timeline() ([]int64, error) {
 	return points, nil
 }
 
-func (s *aligner) ofCamera(name string) ([]int64, error) {
+// cameraStamps returns the stamps of a camera, of the first one if name is "".
+func (s *aligner) cameraStamps(name string) ([]int64, error) {
 	for _, f := range s.cameras {
 		if name == "" || name == f.track.Name || name == f.track.Topic {
 			if len(f.stamps) == 0 {
@@ -56,7 +57,8 @@ func (s *aligner) ofCamera(name string) ([]int64, error) {
 	return nil, fmt.Errorf("unknown camera; streams are %s", s.names())
 }
 
-func (s *aligner) ofStream(name string) ([]int64, error) {
+// streamStamps returns the stamps of a vector or a camera.
+func (s *aligner) streamStamps(name string) ([]int64, error) {
 	for _, v := range s.series {
 		if name == v.vector.Name || name == v.vector.Topic {
 			return v.stamps, nil
@@ -82,7 +84,8 @@ func (s *aligner) names() string {
 	return fmt.Sprintf("%q", names)
 }
 
-// union returns the stamps of all frames without duplicates.
+// union returns the stamps of all frames. It leaves out a stamp that is within UnionWindow, by default within the same
+// whole ms, of the stamp before.
 func (s *aligner) union() []int64 {
 	var all []int64
 	for _, f := range s.cameras {
@@ -112,7 +115,8 @@ func floor(t int64) int64 {
 	return ms
 }
 
-// fixed returns times at a rate, from when all streams that drop rows have begun until the first of them ends.
+// fixed returns times at a rate in Hz. They begin when all streams that drop rows have begun, and end when the first
+// of these streams ends.
 func (s *aligner) fixed(rate float64) ([]int64, error) {
 	first, last := int64(math.MaxInt64), int64(math.MinInt64)
 	from, to := last, first
@@ -121,7 +125,7 @@ func (s *aligner) fixed(rate float64) ([]int64, error) {
 			continue
 		}
 		first, last = min(first, f.report.First), max(last, f.report.Last)
-		if f.otherwise == MissingDrop {
+		if f.missing == MissingDrop {
 			from, to = max(from, f.report.First), min(to, f.report.Last)
 		}
 	}
@@ -164,7 +168,7 @@ func (s *aligner) fixed(rate float64) ([]int64, error) {
 	}
 }
 
-// AppendStamp appends a time in exact seconds, with three decimals or as many as that takes.
+// AppendStamp appends a time in exact seconds, with at least three decimals.
 func AppendStamp(b []byte, ns int64) []byte {
 	rest := uint64(ns)
 	if ns < 0 {
@@ -179,5 +183,5 @@ func AppendStamp(b []byte, ns int64) []byte {
 	return b
 }
 
-// FormatStamp returns what AppendStamp appends.
+// FormatStamp returns a time in exact seconds, with at least three decimals.
 func FormatStamp(ns int64) string { return string(AppendStamp(nil, ns)) }
