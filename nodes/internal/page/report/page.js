@@ -2,7 +2,7 @@
 
 const help = document.getElementById("help");
 
-// say has a screen reader speak a text.
+// say makes a screen reader speak a text.
 function say(text) { document.getElementById("announcer").textContent = text; }
 
 function bar(data, index) {
@@ -10,7 +10,7 @@ function bar(data, index) {
   const b = el("b"), utc = el("span"), local = el("span", { class: "local" }),
     state = el("i", { hidden: true }, "pinned");
   const readout = el("div", { class: "clock", id: "cursor", title: "Time of the cursor" }, b, utc, local, state);
-  let sums = []; // of the rates of all topics
+  let sums = []; // sums of the rates of all topics
   always(() => {
     sums = [];
     for (const t of data.topics) smooth(t, now.end).forEach((v, i) => { sums[i] = (sums[i] ?? 0) + v; });
@@ -64,7 +64,7 @@ function bar(data, index) {
 const LISTS = ["topics", "events", "cameras", "signals", "fields", "tracks", "clouds", "words", "parameters",
   "episodes", "left"];
 
-// prepare returns a recording as the panels want it.
+// prepare returns a recording with valid lists and events, for the panels.
 function prepare(recording) {
   const data = { ...recording };
   for (const name of LISTS) data[name] = list(data[name]);
@@ -74,14 +74,14 @@ function prepare(recording) {
   return data;
 }
 
-// marksOf returns the times of what the keys N and P go to, each with what is said there.
+// marksOf returns the times to which the keys N and P go, each with a function that returns the text to speak.
 function marksOf(data) {
   return [...data.events.map(e => [e.from, () => eventText(e)]),
     ...data.words.map(w => [finite(w.at), () => `${plain(w.level, 20)}: ${plain(w.text, 300)}`])]
     .sort((a, b) => a[0] - b[0]);
 }
 
-// showRecording draws the recording of that index.
+// showRecording draws the recording with an index.
 function showRecording(index) {
   for (const b of boards) { seen.unobserve(b.box); sized.unobserve(b.box); }
   boards.clear();
@@ -96,26 +96,26 @@ function showRecording(index) {
   const timeline = now.timeline = new Timeline(data, scope), busy = timeline.high > 0;
   const pair = [data.tracks.some(t => list(t.points).length) && where(data),
     data.clouds.length > 0 && scene(data)].filter(Boolean);
-  const parts = [
+  const sections = [
     (data.topics.length > 0 || !data.episodes.length) && topics(data, order => timeline.show(order)),
     (busy || data.events.length > 0 || !data.episodes.length) && timeline.section(),
     data.cameras.length > 0 && section("pictures", "Pictures", plural(data.cameras.length, "camera"),
       pictures(data.cameras, scope)),
     (data.signals.length > 0 || data.fields.length > 0) && curves(data, scope),
     pair.length > 0 && el("div", { class: `pair${pair.length > 1 ? " two" : ""}` }, pair),
-    data.episodes.length > 0 && episodes(data), ...words(data),
+    data.episodes.length > 0 && episodes(data), ...logSections(data),
   ].filter(Boolean);
-  const links = parts.flatMap(p => [...(p.id ? [p] : p.children)]).map(s =>
+  const links = sections.flatMap(p => [...(p.id ? [p] : p.children)]).map(s =>
     el("a", { href: `#${s.id}` }, s.querySelector("h2").textContent));
-  page.replaceChildren(bar(data, index), head(data), el("nav", { "aria-label": "Parts of this page" }, links), ...parts,
-    el("footer", null, live ? `Served by tapedeck's ${live.name}.`
+  page.replaceChildren(bar(data, index), head(data), el("nav", { "aria-label": "Parts of this page" }, links),
+    ...sections, el("footer", null, live ? `Served by tapedeck's ${live.name}.`
       : "Made by tapedeck. This page is one file and loads nothing from anywhere."));
   timeline.layout();
   moved = true;
   schedule();
 }
 
-// next moves the cursor to the next event or line of the log, or the one before.
+// next moves the cursor to the next or the previous event or log line.
 function next(forward) {
   const marks = now.marks, mark = forward ? marks.find(m => m[0] > cursor.at + 1e-6)
     : marks.findLast(m => m[0] < cursor.at - 1e-6);
@@ -144,7 +144,7 @@ document.addEventListener("keydown", e => {
   key(e);
 });
 
-// A print is light and has all that is drawn.
+// A print uses the light theme and has all boards.
 let night = false;
 addEventListener("beforeprint", () => {
   night = dark;

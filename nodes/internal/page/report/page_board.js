@@ -1,10 +1,10 @@
 // ---- Colours -----------------------------------------------------------------------------------------------------
 
 const SERIES = 7;
-const colour = {}; // those of the style sheet by name, as the theme has them
+const colour = {}; // colours of the style sheet in the present theme, by name
 let dark = false, hatch = {};
 
-// ramp returns 32 colours between stops, a list in the style sheet.
+// ramp returns 32 colours that interpolate stops, a list of colours in the style sheet.
 function ramp(stops) {
   const rgb = stops.trim().split(" ").map(s => [1, 3, 5].map(i => parseInt(s.slice(i, i + 2), 16)));
   return Array.from({ length: 32 }, (_, i) => {
@@ -13,11 +13,12 @@ function ramp(stops) {
   });
 }
 
-// tone returns which of 32 colours v has between low and high, shade the colour.
+// tone returns the index of the colour, of 32, for v between low and high.
 function tone(v, low, high) {
   return high > low ? Math.max(0, Math.min(31, Math.floor((v - low) / (high - low) * 32))) : 16;
 }
 
+// shade returns the colour for v between low and high.
 function shade(colours, v, low, high) { return colours[tone(v, low, high)]; }
 
 function setTheme(night) {
@@ -29,18 +30,19 @@ function setTheme(night) {
   for (const n of names) colour[n] = style.getPropertyValue(`--${n}`).trim();
   for (const [name, stops] of [["density", "--blues"], ["scale", "--viridis"]]) {
     colour[name] = ramp(style.getPropertyValue(stops));
-    document.documentElement.style.setProperty(`--${name}`, `linear-gradient(90deg, ${colour[name]})`); // of legends
+    document.documentElement.style.setProperty(`--${name}`, `linear-gradient(90deg, ${colour[name]})`); // for legends
   }
   hatch = {};
   for (const b of boards) b.redraw();
 }
 
-// pen sets what lines are drawn with, block draws a rectangle.
+// pen sets the style and width of lines.
 function pen(ctx, style, width) { Object.assign(ctx, { strokeStyle: style, lineWidth: width }); }
 
+// block draws a filled rectangle.
 function block(ctx, style, x, y, w, h) { ctx.fillStyle = style; ctx.fillRect(x, y, w, h); }
 
-// stamp draws a shape, an SVG path, with an edge around it.
+// stamp draws an SVG path with an edge around it.
 function stamp(ctx, shape, x, y, style, edge, turn = 0) {
   const path = new Path2D(shape);
   ctx.save();
@@ -62,12 +64,12 @@ function hatched(ctx, name) {
   return hatch[name] = ctx.createPattern(tile, "repeat");
 }
 
-// write draws a text that is cut to the given width.
+// write draws a text, cut to a width.
 function write(ctx, text, x, y, width = Infinity, style = colour.text) {
   ctx.fillStyle = style;
   ctx.textBaseline = "middle";
   if (width < Infinity && ctx.measureText(text).width > width) {
-    let low = 0, high = text.length; // the end tells more of a topic than its beginning
+    let low = 0, high = text.length; // keep the end: it tells more about a topic than the beginning
     while (low < high) {
       const middle = (low + high) >> 1;
       if (ctx.measureText(`…${text.slice(middle)}`).width <= width) high = middle; else low = middle + 1;
@@ -80,10 +82,10 @@ function write(ctx, text, x, y, width = Infinity, style = colour.text) {
 const FONT = "12px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
 const SMALL = FONT.replace("12", "11");
 
-// ---- Boards: canvases that are drawn when they are seen, and need it -----------------------------------------------
+// ---- Boards: canvases that are drawn when they are visible and stale -----------------------------------------------
 
 const boards = new Set();
-const followers = new Set(); // called when the cursor has moved
+const followers = new Set(); // functions that are called when the cursor has moved
 let frame = 0, moved = false;
 
 function schedule() { frame ||= requestAnimationFrame(paint); }
@@ -102,7 +104,7 @@ const seen = new IntersectionObserver(entries => {
 const sized = new ResizeObserver(entries => { for (const e of entries) if (e.target.board) e.target.board.redraw(); });
 
 class Board {
-  // draw gets a context and the size in CSS pixels.
+  // draw is called with a context and the size in CSS pixels.
   constructor(label, style, draw, focus = true) {
     this.canvas = el("canvas", { role: "img", tabindex: focus ? 0 : -1, "aria-label": label });
     this.box = el("div", { class: `board ${style}` }, this.canvas);
@@ -131,8 +133,8 @@ class Board {
     this.draw(ctx, w, h);
   }
 
-  // gestures has a mouse, fingers and the wheel call: hover(x, y), drag(dx, dy, event, x, began), slide(dx, dy),
-  // drop(), tap(x, y), zoom(factor, x, y) and wheel(event), which reports whether the wheel zooms.
+  // gestures makes mouse, fingers and wheel call functions: hover(x, y), drag(dx, dy, event, x, began), slide(dx, dy),
+  // drop(), tap(x, y), zoom(factor, x, y), and wheel(event), which reports whether the wheel zooms.
   gestures(on) {
     const c = this.canvas, fingers = new Map();
     let dragged = false;
@@ -183,7 +185,7 @@ class Board {
 
 const tips = document.getElementById("tip");
 
-// tip shows a text beside the mouse, or nothing.
+// tip shows a text beside the mouse. Without a text it hides the last one.
 function tip(text, e) {
   tips.hidden = !text;
   if (!text) return;

@@ -1,6 +1,6 @@
 // ---- Curves ------------------------------------------------------------------------------------------------------
 
-// Curve is a number over time: its bins are equal parts of first to last.
+// Curve is a number over time, in equal bins between first and last.
 class Curve {
   constructor(name, low, high, first, last) {
     Object.assign(this, { name, hidden: false });
@@ -12,7 +12,7 @@ class Curve {
     this.high = Float64Array.from(array(high), v => v ?? NaN);
     const n = this.count = Math.min(this.low.length, this.high.length);
     Object.assign(this, { first, bin: n ? ((last - first) || 1) / n : 1 });
-    // A line joins values that are not much farther from each other than most are.
+    // A line joins values whose distance is not much longer than usual.
     const steps = [];
     for (let i = 0, last = -1; i < n; i++) {
       if (this.low[i] !== this.low[i]) continue;
@@ -25,7 +25,7 @@ class Curve {
 
   index(t) { return Math.floor((t - this.first) / this.bin); }
 
-  // value returns the bin with a value that is nearest to t, -1 if there is none near.
+  // value returns the bin with a value nearest to t, -1 if there is none near t.
   value(t) {
     const at = Math.min(this.count - 1, Math.max(0, this.index(t)));
     for (let d = 0; d <= this.join; d++) {
@@ -34,7 +34,7 @@ class Curve {
     return -1;
   }
 
-  // runs returns what lines join from x = 0 to w: lists of points, one per pixel, [x, low, high].
+  // runs returns the lines from x = 0 to w. Each is a list of points [x, low, high], at most one per pixel.
   runs(board, w) {
     const from = Math.max(0, this.index(board.t(0)) - this.join),
       until = Math.min(this.count - 1, this.index(board.t(w)) + this.join);
@@ -53,10 +53,10 @@ class Curve {
   }
 }
 
-// plot returns a row with curves and their legend. spans are lengths of time that are marked: [pairs, colour].
+// plot returns a row with curves and their legend. spans are marked time ranges: [pairs, colour].
 function plot({ title, note, unit, curves, scope, spans = [] }) {
   const outputs = curves.map(() => el("output"));
-  const of = unit ? ` ${unit}` : "";
+  const suffix = unit ? ` ${unit}` : "";
   const board = new TimeBoard(scope, `Curves of ${title}: ${curves.slice(0, 12).map(c => c.name).join(", ")}`,
     "curve", (ctx, w, h) => {
     update();
@@ -79,7 +79,7 @@ function plot({ title, note, unit, curves, scope, spans = [] }) {
     for (const v of labels) block(ctx, colour.line, 0, Math.round(y(v)), w, 1);
     all.forEach((runs, i) => drawCurve(ctx, runs, y, curves.indexOf(shown[i])));
     labels.forEach((v, i) => {
-      const text = number(v) + (i === count - 1 ? of : ""), cy = Math.max(8, Math.min(h - 7, y(v)));
+      const text = number(v) + (i === count - 1 ? suffix : ""), cy = Math.max(8, Math.min(h - 7, y(v)));
       pen(ctx, colour.panel, 3);
       ctx.textBaseline = "middle";
       ctx.strokeText(text, 5, cy);
@@ -102,7 +102,7 @@ function plot({ title, note, unit, curves, scope, spans = [] }) {
       style: `border-top-color: var(--s${i % SERIES})` }), el("span", null, c.name), outputs[i]));
   });
   return row(board, name(title, 400), [note, unit && `in ${unit}`],
-    part(el("ul", { class: "keys" }), keys, 12, more => el("li", null, more)));
+    showFirst(el("ul", { class: "keys" }), keys, 12, more => el("li", null, more)));
 }
 
 function drawCurve(ctx, runs, y, index) {
@@ -154,7 +154,7 @@ function curves(data, scope) {
   return section("curves", "Curves",
     !plots.length ? "no numbers are drawn" : live && !plays() ? "of some messages a second"
       : "lowest to highest value in each part of the time",
-    part(el("div", { class: "curves" }), plots, 16), plots.length > 0 && row(ruler(scope)),
+    showFirst(el("div", { class: "curves" }), plots, 16), plots.length > 0 && row(ruler(scope)),
     data.fields.length > 0 && el("details", null,
       el("summary", null, `All numeric fields (${count(data.fields.length)}, ${count(drawn)} drawn)`),
       el("p", { class: "note" }, "Others are drawn with converter report --plot TOPIC.FIELD"),

@@ -1,7 +1,7 @@
 // ---- Live pages --------------------------------------------------------------------------------------------------
 
-// A live page asks for what is new of a player or a recorder, see package livepage. It shows where that is until the
-// reader pins the cursor, which on a player's page seeks.
+// A live page requests new data from a player or a recorder, see package livepage. The cursor follows the present
+// position until the reader pins it. On the page of a player, moving the cursor seeks.
 
 // plays reports whether this is the page of a player.
 function plays() { return live?.kind === "player"; }
@@ -13,7 +13,8 @@ async function ask(path, options) {
   return response;
 }
 
-// order has the player or recorder do something. What is asked meanwhile may tell of the time before, and is left out.
+// order sends a command to the player or recorder. Answers to updates meanwhile are ignored: they may be older than the
+// command.
 async function order(name, value = 0) {
   live.orders++;
   try {
@@ -35,7 +36,7 @@ function seek(t) {
   order("seek", t);
 }
 
-// update gets what is new, and shows it.
+// update requests new data and shows them.
 async function update() {
   const asked = ++live.asked;
   let news;
@@ -44,7 +45,7 @@ async function update() {
     const alert = e.answered ? e.message : `the ${live.name} does not answer`;
     news = { version: live.version, state: { word: "NOT CONNECTED", alert, ended: true } };
   }
-  if (asked !== live.asked || live.orders || live.pressed) return; // there will be a later one
+  if (asked !== live.asked || live.orders || live.pressed) return; // a later update follows
   if (!news.state.ended) live.missed = 0;
   live.version = news.version;
   if (list(news.recordings).length) {
@@ -58,7 +59,7 @@ async function update() {
   follow();
 }
 
-// follow moves the cursor to where the player or recorder is.
+// follow moves the cursor to the present position of the player or recorder.
 function follow() {
   const at = list(live.state.at)[now?.index];
   if (!now || at === undefined || cursor.pinned) return;
@@ -69,11 +70,11 @@ function follow() {
   if (plays() && runs && (t < s.from || t > s.until) && t <= now.end) s.show(t - width / 10, t + width * 0.9);
 }
 
-// What of the lists in a growth is the same thing as before.
+// Keys that identify the items of lists in a Growth.
 const SAME = { topics: t => `${t.name}\0${t.type}`, cameras: c => c.topic, signals: s => `${s.topic}\0${s.path}`,
   tracks: t => `${t.topic}\0${t.name}\0${t.frame}` };
 
-// grow adds what is new to the only recording.
+// grow adds a Growth to the only recording.
 function grow({ whole, from, data }) {
   const old = recordings[0] ??= {};
   const before = structure();
@@ -89,7 +90,7 @@ function grow({ whole, from, data }) {
   if (!now || before !== structure()) rebuild(); else refresh();
 }
 
-// merge returns a thing with what is new of it.
+// merge adds the new data v to an item of a list, and returns the item.
 function merge(old, v, whole, from) {
   const base = old ?? {}, bins = (name, none) => {
     if (!Array.isArray(v[name])) return {};
@@ -107,7 +108,7 @@ function merge(old, v, whole, from) {
   return Object.assign(base, out, { smooth: undefined });
 }
 
-// structure names what the page has panels of.
+// structure returns a text that changes if the page needs other panels.
 function structure() {
   const d = recordings[0] ?? {};
   return JSON.stringify([d.start, ...["cameras", "signals", "tracks"].map(n => list(d[n]).map(SAME[n])),
@@ -116,7 +117,7 @@ function structure() {
     [...new Set([...list(d.words).map(w => w.level), ...list(d.events).map(e => e.kind)])].sort()]);
 }
 
-// rebuild draws the page anew, and leaves it to the reader as it was.
+// rebuild draws the whole page again, and keeps search, cursor and scroll position.
 function rebuild() {
   const search = page.querySelector("#topics input")?.value, { scrollX, scrollY } = window;
   const before = now && now.data.start === recordings[0].start ? now : null, { at, pinned } = cursor;
@@ -131,7 +132,7 @@ function rebuild() {
   scrollTo(scrollX, scrollY);
 }
 
-// refresh shows what is new in the panels that are there.
+// refresh shows new data in the present panels.
 function refresh() {
   const { data, timeline, scope } = now, fresh = prepare(recordings[0]);
   for (const [name, value] of Object.entries(fresh)) {
@@ -148,7 +149,7 @@ function refresh() {
   schedule();
 }
 
-// bar of the player or recorder: what it does, and buttons.
+// The bar of the player or recorder, with its state and buttons.
 if (live) {
   const word = el("b", { class: "word", role: "status" }), text = el("span", { class: "mute" }),
     alert = el("span", { class: "alarm", role: "alert" });
@@ -195,7 +196,7 @@ else {
     setTimeout(again, live.missed ? 2000 : plays() ? 200 : 500);
   };
   again();
-  // Nothing is drawn anew under a mouse that drags or clicks.
+  // Nothing is redrawn while a mouse button is pressed.
   for (const kind of ["pointerdown", "pointermove", "pointerup", "pointercancel"])
     addEventListener(kind, e => { live.pressed = e.buttons > 0; }, true);
   if (plays()) setInterval(follow, 50);

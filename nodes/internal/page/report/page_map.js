@@ -1,7 +1,6 @@
 // ---- Where -------------------------------------------------------------------------------------------------------
 
-// degrees returns the lines of a track as longitude, latitude and height. A degree is as long as where Go made metres
-// of it.
+// degrees returns the lines of a track as longitude, latitude and height. It inverts the conversion in tracks.go.
 function degrees(track) {
   const north = 6371008.8 * Math.PI / 180, east = north * Math.cos(track.origin[0] * Math.PI / 180), lines = [[]];
   for (const [t, x, y, z] of track.points) {
@@ -35,17 +34,17 @@ function trackName(t) { return [t.topic, t.name].filter(Boolean).join(" "); }
 // known reports whether a point of a track has a position.
 function known(p) { return p[1] != null && p[2] != null; }
 
-// place returns where a track is at a time and its heading, nothing where it is not.
+// place returns the position, heading and speed on a track at a time, null if they are unknown.
 function place(track, t) {
   const p = track.points, i = nearest(p, t, q => q[0]);
   if (i < 0 || !known(p[i]) || t < p[0][0] - 1 || t > p.at(-1)[0] + 1) return null;
   let [, x, y] = p[i];
   const other = p[t > p[i][0] ? i + 1 : i - 1];
   if (other && known(other) && other[0] !== p[i][0]) {
-    const part = Math.max(0, Math.min(1, (t - p[i][0]) / (other[0] - p[i][0])));
-    [x, y] = [x + part * (other[1] - x), y + part * (other[2] - y)];
+    const fraction = Math.max(0, Math.min(1, (t - p[i][0]) / (other[0] - p[i][0])));
+    [x, y] = [x + fraction * (other[1] - x), y + fraction * (other[2] - y)];
   }
-  let heading = null; // from points around that are far enough from each other
+  let heading = null; // from the nearest points that are far enough from each other
   for (let d = 1; d < 40 && heading === null; d++) {
     const a = p[Math.max(0, i - d)], b = p[Math.min(p.length - 1, i + d)];
     if (known(a) && known(b) && Math.hypot(b[1] - a[1], b[2] - a[2]) > 0.2)
@@ -54,7 +53,7 @@ function place(track, t) {
   return { x, y, z: p[i][3], heading, speed: track.speed[i] };
 }
 
-// What is drawn where a track begins, or goes.
+// Shapes at the start of a track and at the cursor.
 const DOT = "M-4 0A4 4 0 0 1 4 0A4 4 0 0 1 -4 0Z", ARROW = "M12 0L-8 7L-4 0L-8 -7Z";
 
 function where(data) {
@@ -184,8 +183,8 @@ function where(data) {
       legend, readout);
 }
 
-// steer has the mouse, the wheel and, with the focus, the keys pan, turn and zoom a board. drag is what the mouse does,
-// pan if there is no turn.
+// steer makes mouse and wheel pan, turn and zoom a board, and the keys while the board has the focus. drag is called
+// when the mouse drags.
 function steer(board, { pan, turn, drag = pan, zoom, home }) {
   board.gestures({ buttons: Boolean(turn), drag, slide: pan, zoom,
     wheel: e => !(turn && e.shiftKey) && (e.ctrlKey || e.metaKey || document.activeElement === board.canvas) });

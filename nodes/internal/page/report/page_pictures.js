@@ -1,21 +1,21 @@
 // ---- Pictures ----------------------------------------------------------------------------------------------------
 
-function source(thumb) { return `data:image/jpeg;base64,${thumb.jpeg}`; }
+function imageURL(thumb) { return `data:image/jpeg;base64,${thumb.jpeg}`; }
 
-// pictures returns the cameras' pictures at the cursor, and a strip for each that follows the scope.
+// pictures returns the pictures of cameras at the cursor, and a strip for each camera, which follows the scope.
 function pictures(cameras, scope) {
   for (const c of cameras) c.thumbs = list(c.thumbs);
   const views = cameras.map(c => {
     const image = el("img", { alt: "", onerror: () => lack("cannot be read") });
     const none = el("span", { class: "mute" }), time = el("span", { class: "mute" });
     const lack = text => { image.hidden = Boolean(text); none.textContent = text; };
-    let shown = null; // unlike undefined, which is no picture
+    let shown = null; // undefined: no picture is shown
     followers.add(() => {
       const thumb = live && !cursor.pinned && c.latest || c.thumbs[nearest(c.thumbs, cursor.at)];
       if (thumb === shown) return;
       shown = thumb;
       lack(!thumb ? "no picture" : thumb.jpeg ? "" : "cannot be read");
-      if (thumb?.jpeg) { image.src = source(thumb); image.alt = `${plain(c.topic)} at ${clock(thumb.at)}`; }
+      if (thumb?.jpeg) { image.src = imageURL(thumb); image.alt = `${plain(c.topic)} at ${clock(thumb.at)}`; }
       time.textContent = thumb ? clock(thumb.at) : "";
     });
     return el("figure", null, el("div", { class: "frame" }, image, none),
@@ -37,7 +37,7 @@ function strip(camera, scope) {
     const keep = new Set();
     const first = board.x(scope.first), last = Math.max(first, board.x(scope.last) - width);
     let right = -Infinity;
-    for (const thumb of camera.thumbs) { // from the first one on, so that panning changes nothing
+    for (const thumb of camera.thumbs) { // always from the first one, so that panning keeps the selection
       const x = Math.max(first, Math.min(last, board.x(thumb.at) - width / 2));
       if (x < right) continue;
       right = x + width + 2;
@@ -45,7 +45,7 @@ function strip(camera, scope) {
       keep.add(thumb);
       let e = pool.get(thumb);
       if (!e) {
-        e = thumb.jpeg ? el("img", { alt: "", src: source(thumb), decoding: "async" }) : el("i", null, "unreadable");
+        e = thumb.jpeg ? el("img", { alt: "", src: imageURL(thumb), decoding: "async" }) : el("i", null, "unreadable");
         e.style.width = `${width}px`;
         pool.set(thumb, e);
         board.box.insertBefore(e, board.line);
@@ -63,7 +63,7 @@ function episodes(data) {
   const box = el("div"), result = e => e.discarded ? "✗ discarded" :
     e.success == null ? "–" : e.success ? "✓ success" : "✗ failure";
   const length = e => finite(e.until) - finite(e.from);
-  const mine = new Set(); // the boards and followers of the episode that is shown
+  const mine = new Set(); // boards and followers of the episode that is shown
   const choose = e => {
     for (const b of mine) { boards.delete(b); followers.delete(b); }
     const before = new Set([...boards, ...followers]);

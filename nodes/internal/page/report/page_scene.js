@@ -1,26 +1,26 @@
 // ---- Clouds ------------------------------------------------------------------------------------------------------
 
-// The edges of a box between its corners, whose bits are x, y and z, and the line at its front.
+// The edges of a box as pairs of corners, and the line at its front. The bits of a corner's index are x, y and z.
 const EDGES = [[0, 1], [2, 3], [4, 5], [6, 7], [0, 2], [1, 3], [4, 6], [5, 7], [0, 4], [1, 5], [2, 6], [3, 7], [8, 9]];
 
 const boxesOf = cloud => list(cloud.boxes).filter(b => b.length === 7);
 
-// unpack returns the points of a cloud in metres, and what is needed to colour and to see them. Boxes without points,
-// which may be anywhere in a map, are seen from their middle: at.
+// unpack returns the points of a cloud in metres, and the values that colours and the view depend on. Boxes without
+// points may be anywhere on a map, so they are moved by their middle, at.
 function unpack(cloud) {
   const b = new DataView(decode(cloud.xyz).buffer), n = Math.floor(b.byteLength / 6), s = finite(cloud.scale, 1);
   const xyz = Float32Array.from({ length: 3 * n }, (_, i) => b.getInt16(2 * i, true) * s), light = decode(cloud.shade);
-  const part = (a, p) => a.sort((x, y) => x - y)[Math.floor((a.length - 1) * p)] ?? 0;
-  const at = [0, 1].map(i => n ? 0 : Math.round(part(boxesOf(cloud).map(b => b[i]), 0.5) * s));
+  const quantile = (a, p) => a.sort((x, y) => x - y)[Math.floor((a.length - 1) * p)] ?? 0;
+  const at = [0, 1].map(i => n ? 0 : Math.round(quantile(boxesOf(cloud).map(b => b[i]), 0.5) * s));
   const boxes = boxesOf(cloud).map(([x, y, ...b]) => [x - at[0] / s, y - at[1] / s, ...b]);
   const z = [], far = [];
   for (let i = 0; i < n; i++) { z.push(xyz[3 * i + 2]); far.push(Math.hypot(xyz[3 * i], xyz[3 * i + 1])); }
   for (const b of boxes) { z.push(b[2] * s); far.push((Math.hypot(b[0], b[1]) + 2 * Math.hypot(b[3], b[4])) * s); }
-  return { n, xyz, at, light: light.length >= n && n ? light : null, boxes, scale: s, low: part(z, 0.02),
-    high: part(z, 0.98), middle: part(z, 0.5), far: Math.max(part(far, 0.85), 1) };
+  return { n, xyz, at, light: light.length >= n && n ? light : null, boxes, scale: s, low: quantile(z, 0.02),
+    high: quantile(z, 0.98), middle: quantile(z, 0.5), far: Math.max(quantile(far, 0.85), 1) };
 }
 
-// Points are drawn by WebGL on a canvas of its own, which boards copy.
+// WebGL draws points on a separate canvas, which boards copy.
 const VERTEX = `
 attribute vec4 place; attribute float tone; // place is x, y, depth and size
 uniform vec3 tones[32];
@@ -34,7 +34,7 @@ precision mediump float;
 varying vec3 shade;
 void main() { gl_FragColor = vec4(shade, 1.0); }`;
 
-let gpu; // draws points by WebGL; null where there is none, undefined before it is wanted
+let gpu; // draws points by WebGL; null: not available, undefined: not tried yet
 
 function startGPU() {
   const canvas = el("canvas"), gl = canvas.getContext("webgl", { antialias: false });
@@ -60,8 +60,7 @@ function startGPU() {
     };
   };
   const place = attribute("place", 4), tone = attribute("tone", 1);
-  // draw draws points on w × h CSS pixels: x, y, how near they are, size, and which of colour.scale. It reports
-  // whether it can.
+  // draw draws points [x, y, nearness, size, index in colour.scale] on w × h CSS pixels. It reports whether it could.
   return function draw(ctx, w, h, points) {
     if (gl.isContextLost()) return false;
     Object.assign(canvas, { width: ctx.canvas.width, height: ctx.canvas.height });
@@ -88,8 +87,8 @@ function scene(data) {
     eye = { turn: 0.6, tilt: 0.55, far: 2.1 * cloud.far, x: 0, y: 0, z: cloud.middle };
     board.redraw();
   };
-  // projection returns what puts a point on the screen: x, y and how many pixels a metre has, null behind the eye. A
-  // metre that is a metre away has f pixels.
+  // projection returns a function that projects a point to x, y and pixels per metre, null for points behind the eye. f
+  // is the pixels of a metre that is a metre away.
   function projection(w, h, f) {
     const [ct, st, ci, si] = [Math.cos(eye.turn), Math.sin(eye.turn), Math.cos(eye.tilt), Math.sin(eye.tilt)];
     return (x, y, z) => {
@@ -152,7 +151,7 @@ function scene(data) {
     if (!c || c === shown) return;
     shown = c;
     cloud = unpack(c);
-    // Points have the boxes of another topic in the same frame, at about the same time.
+    // Points are drawn with the boxes of another topic in the same frame, at about the same time.
     const near = o => list(o.boxes).length > 0 && o.frame === c.frame && Math.abs(o.at - c.at) < 0.5;
     const others = cloud.n && !cloud.boxes.length && c.frame ? clouds.map(o => o[nearest(o, c.at)]).filter(near) : [];
     if (others.length) {
@@ -160,10 +159,12 @@ function scene(data) {
       cloud.boxes = boxesOf(others[0]).map(b => b.map((v, i) => i < 6 ? v * k : v));
     }
     if (!eye) home();
-    const of = (n, ...name) => (n < c.points ? `${count(n)} of ` : "") + plural(finite(c.points, n), ...name);
+    const countText = (n, ...name) =>
+      (n < c.points ? `${count(n)} of ` : "") + plural(finite(c.points, n), ...name);
     const boxes = cloud.boxes.length && plural(cloud.boxes.length, "box", "boxes");
     readout.textContent = `${plain(c.topic)} at ${clock(c.at)}: ` +
-      (cloud.n ? of(cloud.n, "point") + (boxes ? `, ${boxes}` : "") : of(cloud.boxes.length, "box", "boxes")) +
+      (cloud.n ? countText(cloud.n, "point") + (boxes ? `, ${boxes}` : "")
+        : countText(cloud.boxes.length, "box", "boxes")) +
       (cloud.at.some(v => v) ? `, around x ${count(cloud.at[0])}, y ${count(cloud.at[1])} m` : "");
     explain();
     board.redraw();

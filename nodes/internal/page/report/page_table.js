@@ -1,6 +1,6 @@
 // ---- Elements ----------------------------------------------------------------------------------------------------
 
-// el makes an element. Properties that begin with "on" are listeners, the others attributes. Children are nodes or
+// el returns an element. Properties that begin with "on" are listeners, others are attributes. Children are nodes or
 // texts.
 function el(tag, properties, ...children) {
   const e = document.createElement(tag);
@@ -12,18 +12,18 @@ function el(tag, properties, ...children) {
   return e;
 }
 
-// name shows a name, which may be broken after its separators. Its direction changes nothing around it.
+// name shows a name, with possible line breaks after its separators. Its text direction does not affect other texts.
 function name(s, max) {
-  return el("bdi", null, plain(s, max).split(/(?<=[/_.])/).flatMap((part, i) => i ? [el("wbr"), part] : part));
+  return el("bdi", null, plain(s, max).split(/(?<=[/_.])/).flatMap((word, i) => i ? [el("wbr"), word] : word));
 }
 
-// facts makes a list of what is known: pairs of name and value, of which those without a value are left out.
+// facts shows a list of pairs of name and value. Pairs without a value are omitted.
 function facts(pairs) {
   return el("dl", { class: "facts" },
     pairs.filter(f => f[1]).map(([k, v]) => el("div", null, el("dt", null, k), el("dd", null, v))));
 }
 
-// verdict shows whether something is good, in a line, and what else was found.
+// verdict shows whether something is good: the first text in a line, the others in a list.
 function verdict(good, lines, otherwise) {
   const items = lines => el("ul", { class: "findings" }, lines.map(l => el("li", null, plain(l, 600))));
   return [el("p", { class: `verdict${good ? "" : " bad"}` }, el("i", { "aria-hidden": "true" }, good ? "✓" : "!"),
@@ -48,29 +48,29 @@ function section(id, title, note, ...children) {
       note && el("span", { class: "note" }, note)), children);
 }
 
-// part fills a box with the first items, and a button for the others.
-function part(box, items, first, wrap = e => e) {
+// showFirst fills a box with the first items, and a button that shows the others.
+function showFirst(box, items, first, wrap = e => e) {
   const rest = items.slice(first), more = wrap(button(`Show ${count(rest.length)} more`, "Show all",
     () => more.replaceWith(...rest)));
   box.append(...items.slice(0, first), rest.length > 0 ? more : "");
   return box;
 }
 
-// row has a board beside its title and notes, of which some may be missing.
+// row shows a board beside its title and notes. Empty notes are omitted.
 function row(board, title, notes, ...more) {
   return el("div", { class: "row" }, title ? el("div", { class: "side" }, el("b", null, title),
     el("div", { class: "mute" }, notes.filter(Boolean).join(", ")), more) : el("div"), board.box);
 }
 
-// timeLink is a button that moves the cursor.
+// timeLink returns a button that moves the cursor to t.
 function timeLink(t) {
   return el("button", { type: "button", class: "link", title: dates(now.data, t).utc, onclick: () => jump(t) },
     clock(t));
 }
 
-// table makes a table that can be sorted, searched and filtered. Columns have a name, cell (what is shown of a row),
-// and perhaps key (what they are sorted by), number, class and first (is the row's heading). changed is called with
-// the rows that are shown. The first rows are shown, the others when they are wanted.
+// table returns a table that can be sorted, searched and filtered. A column has a name and cell, which returns the
+// contents for a row. Optional are key (returns the value to sort by), number (is a number), class, and first (the
+// heading of rows). changed is called with the matching rows. Only the first rows are shown until a button is pressed.
 function table({ caption, columns, rows, search, text, choices, empty, changed, first = 300 }) {
   const body = el("tbody"), status = el("span", { class: "mute", role: "status" });
   const input = search && el("input",
@@ -80,11 +80,11 @@ function table({ caption, columns, rows, search, text, choices, empty, changed, 
     ...values.map(v => `${plain(v, 30)} (${count(rows.filter(r => choices.value(r) === v).length)})`)], fill);
   const more = button("", "", () => { first = Infinity; fill(); });
   const style = c => [c.class, c.number && "number"].filter(Boolean).join(" ") || null;
-  let sorted = null, turn = 1; // the column that rows are sorted by, and whether they ascend
+  let sorted = null, turn = 1; // column that rows are sorted by; 1: ascending, -1: descending
   const press = c => { turn = c === sorted ? -turn : c.number ? -1 : 1; sorted = c; fill(); };
   const heads = columns.map(c => el("th", { scope: "col", class: style(c) },
     c.key ? el("button", { type: "button", onclick: () => press(c) }, c.name) : c.name));
-  const none = v => v == null || v !== v; // what is unknown comes last
+  const none = v => v == null || v !== v; // unknown values come last
   function fill() {
     const words = input ? input.value.toLowerCase().split(/\s+/).filter(Boolean) : [];
     const kind = choice && +choice.value ? values[choice.value - 1] : null;
@@ -168,12 +168,12 @@ function topics(data, changed) {
   }));
 }
 
-// ---- Words -------------------------------------------------------------------------------------------------------
+// ---- Log, parameters, metadata -----------------------------------------------------------------------------------
 
 const ALARMS = ["error", "fatal", "lost", "drop", "damage", "missing", "check"];
 const WARNINGS = ["warn", "gap", "unfinished", "disk"];
 
-function words(data) {
+function logSections(data) {
   const rows = [];
   always(() => rows.splice(0, Infinity, ...[...data.words.map(w =>
     ({ at: finite(w.at), level: plain(w.level, 20) || "–", from: w.from, text: w.text })),

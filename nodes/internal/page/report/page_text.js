@@ -1,4 +1,4 @@
-// Draws recordings, which are the JSON in #data: a list of Data, see data.go. A live page asks for them, see
+// This script draws recordings. Their data are JSON in #data, a list of Data in data.go. A live page requests them, see
 // page_live.js. Texts of recordings become text nodes and attributes, never HTML. All times are seconds since the start
 // of the recording.
 const page = document.getElementById("page");
@@ -7,9 +7,9 @@ const live = embedded?.live ? { kind: embedded.live, name: embedded.live === "pl
   version: "", state: {}, heard: 0, missed: 0, asked: 0, orders: 0,
   token: new URLSearchParams(location.search).get("token") ?? "" } : null;
 let recordings = list(embedded);
-const refreshers = new Set(); // called when a live page has got more
+const refreshers = new Set(); // functions that are called when a live page has new data
 
-// always calls f now, and when a live page has got more.
+// always calls f now, and again whenever a live page has new data.
 function always(f) {
   f();
   refreshers.add(f);
@@ -23,11 +23,11 @@ function list(v) { return array(v).filter(x => x != null); }
 
 function finite(v, otherwise = 0) { return typeof v === "number" && isFinite(v) ? v : otherwise; }
 
-// Characters that show nothing or change how their neighbours are shown: control, bidi, private use, half surrogates.
+// Characters that are invisible or change their neighbours: control, bidi, private use, half surrogates.
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu;
 const ESCAPES = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
-// plain returns a text of the recording as it can be shown: not longer than max, unprintable characters escaped.
+// plain returns a text of the recording that can be shown: cut to max characters, with unprintable ones escaped.
 function plain(s, max = 160) {
   s = String(s ?? "");
   const cut = (s.length > max ? s.slice(0, max).replace(/[\ud800-\udbff]$/, "") : s)
@@ -46,7 +46,7 @@ function count(n) { return finite(n).toLocaleString("en"); }
 
 function plural(n, one, many = one + "s") { return `${count(n)} ${n === 1 ? one : many}`; }
 
-// number returns n with four digits.
+// number returns a text of n with four digits.
 function number(n) {
   if (!isFinite(n)) return "–";
   const a = Math.abs(n);
@@ -61,7 +61,7 @@ function bytes(n) {
   return `${units[0] === "B" ? n : +n.toPrecision(3)} ${units[0]}`;
 }
 
-// seconds returns a length of time.
+// seconds returns a text of a length of time.
 function seconds(s) {
   const a = Math.abs(s);
   if (a === 0) return "0 s";
@@ -74,7 +74,7 @@ function seconds(s) {
   return `${count(Math.floor(s / 86400))} d ${Math.floor(s % 86400 / 3600)} h`;
 }
 
-// clock returns a time since the start, exact to step.
+// clock returns a text of a time since the start, exact to step.
 function clock(t, step = 0.001) {
   const digits = Math.max(0, Math.min(9, Math.ceil(-Math.log10(step) - 1e-9)));
   const sign = t < 0 ? "−" : "", two = n => String(n).padStart(2, "0");
@@ -86,7 +86,7 @@ function clock(t, step = 0.001) {
   return sign + (d ? `${count(d)} d ` : "") + (t >= 3600 ? `${d ? two(h) : h}:` : "") + rest;
 }
 
-// dates returns a time as UTC and in the zone of the reader, or nothing where the start is unknown.
+// dates returns texts of a time in UTC and in the time zone of the reader. They are empty if the start is unknown.
 function dates(data, t) {
   const start = Date.parse(String(data.start ?? "").replace(/(\.\d{3})\d+/, "$1"));
   const ms = Math.round(start + t * 1000);
@@ -110,17 +110,17 @@ function timeStep(x) {
   return steps.find(s => s >= x) || 86400 * nice(x / 86400);
 }
 
-// extent returns the lowest and the highest of numbers.
+// extent returns the lowest and the highest number.
 function extent(numbers) {
   let low = Infinity, high = -Infinity;
   for (const v of numbers) { low = Math.min(low, v); high = Math.max(high, v); }
   return [low, high];
 }
 
-// append adds an item to the list that a map has for a key.
+// append adds an item to the list of a key in a map.
 function append(map, key, item) { if (!map.get(key)?.push(item)) map.set(key, [item]); }
 
-// decode returns the bytes of base64.
+// decode decodes base64.
 function decode(base64) { return Uint8Array.from(atob(base64 || ""), c => c.charCodeAt(0)); }
 
 // nearest returns the index of the item whose time is closest to t, -1 without items. at returns the time of an item.
@@ -133,7 +133,7 @@ function nearest(items, t, at = item => item.at) {
   return low > 0 && t - at(items[low - 1]) <= at(items[low]) - t ? low - 1 : high < 0 ? -1 : low;
 }
 
-// save has the browser store a text as a file.
+// save makes the browser store a text as a file.
 function save(name, type, text) {
   const url = URL.createObjectURL(new Blob([text], { type }));
   el("a", { href: url, download: plain(name, 80).replace(/[^\p{L}\p{N}._-]+/gu, "_") }).click();

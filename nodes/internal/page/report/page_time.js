@@ -1,6 +1,6 @@
 // ---- Time --------------------------------------------------------------------------------------------------------
 
-let now = null; // the recording that is shown: data, scope (its main one), marks (times of events)
+let now = null; // the recording that is shown: data, scope (the main one), marks (times of events)
 const cursor = { at: 0, pinned: false };
 
 function moveCursor(t) {
@@ -15,7 +15,7 @@ function pin(on) {
   moveCursor(cursor.at);
 }
 
-// jump pins the cursor at t, and has the time line show it.
+// jump pins the cursor at t, and makes the timeline show it.
 function jump(t) {
   if (plays()) { seek(t); return; }
   moveCursor(t);
@@ -25,7 +25,7 @@ function jump(t) {
   say(`Cursor at ${clock(t)}`);
 }
 
-// Scope is a length of time of which boards show the same part.
+// Scope is a time range from first to last. Its boards all show the same range in it, from to until.
 class Scope {
   constructor(first, last) {
     this.first = this.from = first;
@@ -42,7 +42,7 @@ class Scope {
     schedule();
   }
 
-  // grow has the time go on until last: what is shown goes with it if it was the end.
+  // grow extends the time range until last. If the boards show its end, they move with it.
   grow(last) {
     const d = last - this.last, ends = this.until === this.last, whole = ends && this.from === this.first;
     this.last = last;
@@ -51,16 +51,17 @@ class Scope {
 
   zoom(factor, at = (this.from + this.until) / 2) {
     const width = Math.min(this.last - this.first, Math.max((this.until - this.from) / factor, 1e-6));
-    const part = (at - this.from) / (this.until - this.from);
-    this.show(at - part * width, at + (1 - part) * width);
+    const fraction = (at - this.from) / (this.until - this.from);
+    this.show(at - fraction * width, at + (1 - fraction) * width);
   }
 
-  pan(part) {
-    const d = Math.max(this.first - this.from, Math.min(this.last - this.until, part * (this.until - this.from)));
+  // pan moves the shown range by a fraction of its length.
+  pan(fraction) {
+    const d = Math.max(this.first - this.from, Math.min(this.last - this.until, fraction * (this.until - this.from)));
     this.show(this.from + d, this.until + d);
   }
 
-  // ticks returns the times of an axis of w pixels, and their step.
+  // ticks returns the times of the ticks on an axis of w pixels, and their distance.
   ticks(w) {
     const step = timeStep((this.until - this.from) / Math.max(1, w / 90)), times = [];
     const start = Math.ceil((this.from - this.first) / step - 1e-9);
@@ -73,14 +74,14 @@ class Scope {
 const phone = matchMedia("(max-width: 640px)");
 function narrow() { return phone.matches; }
 
-// TimeBoard has the time of a scope from left to right, and the line of the cursor.
+// TimeBoard is a board whose x axis is the time of a scope. It shows the line of the cursor.
 class TimeBoard extends Board {
   constructor(scope, label, style, draw, { gutter = () => 0, hint, focus = false, whole = false } = {}) {
     super(label, style, draw, focus);
     Object.assign(this, { scope, gutter, whole });
     scope.boards.push(this);
     this.line = el("div", { class: "cursor", hidden: true });
-    this.mark = el("div", { class: "brush", hidden: true }); // what a drag will show when it ends
+    this.mark = el("div", { class: "brush", hidden: true }); // the range that will be shown after a drag
     this.box.append(this.line, this.mark);
     followers.add(() => this.follow());
     const pan = dx => scope.pan(-dx / (this.width - this.gutter()));
@@ -114,15 +115,16 @@ class TimeBoard extends Board {
 
   paint() { super.paint(); this.follow(); }
 
-  // View is what the board shows: with whole, as the overview, all of the scope.
+  // view returns the time range that the board shows. The overview, with whole, shows the whole scope.
   get view() { return this.whole ? { from: this.scope.first, until: this.scope.last } : this.scope; }
 
-  // x returns where a time is, t which time is there.
+  // x returns the position of a time in pixels.
   x(t) {
     const g = this.gutter(), { from, until } = this.view;
     return g + (t - from) / (until - from) * (this.width - g);
   }
 
+  // t returns the time at a position in pixels.
   t(x) {
     const g = this.gutter(), { from, until } = this.view;
     return from + (x - g) / (this.width - g) * (until - from);
@@ -135,12 +137,12 @@ class TimeBoard extends Board {
     if (!hide) this.line.style.transform = `translateX(${Math.min(x, this.width - 1).toFixed(1)}px)`;
   }
 
-  // grid draws the lines of an axis of time.
+  // grid draws vertical lines at the ticks.
   grid(ctx, w, h) {
     for (const t of this.scope.ticks(w - this.gutter()).times) block(ctx, colour.line, Math.round(this.x(t)), 0, 1, h);
   }
 
-  // spans draws lengths of time.
+  // spans draws time ranges, pairs of begin and end.
   spans(ctx, pairs, y, h, name, w) {
     for (const p of list(pairs)) {
       const from = Math.max(this.gutter(), this.x(p[0])), until = Math.min(w, Math.max(this.x(p[1]), this.x(p[0]) + 2));
@@ -152,7 +154,7 @@ class TimeBoard extends Board {
   }
 }
 
-// ruler draws an axis of time.
+// ruler returns a board with a time axis.
 function ruler(scope, style = "ruler", gutter = () => 0) {
   const board = new TimeBoard(scope, "Axis of time", style, (ctx, w, h) => drawRuler(board, ctx, w, h), { gutter });
   return board;
@@ -172,7 +174,7 @@ function drawRuler(board, ctx, w, h) {
 
 // ---- Events ------------------------------------------------------------------------------------------------------
 
-// How the kinds of events are drawn: a name, a shape and a colour.
+// Name, shape and colour of the kinds of events.
 const KINDS = {
   lost: ["lost in transport", "down", "bad"], drop: ["dropped by the recorder", "cross", "bad"],
   gap: ["gap", "down", "s4"], pause: ["pause", "bars", "s6"], throttle: ["left out on purpose", "diamond", "s6"],
@@ -183,7 +185,7 @@ const KINDS = {
 
 function kind(name) { return Object.hasOwn(KINDS, name) ? KINDS[name] : [plain(name, 30), "circle", "s6"]; }
 
-// Shapes are 14 × 14 pixels.
+// SVG paths of the shapes, 14 × 14 pixels.
 const SHAPES = {
   down: "M2 3H12L7 12Z", diamond: "M7 2L12 7L7 12L2 7Z", square: "M3 3H11V11H3Z",
   circle: "M2.5 7A4.5 4.5 0 0 1 11.5 7A4.5 4.5 0 0 1 2.5 7Z", bars: "M3 3H6V11H3ZM8 3H11V11H8Z",
@@ -195,13 +197,13 @@ function drawMark(ctx, name, x, y) {
   stamp(ctx, SHAPES[shape], x - 7, y - 7, colour[style], colour.bg);
 }
 
-// markIcon is a mark in a legend.
+// markIcon returns a mark for a legend.
 function markIcon(name) {
   const [, shape, style] = kind(name);
   return el("i", { class: "mark", style: `background: var(--${style}); clip-path: path("${SHAPES[shape]}")` });
 }
 
-// drawEvents draws events in a row whose middle is y, and returns where the marks are.
+// drawEvents draws events in a row whose middle is y, and returns the positions of their marks.
 function drawEvents(board, ctx, events, y, w) {
   const marks = [], last = {};
   for (const e of events) {
@@ -224,8 +226,8 @@ function eventText(e) {
     e.text && plain(e.text, 300)].filter(Boolean).join("\n");
 }
 
-// gradient is a ramp of colours in a legend.
+// gradient returns a colour ramp for a legend.
 function gradient(name) { return el("i", { class: "ramp", style: `background: var(--${name})` }); }
 
-// striped is in a legend what spans are drawn with.
+// striped returns the pattern of spans for a legend.
 function striped(name) { return el("i", { class: "stripes", style: `--stripe: var(--${name})` }); }

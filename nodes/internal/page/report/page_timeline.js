@@ -1,17 +1,17 @@
 // ---- Timeline ----------------------------------------------------------------------------------------------------
 
-// smooth returns the rate of a topic in each part of the duration: the mean over some messages around, so that a steady
-// topic has one colour, but 0 where there are none for longer than one interval.
+// smooth returns the rate of a topic in each bin. It is a mean over some messages, so that a steady topic has one
+// colour, and 0 if there are no messages for longer than an interval.
 function smooth(topic, end) {
   if (topic.smooth) return topic.smooth;
   const d = Float64Array.from(list(topic.density), v => finite(v)), n = d.length, out = new Float32Array(n);
   const near = topic.rate > 0 && end > 0 ? Math.ceil(n / end / topic.rate) : 0, far = 2 * near + 1;
   topic.sparse = !near || far > n / 8;
-  if (topic.sparse) { // so few messages that each is a line
+  if (topic.sparse) { // there are so few messages that each is drawn as a line
     const mean = end > 0 ? finite(topic.messages) / end : 0;
     return topic.smooth = d.map(v => v > 0 ? mean || v : 0);
   }
-  // window returns the sum of a list from i - half to i + half, for each i.
+  // window returns, for each i, the sum of a list from i - half to i + half.
   const window = (a, half) => {
     const sums = new Float64Array(n + 1);
     a.forEach((v, i) => { sums[i + 1] = sums[i] + v; });
@@ -27,7 +27,7 @@ class Timeline {
   constructor(data, scope) {
     Object.assign(this, { data, scope, order: data.topics, marks: new Map() });
     this.measure();
-    const gutter = () => narrow() ? 0 : 210; // as --gutter
+    const gutter = () => narrow() ? 0 : 210; // equal to --gutter in page.css
     const gaps = data.topics.reduce((n, t) => n + list(t.gaps).length, 0);
     this.axis = new TimeBoard(scope, "Axis of time with all events", "axis", (ctx, w, h) => this.drawAxis(ctx, w, h),
       { gutter, hint: x => this.hint(this.laneMarks, x) });
@@ -55,7 +55,7 @@ class Timeline {
       ["pause", "gap", "disk", "split", "throttle"].includes(e.kind));
   }
 
-  // layout gives the rows their place; all of them when the page is printed.
+  // layout places the visible rows, or all rows when the page is printed.
   layout(whole) {
     this.rowHeight = narrow() ? 36 : 22;
     const axis = 48, n = Math.max(1, this.order.length) * this.rowHeight;
@@ -102,7 +102,7 @@ class Timeline {
     ctx.globalAlpha = 1;
   }
 
-  // drawDensity draws a colour for each pixel, as wide as it stays the same.
+  // drawDensity draws a colour for each pixel. Equal neighbours are drawn as one block.
   drawDensity(ctx, t, y, h, w) {
     const b = this.rows, d = smooth(t, now.end), n = d.length, per = n / (b.scope.last - b.scope.first);
     const low = Math.log(this.low), high = Math.log(this.high), gutter = b.gutter();
@@ -112,7 +112,7 @@ class Timeline {
       const j = Math.min(n, Math.max(i + 1, Math.floor(first + (x + 1 - gutter) * pixel)));
       let sum = 0;
       for (let k = i; k < j; k++) sum += d[k];
-      const v = Math.max(Math.log(sum / (j - i)), t.sparse ? (low + high) / 2 : -Infinity); // a line must be seen
+      const v = Math.max(Math.log(sum / (j - i)), t.sparse ? (low + high) / 2 : -Infinity); // lines stay visible
       return sum > 0 ? shade(colour.density, v, low, high) : null;
     };
     for (let x = gutter, from = gutter, last = null; x <= w; x++) {
