@@ -24,7 +24,7 @@ func (d *deck) discardEpisode() (answer std_srvs.Trigger_Response) {
 	return answer
 }
 
-// The service and the trigger mark episodes at once, so that the marks survive the recorder.
+// The service and the trigger mark episodes at once, so that the marks survive a crash.
 func TestServiceDiscard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		newest(t)
@@ -73,7 +73,7 @@ func TestServiceDiscard(t *testing.T) {
 		episode("discard")
 		episode("e")
 		sample()
-		time.Sleep(time.Second) // until that is written
+		time.Sleep(time.Second) // until the episode is written
 		var answer std_srvs.Trigger_Response
 		d.call("/recorder/status", "std_srvs/srv/Trigger", &std_srvs.Trigger_Request{}, &answer)
 		var s remote.Status
@@ -93,7 +93,7 @@ func TestServiceDiscard(t *testing.T) {
 	})
 }
 
-// A recording without episodes has none to discard.
+// discard fails for a recording without episodes.
 func TestServiceDiscardWithoutEpisodes(t *testing.T) {
 	for want, prepare := range map[string]func(*options){
 		"recordings of record have no episodes; record with --storage session, which has": func(*options) {},
@@ -111,7 +111,7 @@ func TestServiceDiscardWithoutEpisodes(t *testing.T) {
 	}
 }
 
-// Without a mapping each session is an episode. One that is discarded after it was written stays where it is.
+// Without a mapping each session is an episode. A session that is discarded after it was written is not moved.
 func TestDiscardWithoutMapping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		newest(t)

@@ -26,8 +26,8 @@ import (
 	"tapedeck/nodes/recorder/internal/snapshot"
 )
 
-// A whole recorder writes to the disk that it is given: splits, snapshots and the lists of bags. When that disk is full
-// for a while, what misses is counted as dropped.
+// A recorder writes splits, snapshots and the lists of bags only to its codec.Disk. If the disk is full for a while,
+// the missing messages count as dropped.
 func TestRecorderOnADisk(t *testing.T) {
 	for name, storage := range map[string]string{"record": "record", "mcap": "mcap", "compressed": "mcap"} {
 		inBubble(t, name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestRecorderOnADisk(t *testing.T) {
 			full.Store(true)
 			d.publish(p, 4)
 			time.Sleep(10 * time.Second)
-			d.publish(p, 5) // which is written later
+			d.publish(p, 5) // are written later
 			time.Sleep(10 * time.Second)
 			require.Equal(t, "NO SPACE", d.state())
 			full.Store(false)
@@ -82,7 +82,7 @@ func TestRecorderOnADisk(t *testing.T) {
 	}
 }
 
-// A session is on the disk that a recorder is given, also when it is overwritten.
+// A session is written only to the recorder's codec.Disk, also when it is overwritten.
 func TestSessionsOnADisk(t *testing.T) {
 	disk := &disktest.Disk{}
 	for range 2 {
@@ -113,7 +113,7 @@ func TestSessionsOnADisk(t *testing.T) {
 	}
 }
 
-// Uploads read, note and delete on the disk that a recorder is given.
+// Uploads read, write spools and delete only on the recorder's codec.Disk.
 func TestUploadsOnADisk(t *testing.T) {
 	for name, del := range map[string]bool{"kept": false, "deleted": true} {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestUploadsOnADisk(t *testing.T) {
 			o.Compression, o.MaxBagMessages = "zstd", 2
 			o.Upload, o.DeleteAfterUpload = server.URL("fleet"), del
 			d := newDeckWith(t, net, node, disk, o, "/n")
-			p, err := d.source.Advertise("/n", "std_msgs/msg/UInt32", codec.DefaultQoS())
+			p, err := d.peer.Advertise("/n", "std_msgs/msg/UInt32", codec.DefaultQoS())
 			require.NoError(t, err)
 			require.Eventually(t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
 			for i := range uint32(5) {

@@ -29,16 +29,16 @@ func TestEveryOptionOfTheGraphIsDocumented(t *testing.T) {
 	require.NoError(t, configtest.CheckTable(path, "recorder topics", defaultTopicsOptions()))
 }
 
-// stage is a graph with a node that publishes, and the node of a command.
+// stage is a graph with a node that publishes and the node of a command.
 type stage struct {
-	t               *testing.T
-	source, command bridge.Node
-	stdout, stderr  bytes.Buffer // of a command that has ended
+	t              *testing.T
+	peer, command  bridge.Node
+	stdout, stderr bytes.Buffer // output of the command, after its end
 }
 
 func newStage(t *testing.T, net *bridgetest.Network) *stage {
 	s := &stage{t: t}
-	for name, node := range map[string]*bridge.Node{"source": &s.source, "_recorder_echo": &s.command} {
+	for name, node := range map[string]*bridge.Node{"peer": &s.peer, "_recorder_echo": &s.command} {
 		var err error
 		*node, err = net.Open(bridge.Options{Name: name})
 		require.NoError(t, err)
@@ -47,7 +47,7 @@ func newStage(t *testing.T, net *bridgetest.Network) *stage {
 	return s
 }
 
-// echo starts the command echo. Its error comes when it has ended.
+// echo starts the command echo. The channel gets its error at the end.
 func (s *stage) echo(topic string, set func(*echoOptions)) (interrupt func(), ended <-chan error) {
 	o := defaultEchoOptions()
 	o.Field = []string{"data"}
@@ -60,9 +60,9 @@ func (s *stage) echo(topic string, set func(*echoOptions)) (interrupt func(), en
 	return cancel, result
 }
 
-// publish sends numbers when somebody listens.
+// publish publishes numbers once there is a subscriber.
 func (s *stage) publish(topic, typeName string, qos codec.QoS, numbers ...uint32) {
-	p, err := s.source.Advertise(topic, typeName, qos)
+	p, err := s.peer.Advertise(topic, typeName, qos)
 	require.NoError(s.t, err)
 	require.Eventually(s.t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
 	for _, n := range numbers {
@@ -74,7 +74,7 @@ func (s *stage) publish(topic, typeName string, qos codec.QoS, numbers ...uint32
 
 const uint32Type = "std_msgs/msg/UInt32"
 
-// Whatever publishers offer, and one after the other, all messages are printed.
+// All messages are printed, whatever QoS publishers offer, also if they come one after the other.
 func TestEchoAdaptsToPublishers(t *testing.T) {
 	bestEffort := codec.DefaultQoS()
 	bestEffort.Reliability = codec.BestEffort
@@ -111,12 +111,12 @@ func TestEchoPrintsSoMany(t *testing.T) {
 	})
 }
 
-// A definition that is not at hand comes from the publisher, while messages wait.
+// An unknown definition is fetched from the publisher, while messages wait.
 func TestEchoFetchesDefinitions(t *testing.T) {
 	library := robotTypes()
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t, &bridgetest.Network{Library: library})
-		bridgetest.ServeTypeDescriptions(t, s.source, library, func(*tdi.GetTypeDescription_Response) {
+		bridgetest.ServeTypeDescriptions(t, s.peer, library, func(*tdi.GetTypeDescription_Response) {
 			time.Sleep(5 * time.Second)
 		})
 		_, ended := s.echo("/a", func(o *echoOptions) { o.Once, o.Field = true, nil })
@@ -156,17 +156,17 @@ func TestEchoWaits(t *testing.T) {
 		s := newStage(t, &bridgetest.Network{})
 		interrupt, ended := s.echo("/imuu", func(*echoOptions) {})
 		time.Sleep(5 * time.Second)
-		_, err := s.source.Advertise("/imu", uint32Type, codec.DefaultQoS())
+		_, err := s.peer.Advertise("/imu", uint32Type, codec.DefaultQoS())
 		require.NoError(t, err)
 		time.Sleep(5 * time.Second)
-		_, err = s.source.Advertise("/imuu", uint32Type, codec.DefaultQoS())
+		_, err = s.peer.Advertise("/imuu", uint32Type, codec.DefaultQoS())
 		require.NoError(t, err)
 		time.Sleep(5 * time.Second)
 		interrupt()
 		require.NoError(t, <-ended)
 		require.Equal(t, "waiting for /imuu, which nobody publishes\n"+
 			"waiting for /imuu, which nobody publishes; did you mean /imu?\n"+
-			"waiting for /imuu, published by /source\n", s.stderr.String())
+			"waiting for /imuu, published by /peer\n", s.stderr.String())
 	})
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t, &bridgetest.Network{})
@@ -175,13 +175,13 @@ func TestEchoWaits(t *testing.T) {
 	})
 }
 
-// Names and texts of the graph do not control the terminal.
+// Names and texts of the graph cannot control the terminal.
 func TestGraphIsPrintedQuoted(t *testing.T) {
 	const evil = "\x1b[2J\u009b2J"
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t, &bridgetest.Network{})
 		_, ended := s.echo("/s", func(o *echoOptions) { o.Once = true })
-		p, err := s.source.Advertise("/s", "std_msgs/msg/String", codec.DefaultQoS())
+		p, err := s.peer.Advertise("/s", "std_msgs/msg/String", codec.DefaultQoS())
 		require.NoError(t, err)
 		require.Eventually(t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
 		payload, err := cdr.Marshal(&std_msgs.String{Data: evil})
@@ -201,7 +201,7 @@ func TestGraphIsPrintedQuoted(t *testing.T) {
 	})
 }
 
-// FuzzTopics checks that no name on the graph controls the terminal or makes lines.
+// FuzzTopics checks that no name on the graph can control the terminal or add lines.
 func FuzzTopics(f *testing.F) {
 	for _, s := range []string{"/imu", "", "/a\nb\r", "\x1b[2J\x9b\x7f", "\u202e\u200b\u0085", "\U000e0041",
 		strings.Repeat("/é\n", 16<<10)} {
@@ -245,12 +245,12 @@ func TestTopics(t *testing.T) {
 	inBubble(t, "rows", func(t *testing.T) {
 		s := newStage(t, &bridgetest.Network{})
 		for _, qos := range []codec.QoS{codec.DefaultQoS(), codec.DefaultQoS(), bridge.LatchedQoS()} {
-			_, err := s.source.Advertise("/n", uint32Type, qos)
+			_, err := s.peer.Advertise("/n", uint32Type, qos)
 			require.NoError(t, err)
 		}
-		_, err := s.source.Advertise("/_hidden", uint32Type, codec.DefaultQoS())
+		_, err := s.peer.Advertise("/_hidden", uint32Type, codec.DefaultQoS())
 		require.NoError(t, err)
-		_, err = s.source.Subscribe("/wanted", uint32Type, codec.DefaultQoS(), func([]bridge.Sample) {})
+		_, err = s.peer.Subscribe("/wanted", uint32Type, codec.DefaultQoS(), func([]bridge.Sample) {})
 		require.NoError(t, err)
 		text, err := list(t, s, func(*topicsOptions) {})
 		require.NoError(t, err)
@@ -265,15 +265,15 @@ func TestTopics(t *testing.T) {
 		text, err = list(t, s, func(o *topicsOptions) { o.Verbose = true }, "/wanted")
 		require.NoError(t, err)
 		require.Equal(t, "/wanted [std_msgs/msg/UInt32]\n"+
-			"    subscriber  /source  reliable volatile keep_last(10)\n", text)
+			"    subscriber  /peer  reliable volatile keep_last(10)\n", text)
 		_, err = list(t, s, func(*topicsOptions) {}, "/n", "/wantd")
 		require.EqualError(t, err, "nobody publishes or subscribes to /wantd; did you mean /wanted?")
 	})
 	inBubble(t, "rates", func(t *testing.T) {
 		s := newStage(t, &bridgetest.Network{})
-		p, err := s.source.Advertise("/n", uint32Type, codec.DefaultQoS())
+		p, err := s.peer.Advertise("/n", uint32Type, codec.DefaultQoS())
 		require.NoError(t, err)
-		latched, err := s.source.Advertise("/latched", uint32Type, bridge.LatchedQoS())
+		latched, err := s.peer.Advertise("/latched", uint32Type, bridge.LatchedQoS())
 		require.NoError(t, err)
 		payload, err := cdr.Marshal(number(1))
 		require.NoError(t, err)
@@ -302,7 +302,7 @@ func TestTopics(t *testing.T) {
 		}
 		require.NoError(t, json.Unmarshal([]byte(text), &got))
 		require.Len(t, got.Topics, 2)
-		require.Equal(t, "/source", got.Topics[0].Publishers[0].Node)
+		require.Equal(t, "/peer", got.Topics[0].Publishers[0].Node)
 		require.Equal(t, "transient_local", got.Topics[0].Publishers[0].QoS.Durability)
 		require.Zero(t, got.Topics[0].Count, "what was latched before is no rate")
 		require.InDelta(t, 4, got.Topics[1].Frequency, 0.01)

@@ -22,7 +22,7 @@ import (
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
-// logOf collects what the nodes of a network log.
+// logOf collects the log lines of the nodes of a network.
 func logOf(t *testing.T, net *bridgetest.Network) func() string {
 	node, err := net.Open(bridge.Options{Name: "listener", LogLevel: bridge.Fatal})
 	require.NoError(t, err)
@@ -48,7 +48,7 @@ func logOf(t *testing.T, net *bridgetest.Network) func() string {
 	}
 }
 
-// A publisher of messages that are larger than the queue costs other topics nothing, and is reported once.
+// If messages are larger than the queue, other topics lose nothing, and one warning is logged.
 func TestMessagesLargerThanTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := &bridgetest.Network{}
@@ -76,7 +76,7 @@ func TestMessagesLargerThanTheQueue(t *testing.T) {
 	})
 }
 
-// Topics that appear and vanish, with one message each, cost other topics nothing.
+// If topics appear and vanish with one message each, other topics lose nothing.
 func TestTopicsThatAppearAndVanish(t *testing.T) {
 	const topics = 2000
 	synctest.Test(t, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestTopicsThatAppearAndVanish(t *testing.T) {
 		p := d.advertise("/n", codec.DefaultQoS())
 		var want []uint32
 		for i := range uint32(topics) {
-			other, err := d.source.Advertise(fmt.Sprintf("/gone%d", i), "nobody_msgs/msg/Knows", codec.DefaultQoS())
+			other, err := d.peer.Advertise(fmt.Sprintf("/gone%d", i), "nobody_msgs/msg/Knows", codec.DefaultQoS())
 			require.NoError(t, err)
 			if i%100 == 0 {
 				d.awaitSubscribers(other)
@@ -107,7 +107,7 @@ func TestTopicsThatAppearAndVanish(t *testing.T) {
 	})
 }
 
-// Only so many topics are recorded, and those that are named.
+// The number of recorded topics is limited, but not for named topics.
 func TestTopicsAreBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is slow under the race detector and has one goroutine")
@@ -122,7 +122,7 @@ func TestTopicsAreBounded(t *testing.T) {
 		o.All, o.Quiet = true, true
 		d := newDeckOf(t, net, node, o, "/z")
 		for i := range most + more {
-			_, err := d.source.Advertise(fmt.Sprintf("/t%d", i), "std_msgs/msg/UInt32", codec.DefaultQoS())
+			_, err := d.peer.Advertise(fmt.Sprintf("/t%d", i), "std_msgs/msg/UInt32", codec.DefaultQoS())
 			require.NoError(t, err)
 		}
 		p := d.advertise("/z", codec.DefaultQoS())
@@ -136,7 +136,7 @@ func TestTopicsAreBounded(t *testing.T) {
 	})
 }
 
-// Warnings about a graph in which everything is strange are bounded.
+// The number of warnings about topics and types is limited.
 func TestWarningsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := &bridgetest.Network{}
@@ -152,7 +152,7 @@ func TestWarningsAreBounded(t *testing.T) {
 	})
 }
 
-// logNode is a node of which only the log is used.
+// logNode is a node with only a log.
 type logNode struct {
 	bridge.Node
 	log func(text string)
@@ -162,7 +162,8 @@ func (n logNode) Log(_ bridge.LogLevel, format string, args ...any) {
 	n.log(fmt.Sprintf(format, args...))
 }
 
-// A handler of messages neither logs nor waits for a log, and warnings about topics leave room for those of the disk.
+// A handler of messages neither logs nor waits for a log. Warnings about the disk are logged even after the maximum
+// number of warnings about topics.
 func TestWarningsDoNotDelayMessages(t *testing.T) {
 	var logged []string
 	r := &recorder{owner: owner.New(), queue: queue.New(1)}
@@ -182,8 +183,8 @@ func TestWarningsDoNotDelayMessages(t *testing.T) {
 	require.Equal(t, "messages are dropped", logged[len(logged)-1])
 }
 
-// Payloads that do not fit their type, or have a wrong encapsulation, are recorded as they are. Conditions that cannot
-// read them are reported once.
+// Payloads that do not match their type, or have a wrong encapsulation, are recorded unchanged. Conditions that cannot
+// read them cause one warning.
 func TestPayloadsThatLie(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := &bridgetest.Network{}
@@ -215,7 +216,7 @@ func TestPayloadsThatLie(t *testing.T) {
 	})
 }
 
-// A thousand clients that call at once all get an answer while the recorder records.
+// A thousand concurrent calls of services are all answered while the recorder records.
 func TestThousandClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := &bridgetest.Network{}
@@ -226,7 +227,7 @@ func TestThousandClients(t *testing.T) {
 		var clients sync.WaitGroup
 		for range 1000 {
 			clients.Go(func() {
-				_, err := d.source.Call(t.Context(), d.node.Name()+"/is_paused", "rosbag2_interfaces/srv/IsPaused",
+				_, err := d.peer.Call(t.Context(), d.node.Name()+"/is_paused", "rosbag2_interfaces/srv/IsPaused",
 					request)
 				require.NoError(t, err)
 			})

@@ -129,7 +129,7 @@ func TestFilesAreDeletedOfSplitRecordings(t *testing.T) {
 	}
 }
 
-// The recorder says at the start what it is going to do.
+// The recorder logs at the start what it is going to do.
 func TestIntent(t *testing.T) {
 	const unnamed = " (Apollo's; for MCAP: --storage mcap-file)"
 	for line, want := range map[string]string{
@@ -158,7 +158,7 @@ func TestIntent(t *testing.T) {
 	}
 }
 
-// What the default format does not have is refused before anything begins, with the formats that have it.
+// Options that the default format does not support are refused at the start. The error names the formats that do.
 func TestOptionsOfFormats(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for line, want := range map[string]string{
@@ -189,7 +189,7 @@ func TestRecordingName(t *testing.T) {
 	}
 }
 
-// The name decides between a file and a folder, whatever a name with a dot looks like.
+// The name decides whether the recording is a file or a folder, also if it has a dot.
 func TestNameDecidesOnFormat(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, check := range map[string]func(require.TestingT, string, ...any){
@@ -205,7 +205,8 @@ func TestNameDecidesOnFormat(t *testing.T) {
 	}
 }
 
-// TestDefaultChunks writes 40 MiB at one time: a reader of one topic loads whole chunks, which are smaller in MCAP.
+// TestDefaultChunks writes 40 MiB with one time, and checks the size of chunks. They are smaller in MCAP, because a
+// reader of one topic loads whole chunks.
 func TestDefaultChunks(t *testing.T) {
 	for storage, want := range map[string]string{"mcap": "10 not compressed", "record": "3"} {
 		o := defaultOptions()

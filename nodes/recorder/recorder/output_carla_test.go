@@ -21,7 +21,7 @@ import (
 	"tapedeck/nodes/recorder/internal/snapshot"
 )
 
-// say publishes a message and waits until it was received.
+// say publishes a message and waits until it is received.
 func (d *deck) say(p bridge.Publisher, m msgs.Message) {
 	data, err := cdr.Marshal(m)
 	require.NoError(d.t, err)
@@ -31,13 +31,13 @@ func (d *deck) say(p bridge.Publisher, m msgs.Message) {
 }
 
 func (d *deck) offer(topic, typeName string, qos codec.QoS) bridge.Publisher {
-	p, err := d.source.Advertise(topic, typeName, qos)
+	p, err := d.peer.Advertise(topic, typeName, qos)
 	require.NoError(d.t, err)
 	synctest.Wait()
 	return p
 }
 
-// drives returns the places of the one vehicle in a log, its id and the map.
+// drives returns the positions of the one vehicle in a log, its id and the map.
 func drives(t *testing.T, path string) (places []float64, id uint32, world string) {
 	r, err := carla.Open(nil, path)
 	require.NoError(t, err)
@@ -82,7 +82,7 @@ func TestRecordingForCARLA(t *testing.T) {
 		d.say(list, &carla_msgs.CarlaActorList{Actors: []carla_msgs.CarlaActorInfo{{Id: 42, Type: "vehicle.audi.tt",
 			Rolename: "hero"}}})
 		for i := range int32(5) {
-			time.Sleep(time.Second) // messages of a frame may be late
+			time.Sleep(time.Second) // waits for late messages of a frame
 			d.say(clock, &rosgraph_msgs.Clock{Clock: builtin_interfaces.Time{Sec: i}})
 			place := nav_msgs.Odometry{Header: std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: i}}}
 			place.Pose.Pose.Position.X = float64(i)
@@ -112,8 +112,8 @@ func TestRecordingForCARLA(t *testing.T) {
 	})
 }
 
-// Each file begins with all that is in the world, so that it plays alone, and with nothing twice: a list that was
-// latched before a traffic light appeared does not remove it.
+// Each file begins with the whole state of the world, so that it can be played alone, and with nothing twice. A list
+// that was latched before a traffic light appeared does not remove the light.
 func TestFilesOfRecordingForCARLA(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions("carla")
@@ -136,7 +136,7 @@ func TestFilesOfRecordingForCARLA(t *testing.T) {
 		second := int32(0)
 		drive := func(messages ...*carla_msgs.CarlaCollisionEvent) {
 			for range 4 {
-				time.Sleep(time.Second) // messages of a frame may be late
+				time.Sleep(time.Second) // waits for late messages of a frame
 				stamp := builtin_interfaces.Time{Sec: second}
 				d.say(clock, &rosgraph_msgs.Clock{Clock: stamp})
 				d.say(odometry, &nav_msgs.Odometry{Header: std_msgs.Header{Stamp: stamp}})
@@ -174,19 +174,19 @@ func TestFilesOfRecordingForCARLA(t *testing.T) {
 				require.Zero(t, p.dels, path)
 				require.True(t, n == 0 || len(p.adds)+p.weathers+p.physics == 0, "%s: frame %d repeats", path, n)
 			}
-			require.Equal(t, []int{1, 0, 0, 1}[i], collisions, path) // another recording repeats what is asked for
+			require.Equal(t, []int{1, 0, 0, 1}[i], collisions, path) // only a new recording repeats latched messages
 		}
 	})
 }
 
-// framePackets is what a frame says of the state.
+// framePackets are the packets of a frame that have state.
 type framePackets struct {
 	adds                                carla.EventAddList
 	parents                             carla.EventParentList
 	dels, weathers, physics, collisions int
 }
 
-// packetsOf returns what each frame of a log says of the state.
+// packetsOf returns the packets with state of each frame of a log.
 func packetsOf(t *testing.T, path string) (frames []framePackets) {
 	r, err := carla.Open(nil, path)
 	require.NoError(t, err)
@@ -225,7 +225,7 @@ func packetsOf(t *testing.T, path string) (frames []framePackets) {
 	}
 }
 
-// What a log takes of the disk is not what the messages take: all that is in the world is in each frame.
+// The size of a log differs from the size of the messages, because each frame has the whole state of the world.
 func TestSizeOfRecordingForCARLA(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions("carla")

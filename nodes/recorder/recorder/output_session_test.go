@@ -37,7 +37,7 @@ func picture(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// take returns what is in a session.
+// take returns the contents of a session.
 func take(t *testing.T, path string) *episode.Episode { return takeFrom(t, nil, path) }
 
 func takeFrom(t *testing.T, files *store.Files, path string) *episode.Episode {
@@ -64,7 +64,7 @@ func TestRecordingSessions(t *testing.T) {
 		o := testOptions("session")
 		o.All, o.MaxBagMessages, o.CustomData = true, 12, []string{"operator=left hand"}
 		d := newDeck(t, o)
-		d.offer("/speed", "std_msgs/msg/UInt32", codec.DefaultQoS()) // is no robot's
+		d.offer("/speed", "std_msgs/msg/UInt32", codec.DefaultQoS()) // neither camera nor arm
 		camera := d.offer("/wrist/image_raw/compressed", "sensor_msgs/msg/CompressedImage", codec.DefaultQoS())
 		depth := d.offer("/depth/image_raw", "sensor_msgs/msg/Image", codec.DefaultQoS())
 		joints := d.offer("/left/joint_states", "sensor_msgs/msg/JointState", codec.DefaultQoS())
@@ -103,7 +103,7 @@ func TestRecordingSessions(t *testing.T) {
 	})
 }
 
-// A pose may belong to an arm whose joints are not known yet.
+// A pose may come before the joints of its arm.
 func TestPosesWithoutJointsAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions("session")
@@ -121,7 +121,7 @@ func TestPosesWithoutJointsAreDropped(t *testing.T) {
 	})
 }
 
-// A mapping says what is recorded, and a trigger what begins another session.
+// A mapping selects the topics, and a trigger begins another session.
 func TestMappedSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions("session")
@@ -154,7 +154,7 @@ func TestMappedSessions(t *testing.T) {
 	})
 }
 
-// Sessions that a trigger begins are files like those that a limit begins.
+// Sessions that a trigger begins count as splits, as sessions that a limit begins do.
 func TestSessionsOfATriggerAreSplits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions("session")
@@ -180,7 +180,7 @@ func TestSessionsOfATriggerAreSplits(t *testing.T) {
 	})
 }
 
-// What a session could not keep is told by the channels that were recorded.
+// Losses of a session are reported with the channels that were recorded.
 func TestSessionMisses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	o := testOptions("session")

@@ -14,7 +14,7 @@ import (
 	"tapedeck/nodes/recorder/internal/selection"
 )
 
-// TestNoRecordingIsLeft expects no recording where options turn out to be wrong before it begins.
+// TestNoRecordingIsLeft checks that invalid options leave no files behind.
 func TestNoRecordingIsLeft(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

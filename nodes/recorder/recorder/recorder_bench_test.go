@@ -11,7 +11,7 @@ import (
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
-// nowhere is a codec.Writer that takes no time.
+// nowhere is a codec.Writer that does nothing.
 type nowhere struct{ codec.NoSplits }
 
 func (nowhere) Declare(*codec.Channel) error { return nil }
@@ -24,8 +24,8 @@ func newTestReceiver(topic string, q *queue.Queue) *intake.Receiver {
 	return intake.NewReceiver(&codec.Channel{Topic: topic}, intake.Options{Clock: new(bridge.SimTime), Queue: q})
 }
 
-// BenchmarkMessage passes messages of 100 bytes from subscriptions through the queue to a writer, in batches as they
-// come from the middleware.
+// BenchmarkMessage passes messages of 100 bytes from subscriptions through the queue to a writer, in batches as the
+// middleware does.
 func BenchmarkMessage(b *testing.B) {
 	for _, topics := range []int{1, 500} {
 		b.Run(fmt.Sprintf("%d topics", topics), func(b *testing.B) {
@@ -65,7 +65,7 @@ func BenchmarkMessage(b *testing.B) {
 	}
 }
 
-// BenchmarkOverload measures receiving while nothing is written and each message makes the queue drop another.
+// BenchmarkOverload measures receiving while nothing is written and the queue drops a message for each new one.
 func BenchmarkOverload(b *testing.B) {
 	for _, topics := range []int{1, 500} {
 		b.Run(fmt.Sprintf("%d topics", topics), func(b *testing.B) {

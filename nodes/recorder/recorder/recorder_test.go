@@ -30,10 +30,10 @@ import (
 	"tapedeck/nodes/recorder/internal/subscription"
 )
 
-const patient = time.Minute // for what takes a moment on a machine of one's own
+const patient = time.Minute // deadline for what usually takes a moment
 
-// inBubble runs a subtest in a bubble of testing/synctest, where time passes only while nothing else can be done: how
-// fast the machine is makes no difference.
+// inBubble runs a subtest in a bubble of testing/synctest, so that its result does not depend on the speed of the
+// machine.
 func inBubble(t *testing.T, name string, test func(*testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }
@@ -41,12 +41,12 @@ func inBubble(t *testing.T, name string, test func(*testing.T)) {
 // deck is a recorder on a graph within the test.
 type deck struct {
 	*recorder
-	t      *testing.T
-	net    *bridgetest.Network
-	source bridge.Node
-	said   bytes.Buffer // when it has ended
-	ended  chan error   // what run returned
-	end    func() error // ends run and returns that
+	t     *testing.T
+	net   *bridgetest.Network
+	peer  bridge.Node
+	said  bytes.Buffer // output, after the end
+	ended chan error   // result of run
+	end   func() error // ends run and returns its result
 }
 
 // newDeck starts a recorder of the topics, in a folder of its own. The test runs in a bubble.
@@ -60,19 +60,19 @@ func newDeckOn(t *testing.T, net *bridgetest.Network, o options, topics ...strin
 	return newDeckOf(t, net, node, o, topics...)
 }
 
-// newDeckOf does what newDeckOn does, with a node of the network.
+// newDeckOf starts a recorder with a node of the network.
 func newDeckOf(t *testing.T, net *bridgetest.Network, node bridge.Node, o options, topics ...string) *deck {
 	return newDeckWith(t, net, node, codec.OS{}, o, topics...)
 }
 
-// newDeckWith does what newDeckOf does, and records to a disk.
+// newDeckWith starts a recorder with a node of the network, which records to a disk.
 func newDeckWith(t *testing.T, net *bridgetest.Network, node bridge.Node, disk codec.Disk, o options,
 	topics ...string) *deck {
 	t.Chdir(t.TempDir())
-	source, err := net.Open(bridge.Options{Name: "source"})
+	peer, err := net.Open(bridge.Options{Name: "peer"})
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		require.NoError(t, source.Close())
+		require.NoError(t, peer.Close())
 		require.NoError(t, node.Close())
 	})
 	names, err := bridge.NewNames(bridge.Options{Name: "recorder"})
@@ -84,7 +84,7 @@ func newDeckWith(t *testing.T, net *bridgetest.Network, node bridge.Node, disk c
 	t.Cleanup(func() { null.Close() })
 	r, err := newRecorder(o, chosen, node, disk, progress.NewLine(null))
 	require.NoError(t, err)
-	d := &deck{recorder: r, t: t, source: source, net: net}
+	d := &deck{recorder: r, t: t, peer: peer, net: net}
 	r.out = &d.said
 	ctx, cancel := context.WithCancel(context.Background())
 	d.ended = make(chan error, 1)
@@ -103,27 +103,28 @@ func newDeckWith(t *testing.T, net *bridgetest.Network, node bridge.Node, disk c
 	return d
 }
 
-// hasWarned reports whether the recorder has warned of something.
+// hasWarned reports whether the recorder has logged a warning about a subject.
 func (d *deck) hasWarned(what string) bool {
 	_, said := d.warned.Load(what)
 	return said
 }
 
-// subscribe is Subscribe of topics.
+// subscribe calls topics.Subscribe.
 func (d *deck) subscribe(topics, types []string) (subscribed, unavailable []string, err error) {
 	d.do(func() { subscribed, unavailable, err = d.topics.Subscribe(topics, types) })
 	return subscribed, unavailable, err
 }
 
-// advertise creates a publisher of numbers and waits until it is heard.
+// advertise creates a publisher of numbers and waits until the recorder has subscribed.
 func (d *deck) advertise(topic string, qos codec.QoS) bridge.Publisher {
-	p, err := d.source.Advertise(topic, "std_msgs/msg/UInt32", qos)
+	p, err := d.peer.Advertise(topic, "std_msgs/msg/UInt32", qos)
 	require.NoError(d.t, err)
 	d.awaitSubscribers(p)
 	return p
 }
 
-// awaitSubscribers waits until the publishers are heard, the recorder knows their QoS and has what was latched.
+// awaitSubscribers waits until the recorder has subscribed to the publishers, knows their QoS and has received their
+// latched messages.
 func (d *deck) awaitSubscribers(publishers ...bridge.Publisher) {
 	d.t.Helper()
 	for _, p := range publishers {
@@ -134,7 +135,7 @@ func (d *deck) awaitSubscribers(publishers ...bridge.Publisher) {
 
 func number(n uint32) *std_msgs.UInt32 { return &std_msgs.UInt32{Data: n} }
 
-// publish sends the numbers and waits until they were received.
+// publish publishes numbers and waits until they are received.
 func (d *deck) publish(p bridge.Publisher, numbers ...uint32) {
 	received := func() (n uint64) {
 		for _, rec := range d.topics.Topics() {
@@ -155,7 +156,7 @@ func (d *deck) publish(p bridge.Publisher, numbers ...uint32) {
 	require.Equal(d.t, before+uint64(len(numbers)), received())
 }
 
-// open opens a file of a recording, or a recording without a file of that name, for the rest of the test.
+// open opens a recording, or one of its files, for the rest of the test.
 func open(t *testing.T, path string) codec.Reader {
 	t.Helper()
 	r, err := live.Codecs().Open(path)
@@ -188,7 +189,7 @@ func messages(t *testing.T, path string, topics func(*codec.Channel) bool) iter.
 	}
 }
 
-// numbers returns what was recorded of a topic.
+// numbers returns the recorded numbers of a topic.
 func numbers(t *testing.T, path, topic string) (list []uint32) {
 	t.Helper()
 	for m := range messages(t, path, func(c *codec.Channel) bool { return c.Topic == topic }) {
@@ -238,7 +239,7 @@ func TestRecorderStopsAndStartsAgain(t *testing.T) {
 			_, _, err = d.subscribe([]string{"/n"}, nil)
 			require.ErrorIs(t, err, errNotRecording)
 
-			d.pause() // which a new recording does not keep
+			d.pause() // a new recording is not paused
 			require.NoError(t, d.start("second"))
 			require.NotEqual(t, first, d.path())
 			d.awaitSubscribers(p)
@@ -266,7 +267,7 @@ func TestRecorderPauses(t *testing.T) {
 	})
 }
 
-// Requests from several clients at once leave no pause behind that nobody ends.
+// Concurrent requests from several clients cannot leave the recorder paused.
 func TestRecorderPausesOnceAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeck(t, testOptions("record"), "/n")
@@ -292,7 +293,7 @@ func TestRecorderDiscovery(t *testing.T) {
 		d.advertise("/a", codec.DefaultQoS())
 		d.do(func() { d.topics.Discover(false) })
 		require.False(t, d.topics.Discovering())
-		p, err := d.source.Advertise("/b", "std_msgs/msg/UInt32", codec.DefaultQoS())
+		p, err := d.peer.Advertise("/b", "std_msgs/msg/UInt32", codec.DefaultQoS())
 		require.NoError(t, err)
 		require.Never(t, func() bool { return p.Subscribers() > 0 }, 200*time.Millisecond, 10*time.Millisecond)
 
@@ -311,7 +312,7 @@ func TestRecorderDiscovery(t *testing.T) {
 	})
 }
 
-// Without discovery, topics that become known as the recorder begins are recorded, and none that come later.
+// Without discovery, topics that become known in the first seconds are recorded, and later ones are not.
 func TestRecorderWithoutDiscovery(t *testing.T) {
 	o := testOptions("record")
 	cmd := config.New("recorder", "", "", &o, func(context.Context, *config.Input) error { return nil })
@@ -322,7 +323,7 @@ func TestRecorderWithoutDiscovery(t *testing.T) {
 		time.Sleep(subscription.DiscoveryTime / 2)
 		d.advertise("/early", codec.DefaultQoS())
 		time.Sleep(subscription.DiscoveryTime / 2)
-		late, err := d.source.Advertise("/late", "std_msgs/msg/UInt32", codec.DefaultQoS())
+		late, err := d.peer.Advertise("/late", "std_msgs/msg/UInt32", codec.DefaultQoS())
 		require.NoError(t, err)
 		time.Sleep(2 * subscription.DiscoveryTime)
 		require.Zero(t, late.Subscribers())

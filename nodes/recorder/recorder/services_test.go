@@ -23,7 +23,7 @@ import (
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
-// newest has a test use the newest forms of rosbag2's interfaces.
+// newest makes a test use the newest forms of rosbag2's interfaces.
 func newest(t *testing.T) {
 	t.Setenv("AMENT_PREFIX_PATH", "")
 	t.Setenv("ROS_DISTRO", "")
@@ -34,7 +34,7 @@ func (d *deck) send(name, kind string, payload []byte) []byte {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), patient)
 	defer cancel()
-	response, err := d.source.Call(ctx, "/recorder/"+name, "rosbag2_interfaces/srv/"+kind, payload)
+	response, err := d.peer.Call(ctx, "/recorder/"+name, "rosbag2_interfaces/srv/"+kind, payload)
 	require.NoError(d.t, err)
 	return response
 }
@@ -101,7 +101,7 @@ func TestServiceStatus(t *testing.T) {
 	})
 }
 
-// The service status knows the snapshots, and the rates of topics also without a status line.
+// The service status returns snapshots, and the rates of topics, also without a status line.
 func TestServiceStatusOfSnapshots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := withSnapshots("mcap")
@@ -253,7 +253,7 @@ func TestServicesOfTopics(t *testing.T) {
 		d.ask("stop_discovery", "StopDiscovery", &srv.StopDiscovery_Request{}, &response)
 		require.Equal(t, int32(1), response.ReturnCode)
 
-		p, err := d.source.Advertise("/b", "std_msgs/msg/UInt32", codec.DefaultQoS())
+		p, err := d.peer.Advertise("/b", "std_msgs/msg/UInt32", codec.DefaultQoS())
 		require.NoError(t, err)
 		subscribe := func(topics, types []string) srv.SubscribeToTopics_Response {
 			var response srv.SubscribeToTopics_Response
@@ -284,10 +284,10 @@ func TestServicesOfTopics(t *testing.T) {
 	})
 }
 
-// emptyPayload is a request, or a response, without fields.
+// emptyPayload is a request or a response without fields.
 var emptyPayload = []byte{0, 1, 0, 0, 0}
 
-// The same services have other requests and responses in other releases of ROS 2.
+// Services accept requests in the forms of several releases of ROS 2, and answer in the form of the request.
 func TestServicesOfOtherReleases(t *testing.T) {
 	newRequest, err := cdr.Marshal(&srv.SplitBagfile_Request{})
 	require.NoError(t, err)
@@ -295,7 +295,7 @@ func TestServicesOfOtherReleases(t *testing.T) {
 	require.NoError(t, err)
 	stopResponse, err := cdr.Marshal(&srv.Stop_Response{})
 	require.NoError(t, err)
-	uri, err := cdr.Marshal(&srv.GetUri_Response{Uri: "second"}) // the fields are those of Record in ROS 2 Kilted
+	uri, err := cdr.Marshal(&srv.GetUri_Response{Uri: "second"}) // has the fields of Record_Request in ROS 2 Kilted
 	require.NoError(t, err)
 	recordResponse, err := cdr.Marshal(&srv.Record_Response{})
 	require.NoError(t, err)
@@ -311,7 +311,7 @@ func TestServicesOfOtherReleases(t *testing.T) {
 				response   []byte
 			}{
 				{"resume", "Resume", emptyPayload, emptyPayload},
-				{"resume", "Resume", newRequest, newResponse}, // has the same fields
+				{"resume", "Resume", newRequest, newResponse}, // has the same fields in all releases
 				{"resume", "Resume", emptyPayload[:4], emptyPayload},
 				{"resume", "Resume", append(emptyPayload[:5:5], 0, 0, 0), emptyPayload},
 				{"split_bagfile", "SplitBagfile", emptyPayload, emptyPayload},
@@ -347,8 +347,8 @@ func TestServicesRefuseWrongModesAndTopics(t *testing.T) {
 	})
 }
 
-// Messages are published with times of their own. Those that are received before the time are in the first file, or are
-// not recorded.
+// A deadline may be by publish time or by log time. Messages before the deadline are in the first file, or are not
+// recorded.
 func TestServicesAtATimeToCome(t *testing.T) {
 	newest(t)
 	for mode, name := range []string{"clock", "publish time", "receive time"} {
@@ -398,7 +398,7 @@ func TestServicesAtATimeToCome(t *testing.T) {
 	}
 }
 
-// A plan is forgotten when the recording is stopped, or when another one takes its place.
+// A request for a later time is dropped when the recording is stopped, or when another request replaces it.
 func TestServicesForgetWhatIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		newest(t)
@@ -424,7 +424,7 @@ func TestServicesForgetWhatIsOver(t *testing.T) {
 	})
 }
 
-// What is asked for at a time to come is refused once the recorder ends.
+// Requests for a later time are refused once the recorder ends.
 func TestServicesRefusePlansAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		newest(t)

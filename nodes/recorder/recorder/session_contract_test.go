@@ -26,12 +26,12 @@ func expecting(t *testing.T, text string) options {
 	return o
 }
 
-// A topic that is missing and one that becomes silent are reported while the recording goes on, and in its events.
+// Missing and silent topics are reported during the recording, and in its events.
 func TestContractIsNotMet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeck(t, expecting(t, "topics: {/n: {gap: 0.5, type: std_msgs/msg/UInt32}, /absent: {}}"))
 		status := make(chan diag.DiagnosticStatus, 100)
-		_, err := d.source.Subscribe("/diagnostics", "diagnostic_msgs/msg/DiagnosticArray", codec.DefaultQoS(),
+		_, err := d.peer.Subscribe("/diagnostics", "diagnostic_msgs/msg/DiagnosticArray", codec.DefaultQoS(),
 			func(samples []bridge.Sample) {
 				for _, s := range samples {
 					var list diag.DiagnosticArray
@@ -92,7 +92,7 @@ func TestContractOptions(t *testing.T) {
 	require.ErrorContains(t, o.check(nil), "drive.expect.yaml: line 1: hz is not an expectation")
 }
 
-// What a short recording received is known at its end.
+// A short recording has no findings about topics that it received.
 func TestContractOfShortRecording(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeck(t, expecting(t, "topics: {/n: {messages: 2}}"))

@@ -12,12 +12,13 @@ import (
 	"tapedeck/nodes/recorder/internal/filewriter"
 )
 
-// lastFile is a recording at its last file.
+// lastFile is a codec.Writer whose last file is current.
 type lastFile struct{ codec.Writer }
 
 func (lastFile) File() string { return "last" }
 
-// Messages that miss in a file are dropped, and no error of the recording, if it went on in another file as it was to.
+// If the recording continues in another file after an error, as low_space_action tells, the missing messages are
+// dropped, and the error does not end the recording.
 func TestErrorsThatARecordingOutlives(t *testing.T) {
 	first := &codec.MissingError{Path: "first", Err: syscall.ENOSPC}
 	last := &codec.MissingError{Path: "last", Err: syscall.ENOSPC}

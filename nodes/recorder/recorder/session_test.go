@@ -19,7 +19,7 @@ import (
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
-// events returns the events of a recording, "kind topic count text".
+// events returns the events of a recording as "kind topic count text".
 func events(t *testing.T, path string) []string {
 	info, err := open(t, path).Info()
 	require.NoError(t, err)
@@ -84,10 +84,10 @@ func TestRecordingIsSplitOnRequest(t *testing.T) {
 	})
 }
 
-// Names of files have the time at which they are begun, as those of ROS 2 Lyrical.
+// Names of files can have the time at which the files are begun, as in ROS 2 Lyrical.
 func TestNamesOfFilesWithTime(t *testing.T) {
 	for name, c := range map[string]struct {
-		storage, output, path string // as it is reported
+		storage, output, path string // path is the reported one
 		files                 []string
 	}{
 		"mcap": {"mcap", "drive", "drive",
@@ -118,7 +118,7 @@ func TestNamesOfFilesWithTime(t *testing.T) {
 			require.Equal(t, []uint32{1}, numbers(t, closed, "/n"))
 			require.Equal(t, []uint32{2}, numbers(t, opened, "/n"))
 			require.Equal(t, []uint32{1, 2}, numbers(t, c.output, "/n"))
-			if c.storage != "mcap-file" { // the files of a name are one recording
+			if c.storage != "mcap-file" { // else each file is one recording
 				_, err = d.session.Load().create(&d.options, c.output)
 				require.ErrorIs(t, err, fs.ErrExist)
 			}
@@ -126,8 +126,8 @@ func TestNamesOfFilesWithTime(t *testing.T) {
 	}
 }
 
-// A recording goes on in another one, and each is whole: no message is lost, and only latched ones are in two.
-// Counts and limits of files are those of each.
+// When a recording continues in another one, no message is lost, and only latched ones are in both. Each recording has
+// counts and limits of files of its own.
 func TestRecordingContinuesInAnother(t *testing.T) {
 	for _, storage := range []string{"record", "mcap"} {
 		inBubble(t, storage, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestRecordingContinuesInAnother(t *testing.T) {
 			require.Equal(t, "second", d.baseName(), "that snapshots go by")
 			require.NotEqual(t, first, d.path())
 			time.Sleep(time.Second)
-			d.options.Overwrite = true // does not apply to it
+			d.options.Overwrite = true // applies only to the first recording
 			_, _, err = d.continueIn("second")
 			require.ErrorIs(t, err, fs.ErrExist)
 			d.pause()
@@ -247,7 +247,7 @@ func TestLimits(t *testing.T) {
 			d.ended <- nil
 			require.NoError(t, err)
 			got := numbers(t, d.path(), "/a")
-			if c.b == nil { // of both topics, in whatever order
+			if c.b == nil { // the topics come in any order
 				require.Len(t, append(got, numbers(t, d.path(), "/b")...), len(c.a))
 			} else {
 				require.Equal(t, c.a, got)
@@ -258,7 +258,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A topic that has its messages is not waited for any more.
+// A topic that has reached its limit is not waited for.
 func TestLimitIsNoGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions("record")
@@ -331,7 +331,7 @@ func TestRepeatOptions(t *testing.T) {
 	}
 }
 
-// What publishers keep of different depth, and what is too old, is known of each.
+// Depth and lifespan of latched messages are respected for each publisher.
 func TestLatchedByPublisher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeck(t, testOptions("record"), "/map")
@@ -341,7 +341,7 @@ func TestLatchedByPublisher(t *testing.T) {
 		for i, qos := range []codec.QoS{bridge.LatchedQoS(), deep, brief} {
 			d.publish(d.advertise("/map", qos), uint32(10*i+1), uint32(10*i+2), uint32(10*i+3))
 		}
-		time.Sleep(2 * time.Millisecond) // all publishers are known
+		time.Sleep(2 * time.Millisecond) // until all publishers are known
 		_, opened, err := d.split()
 		require.NoError(t, err)
 		require.NoError(t, d.end())
@@ -364,7 +364,7 @@ func TestLatchedMessagesAreBounded(t *testing.T) {
 	})
 }
 
-// The latched messages of one recording leave their memory to those of the next one.
+// The memory of the latched messages of a recording is free for the next recording.
 func TestLatchedMessagesEndWithTheRecording(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeck(t, testOptions("record"), "/map")
@@ -382,7 +382,7 @@ func TestLatchedMessagesEndWithTheRecording(t *testing.T) {
 	})
 }
 
-// lostMessages is a subscription that lost messages.
+// lostMessages is a subscription that has lost messages.
 type lostMessages uint64
 
 func (lostMessages) Topic() string  { return "" }
@@ -418,7 +418,7 @@ func TestDiagnostics(t *testing.T) {
 			}
 		}
 		heard := make(chan diag.DiagnosticArray, 100)
-		_, err := d.source.Subscribe("/diagnostics", "diagnostic_msgs/msg/DiagnosticArray", codec.DefaultQoS(),
+		_, err := d.peer.Subscribe("/diagnostics", "diagnostic_msgs/msg/DiagnosticArray", codec.DefaultQoS(),
 			func(samples []bridge.Sample) {
 				for _, s := range samples {
 					var m diag.DiagnosticArray

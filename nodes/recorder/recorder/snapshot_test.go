@@ -29,7 +29,7 @@ import (
 	"tapedeck/nodes/recorder/internal/snapshot"
 )
 
-// withSnapshots returns options for a recorder that keeps messages beside the recording.
+// withSnapshots returns options for a recording with snapshots.
 func withSnapshots(storage string, conditions ...string) options {
 	o := testOptions(storage)
 	o.Snapshot, o.SnapshotCondition = true, conditions
@@ -43,7 +43,7 @@ func (d *deck) call(service, typeName string, request, answer msgs.Message) {
 	require.NoError(d.t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), patient)
 	defer cancel()
-	reply, err := d.source.Call(ctx, service, typeName, data)
+	reply, err := d.peer.Call(ctx, service, typeName, data)
 	require.NoError(d.t, err)
 	require.NoError(d.t, cdr.Unmarshal(reply, answer))
 }
@@ -58,10 +58,10 @@ func (d *deck) takeSnapshot(request tapedeck.TakeSnapshot_Request) (answer taped
 type recordedMessage struct {
 	topic   string
 	logTime int64
-	number  uint64 // that the payload begins with
+	number  uint64 // first 8 bytes of the payload
 }
 
-// contents returns the messages of a recording but for events, and what is known of it. It must be complete.
+// contents returns the messages of a recording without events, and its description. The recording must be complete.
 func contents(t *testing.T, path string) (list []recordedMessage, info *codec.Info) {
 	t.Helper()
 	info, err := open(t, path).Info()
@@ -77,7 +77,7 @@ func contents(t *testing.T, path string) (list []recordedMessage, info *codec.In
 	return list, info
 }
 
-// eventsOf returns the events of a kind that are kept in a recording.
+// eventsOf returns the events of a kind in a recording.
 func eventsOf(t *testing.T, path, kind string) (list []codec.Event) {
 	t.Helper()
 	for m := range messages(t, path, codec.IsEvents) {
@@ -88,7 +88,7 @@ func eventsOf(t *testing.T, path, kind string) (list []codec.Event) {
 	return list
 }
 
-// traffic publishes numbered messages on a topic until it is stopped.
+// traffic publishes numbered messages on a topic until end is called.
 type traffic struct {
 	topic string
 	stop  context.CancelFunc
@@ -98,10 +98,10 @@ type traffic struct {
 	sent int
 }
 
-// flow publishes every period, each message with size bytes of payload.
+// flow publishes a message with a payload of size bytes every period.
 func (d *deck) flow(topic string, period time.Duration, size int) *traffic {
 	d.t.Helper()
-	p, err := d.source.Advertise(topic, "std_msgs/msg/UInt64", codec.DefaultQoS())
+	p, err := d.peer.Advertise(topic, "std_msgs/msg/UInt64", codec.DefaultQoS())
 	require.NoError(d.t, err)
 	d.awaitSubscribers(p)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -130,7 +130,7 @@ func (d *deck) flow(topic string, period time.Duration, size int) *traffic {
 	return f
 }
 
-// end stops, and waits until everything was received.
+// end stops publishing, and waits until everything is received.
 func (f *traffic) end() {
 	f.stop()
 	f.done.Wait()
@@ -143,8 +143,8 @@ func (f *traffic) count() int {
 	return f.sent
 }
 
-// requireExact requires that a snapshot holds all messages of a recording that were received in a time, of those
-// topics, and no others.
+// requireExact requires that a snapshot has exactly the messages of some topics that a recording received in a time
+// range.
 func requireExact(t *testing.T, recording []recordedMessage, snapshot string, from, until int64, topics ...string) {
 	t.Helper()
 	got, _ := contents(t, snapshot)
@@ -219,8 +219,8 @@ func TestSnapshotsOverlap(t *testing.T) {
 	}
 }
 
-// snapshotFiles waits until there are n snapshots and nothing more is being written, and returns their paths in the
-// order in which they were taken.
+// snapshotFiles waits until n snapshots exist and nothing is being written. It returns their paths in the order in
+// which they were taken.
 func (d *deck) snapshotFiles(n int) []string {
 	d.t.Helper()
 	var found []string
@@ -228,7 +228,7 @@ func (d *deck) snapshotFiles(n int) []string {
 		found, _ = filepath.Glob("snapshot_*")
 		return len(found) >= n && d.snapshots.Writing() == 0
 	}, patient, 5*time.Millisecond)
-	found, _ = filepath.Glob("snapshot_*") // by the names that they have now
+	found, _ = filepath.Glob("snapshot_*") // complete files have other names
 	require.Len(d.t, found, n)
 	return found
 }
@@ -239,10 +239,10 @@ func (d *deck) publishFloat(p bridge.Publisher, v float64) {
 	require.NoError(d.t, p.Publish(data))
 }
 
-// advertiseType creates a publisher and waits until it is heard.
+// advertiseType creates a publisher and waits until the recorder has subscribed.
 func (d *deck) advertiseType(topic, typeName string) bridge.Publisher {
 	d.t.Helper()
-	p, err := d.source.Advertise(topic, typeName, codec.DefaultQoS())
+	p, err := d.peer.Advertise(topic, typeName, codec.DefaultQoS())
 	require.NoError(d.t, err)
 	d.awaitSubscribers(p)
 	return p
@@ -299,7 +299,7 @@ func TestSnapshotServices(t *testing.T) {
 	})
 }
 
-// Snapshots requested before the first /clock are taken once there is a time.
+// Snapshots requested before the first message on /clock are taken after it.
 func TestSnapshotServicesAwaitTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := &bridgetest.Network{}
@@ -310,10 +310,10 @@ func TestSnapshotServicesAwaitTime(t *testing.T) {
 		defer cancel()
 		request, err := cdr.Marshal(&std_srvs.Trigger_Request{})
 		require.NoError(t, err)
-		_, err = d.source.Call(ctx, "/snapshot", "std_srvs/srv/Trigger", request)
+		_, err = d.peer.Call(ctx, "/snapshot", "std_srvs/srv/Trigger", request)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 
-		clock, err := d.source.Advertise("/clock", "rosgraph_msgs/msg/Clock", codec.DefaultQoS())
+		clock, err := d.peer.Advertise("/clock", "rosgraph_msgs/msg/Clock", codec.DefaultQoS())
 		require.NoError(t, err)
 		data, err := cdr.Marshal(&rosgraph_msgs.Clock{Clock: builtin_interfaces.TimeAt(42e9)})
 		require.NoError(t, err)
@@ -450,7 +450,7 @@ func TestConditionsTakeSnapshots(t *testing.T) {
 	}
 }
 
-// Snapshots contain all messages of a topic, also beyond its limit.
+// Snapshots have all messages of a topic, also beyond the limit of recorded messages.
 func TestSnapshotsBeyondTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := withSnapshots("record", "/n data == 1000")
@@ -509,7 +509,7 @@ func TestConditionsCountWhatTheyPass(t *testing.T) {
 func TestConditionsThatCannotBeMet(t *testing.T) {
 	inBubble(t, "at the start", func(t *testing.T) {
 		d := newDeck(t, withSnapshots("record", "/load speed > 10"), "/n")
-		_, err := d.source.Advertise("/load", "std_msgs/msg/Float64", codec.DefaultQoS())
+		_, err := d.peer.Advertise("/load", "std_msgs/msg/Float64", codec.DefaultQoS())
 		require.NoError(t, err)
 		require.Eventually(t, func() bool { return !d.recording() }, patient, time.Millisecond)
 		err = d.end()
@@ -519,7 +519,7 @@ func TestConditionsThatCannotBeMet(t *testing.T) {
 	inBubble(t, "later", func(t *testing.T) {
 		d := newDeck(t, withSnapshots("record", "/load speed > 10", "/load data > 10"), "/n")
 		synctest.Wait()                          // until topics are subscribed to
-		d.do(func() { d.topics.Discover(true) }) // which ends the time of the start
+		d.do(func() { d.topics.Discover(true) }) // ends DiscoveryTime
 		p := d.advertiseType("/load", "std_msgs/msg/Float64")
 		d.publishFloat(p, 11)
 		d.snapshotFiles(1)

@@ -17,7 +17,7 @@ import (
 	"tapedeck/nodes/internal/graph/remote"
 )
 
-// A recorder of rosbag2, or one without the type of take_snapshot, answers by rosbag2's service.
+// rosbag2's service is called if the recorder is rosbag2's, or if the type of take_snapshot is unknown.
 func TestTriggerWithoutTakeSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := &bridgetest.Network{}
@@ -67,15 +67,15 @@ func TestTriggerWithoutTakeSnapshot(t *testing.T) {
 	})
 }
 
-// A trigger of a recorder without snapshots is refused at once by tapedeck's and, once its services must be known, by
-// rosbag2's.
+// Without snapshots, tapedeck's recorder refuses a trigger at once. For rosbag2's recorder the trigger fails once all
+// services must be known.
 func TestTriggerWithoutSnapshots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		newest(t)
 		d := newDeck(t, testOptions("mcap"), "/n")
 		o := triggerOptions{After: -time.Second, Options: remote.Options{Timeout: time.Minute}}
 		began := time.Now()
-		_, err := takeSnapshot(t.Context(), d.source, &o)
+		_, err := takeSnapshot(t.Context(), d.peer, &o)
 		require.ErrorContains(t, err, "the recorder was started without --snapshot")
 		require.Less(t, time.Since(began), time.Second)
 		require.NoError(t, d.end())
@@ -99,7 +99,7 @@ func TestTriggerWithoutSnapshots(t *testing.T) {
 	})
 }
 
-// A trigger by a service or topic that nobody offers fails after 3 s, unless it was asked to wait for longer.
+// A trigger by a missing service or topic fails after 3 s, or after a longer timeout that the user gives.
 func TestTriggerOfNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := &bridgetest.Network{}
@@ -131,7 +131,7 @@ func TestTriggerOfNobody(t *testing.T) {
 	})
 }
 
-// A trigger on a topic that is interrupted does not say that nobody listened.
+// An interrupted trigger on a topic does not fail with the text that no recorder listened.
 func TestTriggerInterrupted(t *testing.T) {
 	net := &bridgetest.Network{}
 	node, err := net.Open(bridge.Options{Name: "client"})

@@ -18,16 +18,16 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// ear hears what is published on a topic.
-type ear struct {
+// listener keeps the payloads of a topic.
+type listener struct {
 	mu       sync.Mutex
 	payloads [][]byte
 }
 
-// hear listens to a topic from now on.
-func (d *deck) hear(topic, typeName string, qos codec.QoS) *ear {
-	e := &ear{}
-	_, err := d.source.Subscribe(topic, typeName, qos, func(samples []bridge.Sample) {
+// listen subscribes to a topic.
+func (d *deck) listen(topic, typeName string, qos codec.QoS) *listener {
+	e := &listener{}
+	_, err := d.peer.Subscribe(topic, typeName, qos, func(samples []bridge.Sample) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		for _, s := range samples {
@@ -38,14 +38,14 @@ func (d *deck) hear(topic, typeName string, qos codec.QoS) *ear {
 	return e
 }
 
-func (e *ear) heard() [][]byte {
+func (e *listener) heard() [][]byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return append([][]byte(nil), e.payloads...)
 }
 
-// await returns what was heard once that is so many messages. No more may come within a moment.
-func (e *ear) await(t *testing.T, n int) [][]byte {
+// await waits for a number of messages and returns them. It fails if more come within a moment.
+func (e *listener) await(t *testing.T, n int) [][]byte {
 	t.Helper()
 	require.Eventually(t, func() bool { return len(e.heard()) >= n }, patient, time.Millisecond)
 	require.Len(t, e.heard(), n)
@@ -59,7 +59,7 @@ func TestWriteSplitEvent(t *testing.T) {
 			o := testOptions(storage)
 			o.MaxBagMessages = 2
 			d := newDeck(t, o, "/n")
-			ear := d.hear("/events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent", codec.DefaultQoS())
+			listener := d.listen("/events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent", codec.DefaultQoS())
 			d.publish(d.advertise("/n", codec.DefaultQoS()), 1, 2, 3, 4, 5)
 			require.NoError(t, d.stop(""))
 			file := func(n int) string {
@@ -69,7 +69,7 @@ func TestWriteSplitEvent(t *testing.T) {
 				return fmt.Sprintf("drive.record.%05d", n)
 			}
 			want := map[string]string{file(0): file(1), file(1): file(2), file(2): ""}
-			for i, payload := range ear.await(t, 3) {
+			for i, payload := range listener.await(t, 3) {
 				var e rosbag2.WriteSplitEvent
 				require.NoError(t, cdr.Unmarshal(payload, &e))
 				opened, ok := want[e.ClosedFile]
@@ -85,18 +85,18 @@ func TestWriteSplitEvent(t *testing.T) {
 	}
 }
 
-// ROS 2 Humble's event has two fields.
+// The event has two fields in ROS 2 Humble.
 func TestWriteSplitHasTheFormOfTheRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		newest(t)
 		t.Setenv("ROS_DISTRO", "humble")
 		d := newDeck(t, testOptions("record"), "/n")
 		d.advertise("/n", codec.DefaultQoS())
-		ear := d.hear("/events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent", codec.DefaultQoS())
+		listener := d.listen("/events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent", codec.DefaultQoS())
 		require.NoError(t, d.stop(""))
 		schema, err := cdr.NewSchema(msgs.Release("humble"), "rosbag2_interfaces/msg/WriteSplitEvent")
 		require.NoError(t, err)
-		e, err := schema.Decode(ear.await(t, 1)[0])
+		e, err := schema.Decode(listener.await(t, 1)[0])
 		require.NoError(t, err)
 		require.Equal(t, []cdr.Field{{Name: "closed_file", Value: "drive.record.00000"},
 			{Name: "opened_file", Value: ""}},
@@ -104,11 +104,11 @@ func TestWriteSplitHasTheFormOfTheRelease(t *testing.T) {
 	})
 }
 
-// A file may be complete before or after the next one is known. For one that cannot be completed there is no event.
+// A file may be complete before or after the next one is known. A file that cannot be completed causes no event.
 func TestAnnouncerAwaitsCompleteFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeck(t, testOptions("record"), "/n")
-		ear := d.hear("/events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent", codec.DefaultQoS())
+		listener := d.listen("/events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent", codec.DefaultQoS())
 		d.do(func() {
 			a := d.announcer
 			a.fileSplit("0", "1")
@@ -120,7 +120,7 @@ func TestAnnouncerAwaitsCompleteFiles(t *testing.T) {
 			a.fileSplit("3", "4")
 			a.fileCompleted("3", nil)
 		})
-		for i, payload := range ear.await(t, 3) {
+		for i, payload := range listener.await(t, 3) {
 			var e rosbag2.WriteSplitEvent
 			require.NoError(t, cdr.Unmarshal(payload, &e))
 			require.Equal(t, fmt.Sprint(i+1, " ", i+2), e.ClosedFile+" "+e.OpenedFile)
@@ -134,7 +134,8 @@ func TestMessagesLostEvent(t *testing.T) {
 		o := testOptions("record")
 		o.StatsMaxPublishingRate = 2
 		d := newDeck(t, o, "/a", "/b")
-		ear := d.hear("/events/rosbag2_messages_lost", "rosbag2_interfaces/msg/MessagesLostEvent", codec.DefaultQoS())
+		listener := d.listen("/events/rosbag2_messages_lost", "rosbag2_interfaces/msg/MessagesLostEvent",
+			codec.DefaultQoS())
 		d.advertise("/a", codec.DefaultQoS())
 		d.advertise("/b", codec.DefaultQoS())
 		lose := func(topic string, dropped, missed uint64) {
@@ -147,7 +148,7 @@ func TestMessagesLostEvent(t *testing.T) {
 		}
 		next := func(n int) rosbag2.MessagesLostEvent {
 			var e rosbag2.MessagesLostEvent
-			require.NoError(t, cdr.Unmarshal(ear.await(t, n)[n-1], &e))
+			require.NoError(t, cdr.Unmarshal(listener.await(t, n)[n-1], &e))
 			return e
 		}
 		lose("/a", 3, 0)
@@ -185,15 +186,15 @@ func TestBeginWrite(t *testing.T) {
 		o.Publish, o.StatsMaxPublishingRate = true, 0
 		d := newDeck(t, o, "/n")
 		p := d.advertise("/n", codec.DefaultQoS())
-		ear := d.hear("/begin_write", "std_msgs/msg/String", bridge.LatchedQoS())
-		ear.await(t, 1)
+		listener := d.listen("/begin_write", "std_msgs/msg/String", bridge.LatchedQoS())
+		listener.await(t, 1)
 		d.publish(p, 1)
 		_, _, err := d.split()
 		require.NoError(t, err)
-		ear.await(t, 2)
+		listener.await(t, 2)
 		require.NoError(t, d.stop(""))
 		require.NoError(t, d.start("second"))
-		for i, payload := range ear.await(t, 3) {
+		for i, payload := range listener.await(t, 3) {
 			var name std_msgs.String
 			require.NoError(t, cdr.Unmarshal(payload, &name))
 			require.Equal(t, []string{"drive.record.00000", "drive.record.00001", "second.record.00000"}[i], name.Data)
@@ -201,7 +202,7 @@ func TestBeginWrite(t *testing.T) {
 	})
 }
 
-// With --all the recorder leaves out what it says itself, as long as nobody else says it.
+// With --all the recorder omits topics that only it publishes.
 func TestAnnouncementsAreNotRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions("record")

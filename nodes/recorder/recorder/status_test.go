@@ -19,7 +19,7 @@ func TestTableShowsTroubleFirst(t *testing.T) {
 		for _, topic := range []string{"/quiet", "/loud", "/lossy"} {
 			d.publish(d.advertise(topic, codec.DefaultQoS()), 1)
 		}
-		require.NoError(t, d.end()) // so that nothing is measured meanwhile
+		require.NoError(t, d.end()) // stops measuring
 		list := d.topics.Topics()
 		for _, rec := range list {
 			rec.Measured.Store(nil)
@@ -62,7 +62,7 @@ func TestState(t *testing.T) {
 		require.Equal(t, "RECORDING", d.state())
 		d.pause()
 		require.Equal(t, "PAUSED", d.state())
-		require.Eventually(t, func() bool { // the guard knows better, now and then
+		require.Eventually(t, func() bool { // the guard may overwrite the value
 			d.session.Load().guard.Low.Store(true)
 			return d.state() == "NO SPACE"
 		}, patient, time.Millisecond)
@@ -79,7 +79,7 @@ func TestState(t *testing.T) {
 	})
 }
 
-// TestStoppedTerminal has a terminal that draws nothing more: the owner does not wait for it.
+// TestStoppedTerminal checks that the owner does not wait for a terminal that is stopped.
 func TestStoppedTerminal(t *testing.T) {
 	s := status{tables: make(chan *progress.Table, 1)}
 	require.True(t, s.show(&progress.Table{}))

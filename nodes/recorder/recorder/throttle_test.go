@@ -14,7 +14,7 @@ import (
 	"tapedeck/nodes/recorder/internal/snapshot"
 )
 
-// What is throttled is counted, and is in snapshots; latched topics are not throttled.
+// Throttled messages are counted, and snapshots have them. Latched topics are not throttled.
 func TestRecorderThrottles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions("mcap")

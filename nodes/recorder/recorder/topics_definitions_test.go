@@ -16,20 +16,20 @@ import (
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
-// robotTypes are definitions that the recorder does not have. Count has the payloads of std_msgs/msg/UInt32.
+// robotTypes are definitions that the recorder lacks. Count has the payloads of std_msgs/msg/UInt32.
 func robotTypes() *rosidl.Library {
 	return rosidl.NewLibrary(fstest.MapFS{"robot/msg/Count.msg": {Data: []byte("# How many.\nuint32 count\n")}})
 }
 
-// count publishes numbers as robot/msg/Count, as soon as a recorder listens.
+// count publishes numbers as robot/msg/Count once a recorder has subscribed.
 func (d *deck) count(topic string, numbers ...uint32) {
-	p, err := d.source.Advertise(topic, "robot/msg/Count", codec.DefaultQoS())
+	p, err := d.peer.Advertise(topic, "robot/msg/Count", codec.DefaultQoS())
 	require.NoError(d.t, err)
 	d.awaitSubscribers(p)
 	d.publish(p, numbers...)
 }
 
-// channels returns those of a topic in a recording.
+// channels returns the channels of a topic in a recording.
 func channels(t *testing.T, path, topic string) (list []*codec.Channel) {
 	info, err := open(t, path).Info()
 	require.NoError(t, err)
@@ -50,7 +50,7 @@ func TestDefinitionIsFetched(t *testing.T) {
 	for _, storage := range []string{"record", "mcap"} {
 		inBubble(t, storage, func(t *testing.T) {
 			d := newDeckOn(t, &bridgetest.Network{Library: library}, testOptions(storage), "/a", "/b", "/n")
-			bridgetest.ServeTypeDescriptions(t, d.source, library, func(*tdi.GetTypeDescription_Response) {
+			bridgetest.ServeTypeDescriptions(t, d.peer, library, func(*tdi.GetTypeDescription_Response) {
 				time.Sleep(queue.DefinitionWait / 4) // while messages come
 			})
 			n := d.advertise("/n", codec.DefaultQoS())
@@ -76,15 +76,15 @@ func TestDefinitionIsFetched(t *testing.T) {
 	}
 }
 
-// What waits for a definition is written without it in the end, in one channel of the file, also if the definition
-// comes afterwards.
+// Messages that wait too long for their definition are written without it. The file has one channel for them, even if
+// the definition comes later.
 func TestDefinitionThatIsTooLate(t *testing.T) {
 	library := robotTypes()
 	for name, delay := range map[string]time.Duration{"late": queue.DefinitionWait * 3 / 2, "never": 0} {
 		inBubble(t, name, func(t *testing.T) {
 			d := newDeckOn(t, &bridgetest.Network{Library: library}, testOptions("mcap"), "/a")
 			if delay > 0 {
-				bridgetest.ServeTypeDescriptions(t, d.source, library,
+				bridgetest.ServeTypeDescriptions(t, d.peer, library,
 					func(*tdi.GetTypeDescription_Response) { time.Sleep(delay) })
 			}
 			d.count("/a", 1)
@@ -92,7 +92,7 @@ func TestDefinitionThatIsTooLate(t *testing.T) {
 			require.Never(t, written, queue.DefinitionWait/2, queue.DefinitionWait/20)
 			require.Eventually(t, written, patient, time.Millisecond)
 			if delay > 0 {
-				time.Sleep(delay) // until it is known
+				time.Sleep(delay) // until the definition comes
 			}
 			d.count("/a", 2)
 			require.NoError(t, d.stop(""))
@@ -111,7 +111,7 @@ func TestDefinitionThatIsTooLate(t *testing.T) {
 	}
 }
 
-// Nodes before ROS 2 Iron announce no hash: nobody can be asked, and nothing waits.
+// Nodes before ROS 2 Iron announce no hash, so no definition is fetched, and messages do not wait.
 func TestDefinitionThatNobodyTells(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeck(t, testOptions("mcap"), "/a")
@@ -122,8 +122,8 @@ func TestDefinitionThatNobodyTells(t *testing.T) {
 	})
 }
 
-// The definition of a publisher that has another version of a known type wins over the one at hand, which would decode
-// its messages wrongly: without an answer there is none.
+// If a publisher has another version of a known type, its definition is used, because the known one would decode its
+// messages wrongly. If the publisher does not answer, no definition is used.
 func TestDefinitionOfAnotherVersion(t *testing.T) {
 	const text = "uint32 data\nuint32 more\n"
 	other := rosidl.NewLibrary(fstest.MapFS{"std_msgs/msg/UInt32.msg": {Data: []byte(text)}})
@@ -152,7 +152,7 @@ func TestDefinitionOfAnotherVersion(t *testing.T) {
 			}
 			d := newDeckOf(t, net, node, testOptions("mcap"), "/n")
 			if c.served {
-				bridgetest.ServeTypeDescriptions(t, d.source, other, nil)
+				bridgetest.ServeTypeDescriptions(t, d.peer, other, nil)
 			}
 			synctest.Wait()
 			d.publish(d.advertise("/n", codec.DefaultQoS()), 1, 2)

@@ -15,7 +15,7 @@ import (
 	"tapedeck/codec"
 )
 
-// Publishers that come and go cost no subscription, as long as they offer the same.
+// Subscriptions are kept while publishers with the same QoS come and go.
 func TestManyTopicsAreSubscribedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const topics = 500
@@ -23,13 +23,13 @@ func TestManyTopicsAreSubscribedOnce(t *testing.T) {
 		o.Regex = "^/n"
 		d := newDeck(t, o)
 		advertise := func(i int) bridge.Publisher {
-			p, err := d.source.Advertise(fmt.Sprintf("/n%03d", i), "std_msgs/msg/UInt32", codec.DefaultQoS())
+			p, err := d.peer.Advertise(fmt.Sprintf("/n%03d", i), "std_msgs/msg/UInt32", codec.DefaultQoS())
 			require.NoError(t, err)
 			return p
 		}
 		subscribers := func() map[bridge.GUID]string {
 			all := map[bridge.GUID]string{}
-			for _, topic := range d.source.Topics() {
+			for _, topic := range d.peer.Topics() {
 				for _, s := range topic.Subscribers {
 					if s.Node == "/recorder" && topic.Name[:2] == "/n" {
 						all[s.GUID] = topic.Name
@@ -49,7 +49,7 @@ func TestManyTopicsAreSubscribedOnce(t *testing.T) {
 			advertise(i)
 			require.NoError(t, p.Close())
 		}
-		last := advertise(topics) // which is subscribed to when all of that is known
+		last := advertise(topics) // once this one is subscribed to, the others are known
 		require.Eventually(t, func() bool { return last.Subscribers() == 1 }, patient, time.Millisecond)
 		after := subscribers()
 		require.Len(t, after, topics+1)
@@ -62,7 +62,7 @@ func TestManyTopicsAreSubscribedOnce(t *testing.T) {
 	})
 }
 
-// Named topics without messages are reported, as are those without a publisher.
+// Named topics without messages and without a publisher are reported.
 func TestUnheardTopics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeck(t, testOptions("mcap"), "/loud", "/silent", "/typo")
@@ -74,7 +74,7 @@ func TestUnheardTopics(t *testing.T) {
 	})
 }
 
-// A named topic of which nothing is recorded is an error, also after an interruption, unless allow_unmatched is set.
+// A named topic without recorded messages is an error, also after an interruption, unless allow_unmatched is set.
 func TestUnheardTopicsAreErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		storage string
@@ -113,7 +113,7 @@ func TestUnheardTopicsAreErrors(t *testing.T) {
 			o.AllowUnmatched = false
 			c.change(&o)
 			d := newDeck(t, o, c.topics...)
-			_, err := d.source.Advertise("/silent", "std_msgs/msg/UInt32", codec.DefaultQoS())
+			_, err := d.peer.Advertise("/silent", "std_msgs/msg/UInt32", codec.DefaultQoS())
 			require.NoError(t, err)
 			synctest.Wait()
 			_, _, err = d.subscribe([]string{"/of_a_service"}, nil)
@@ -129,12 +129,12 @@ func TestUnheardTopicsAreErrors(t *testing.T) {
 	}
 }
 
-// unnotified is a node that hears of no change of the graph, as if the news came late.
+// unnotified is a node that gets no news of changes of the graph.
 type unnotified struct{ bridge.Node }
 
 func (unnotified) Watch(context.Context) <-chan struct{} { return nil }
 
-// A message can be faster than the news of its publisher. Files have the QoS all the same, and latched messages are
+// A message can arrive before the news of its publisher. Files have the QoS nevertheless, and latched messages are
 // repeated.
 func TestMessageBeforeItsPublisherIsKnown(t *testing.T) {
 	for _, storage := range []string{"record", "mcap"} {
@@ -148,7 +148,7 @@ func TestMessageBeforeItsPublisherIsKnown(t *testing.T) {
 			_, err = viewer.Subscribe("/map", "std_msgs/msg/UInt32", bridge.LatchedQoS(), func([]bridge.Sample) {})
 			require.NoError(t, err)
 			d := newDeckOf(t, net, unnotified{node}, testOptions(storage), "/map")
-			synctest.Wait() // until the type that the viewer has is subscribed to
+			synctest.Wait() // until the recorder has subscribed to the viewer's type
 			d.publish(d.advertise("/map", bridge.LatchedQoS()), 7)
 			closed, opened, err := d.split()
 			require.NoError(t, err)
@@ -180,7 +180,7 @@ func TestStaticTopics(t *testing.T) {
 		d := newDeck(t, o)
 		require.Eventually(t, func() bool { return len(d.subscribedTopics()) == 2 }, patient, time.Millisecond)
 		require.Equal(t, []string{"/m", "/n"}, d.subscribedTopics())
-		p, err := d.source.Advertise("/n", "std_msgs/msg/UInt32", codec.DefaultQoS())
+		p, err := d.peer.Advertise("/n", "std_msgs/msg/UInt32", codec.DefaultQoS())
 		require.NoError(t, err)
 		require.Equal(t, 1, p.Subscribers(), "it listened before")
 		d.publish(p, 1)

@@ -14,7 +14,7 @@ import (
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
-// Uploads wait for a queue that is nearly full, but not for ever.
+// Uploads wait while the queue is more than half full, but not for ever.
 func TestHoldUpload(t *testing.T) {
 	r := &recorder{queue: queue.New(2000)}
 	topic := queue.NewTopic(&codec.Channel{Topic: "/a"})
@@ -31,7 +31,7 @@ func TestHoldUpload(t *testing.T) {
 	r.holdUpload(t.Context())
 }
 
-// An upload starts while a program holds locks of the folder and those above it.
+// An upload starts even if a program has locked the folder and the folders above it.
 func TestUploadInALockedFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "day")
 	require.NoError(t, os.Mkdir(dir, 0o777))

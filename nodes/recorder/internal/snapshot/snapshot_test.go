@@ -19,14 +19,14 @@ import (
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
-// slowWriter keeps the numbers that payloads begin with, and the events. It may fail.
+// slowWriter keeps the first 8 bytes of payloads as numbers, and the events. It may fail.
 type slowWriter struct {
 	codec.NoSplits
-	let     chan struct{} // has a value for each message; closed: no more are waited for
+	let     chan struct{} // Write waits for a value from it
 	fail    error
 	numbers []uint64
 	events  []codec.Event
-	times   []int64 // log times, of events too
+	times   []int64 // log times of messages and events
 }
 
 func (*slowWriter) Declare(*codec.Channel) error { return nil }
@@ -50,11 +50,11 @@ type fixture struct {
 	*Set
 	topic  *intake.Receiver
 	size   int64
-	number uint64        // of messages
-	ahead  time.Duration // by which the wall clock was set
+	number uint64        // number of the last message
+	ahead  time.Duration // the wall clock was set forward by this
 }
 
-// newFixture returns a set of snapshots written by w, of messages of that size.
+// newFixture returns a set of snapshots that w writes, with messages of size bytes.
 func newFixture(t *testing.T, w codec.Writer, size, maxBytes int64) *fixture {
 	t.Chdir(t.TempDir())
 	clock := new(bridge.SimTime)
@@ -95,7 +95,7 @@ func TestSlowDisk(t *testing.T) {
 		time.Sleep(2 * queue.Reorder)
 		n, err := s.Take(Trigger{Time: time.Now().UnixNano(), At: bridge.Now(), After: time.Hour})
 		require.NoError(t, err)
-		w.let <- struct{}{} // it has read the first five
+		w.let <- struct{}{} // the snapshot has read the first five
 		s.receive(100)      // ten stay within the limits, ten beyond them
 		close(w.let)
 		require.NoError(t, s.End())
@@ -122,16 +122,16 @@ func TestFailingDisk(t *testing.T) {
 	})
 }
 
-// A snapshot begins with what was latched before it, at the time of its first message, and its trigger is noted behind
-// the messages before it. Nothing is counted in the topics, which are those of a recording.
+// A snapshot begins with the messages latched before it, with the time of its first message. The event of the trigger
+// follows the messages before the trigger. Messages of snapshots do not count for their topics.
 func TestSnapshotOrder(t *testing.T) {
 	const latched = 1000
 	for name, c := range map[string]struct {
-		before, after int      // messages
-		numbers       []uint64 // that are written
-		times         []int64  // log times in seconds, of the events too
-		firings       int      // of its condition
-		start, end    int64    // of the snapshot, in seconds
+		before, after int      // number of messages before and after the trigger
+		numbers       []uint64 // numbers of the written messages
+		times         []int64  // log times of messages and events in seconds
+		firings       int      // how often the condition is met again
+		start, end    int64    // start and end of the snapshot in seconds
 	}{
 		"messages before and after":  {2, 2, []uint64{latched, 1, 2, 3, 4}, []int64{1, 1, 2, 3, 4, 5}, 0, 1, 5},
 		"messages after the trigger": {0, 2, []uint64{latched, 1, 2}, []int64{1, 2, 2, 3}, 0, 2, 3},
@@ -179,7 +179,7 @@ func TestSnapshotOrder(t *testing.T) {
 	}
 }
 
-// A cooldown lasts as long as it should, though the clock is set.
+// Setting the clock does not change the length of a cooldown.
 func TestCooldownWithAClockThatIsSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &slowWriter{let: make(chan struct{})}
@@ -205,7 +205,7 @@ func TestCooldownWithAClockThatIsSet(t *testing.T) {
 	})
 }
 
-// A snapshot has what came in its time, though the clock is set before it or meanwhile.
+// A snapshot has the messages of its time range, even if the clock is set before or meanwhile.
 func TestSnapshotWithAClockThatIsSet(t *testing.T) {
 	for name, step := range map[string]time.Duration{"back": -time.Hour, "ahead": time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -227,7 +227,7 @@ func TestSnapshotWithAClockThatIsSet(t *testing.T) {
 				time.Sleep(5*time.Second + filewriter.Pace/2)
 				s.receive(1)
 				time.Sleep(filewriter.Pace)
-				s.receive(1) // which it has not read when the clock is set
+				s.receive(1) // not read yet when the clock is set
 				s.ahead -= step
 				s.receive(1)
 				time.Sleep(4 * time.Second)
@@ -242,7 +242,7 @@ func TestSnapshotWithAClockThatIsSet(t *testing.T) {
 	}
 }
 
-// A condition that is met again makes its open snapshot longer: it ends After the last time.
+// A condition that is met again extends its open snapshot, which ends After the last time.
 func TestConditionMetAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &slowWriter{let: make(chan struct{})}
