@@ -132,7 +132,7 @@ func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout
 		return err
 	}
 	splits := o.MaxBagSize > 0 || o.MaxBagDuration > 0 || o.MaxBagMessages > 0
-	names, err := convert.Names(all.paths, all.folders, format, splits)
+	names, err := convert.OutputNames(all.paths, all.folders, format, splits)
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (s *several) run(ctx context.Context, job *convert.Job, folder, name string
 		line.Status, line.Messages, line.Bytes, line.Seconds = "converted", result.Messages, result.Bytes,
 			result.Took.Seconds()
 		line.Damaged = result.Damaged
-		for _, loss := range result.All() {
+		for _, loss := range result.AllLosses() {
 			line.Losses = append(line.Losses, loss.String())
 		}
 	}
@@ -324,16 +324,16 @@ func reportEpisodes(r *convert.Result, verbose bool) []string {
 
 // reportLeftOut returns a line about episodes that were not selected.
 func reportLeftOut(r *convert.Result) []string {
-	if r.LeftOut == "" {
+	if r.SkippedEpisodes == "" {
 		return nil
 	}
-	return []string{"left out: " + r.LeftOut}
+	return []string{"left out: " + r.SkippedEpisodes}
 }
 
 // reportLosses returns lines about what was lost, and what a format without messages has no place for.
 func reportLosses(r *convert.Result, verbose bool) (lines []string) {
 	if !verbose {
-		lines = r.Summary()
+		lines = r.LossSummary()
 	} else {
 		for _, loss := range r.Losses {
 			lines = append(lines, loss.String())

@@ -289,7 +289,7 @@ func TestReportOfEpisodes(t *testing.T) {
 	for row := range 5 {
 		camera.Drop(rows.WhyNoFrame, row, int64(row)*1e9)
 	}
-	result := &convert.Result{Path: "set", LeftOut: "episodes 1 of 0-2", Episodes: []convert.Episode{
+	result := &convert.Result{Path: "set", SkippedEpisodes: "episodes 1 of 0-2", Episodes: []convert.Episode{
 		{Name: "a", Frames: 30, Report: &rows.Report{Points: 30, Rows: 25, Dropped: 5, Holes: 3, Split: 3, Single: 1,
 			Cameras: []*rows.TrackReport{camera}}},
 		{Name: "b", Frames: 30, Report: &rows.Report{Points: 30, Rows: 30}},

@@ -279,7 +279,7 @@ func (o *findOptions) clipNames(rows []catalogue.Recording) ([]string, error) {
 	for i, row := range rows {
 		paths[i] = row.Recording
 	}
-	return convert.Names(paths, make([]string, len(paths)), formats.Format{}, false)
+	return convert.OutputNames(paths, make([]string, len(paths)), formats.Format{}, false)
 }
 
 // clip cuts out the times of lines, those that are near each other together, and adds the names of the clips to lines.

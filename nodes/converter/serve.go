@@ -128,7 +128,7 @@ func (s *server) answer(ctx context.Context, payload []byte) ([]byte, error) {
 	response.Success, response.Files = true, result.Files
 	response.MessageCount, response.TopicCount = result.Messages, uint32(result.Topics)
 	response.Start, response.End = builtin_interfaces.TimeAt(result.Start), builtin_interfaces.TimeAt(result.End)
-	for _, loss := range result.All() {
+	for _, loss := range result.AllLosses() {
 		response.Losses = append(response.Losses, loss.String())
 	}
 	return cdr.Marshal(&response)

@@ -11,24 +11,24 @@ import (
 	"tapedeck/codec/text/human"
 )
 
-// shownDamage is how many damaged places of the inputs are reported one by one.
+// shownDamage is the number of damaged places of the inputs that are reported one by one.
 const shownDamage = 5
 
-// damage collects the damaged places that a conversion leaves out.
-type damage struct {
-	mu    sync.Mutex
-	count int      // of different places
-	first []string // a warning about each
-	known map[string]bool
-	told  []string // by a recording before it is read
+// damageLog collects the damaged places that a conversion skips.
+type damageLog struct {
+	mu     sync.Mutex
+	count  int      // different places
+	shown  []string // a warning about each of the first places
+	known  map[string]bool
+	listed []string // texts of damage that a recording's Info lists
 }
 
-// tell adds damage that Info of the recording at path lists, unless reading reports it, too.
-func (d *damage) tell(path, text string) {
+// addListed adds damage that Info of the recording at path lists. Reading the recording may report it again.
+func (d *damageLog) addListed(path, text string) {
 	d.add(inRecording(path, text))
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.told = append(d.told, text)
+	d.listed = append(d.listed, text)
 }
 
 // inRecording returns an error with the text of an event in the recording at path.
@@ -39,12 +39,12 @@ func inRecording(path, text string) error {
 	return fmt.Errorf("read %s: %s", path, text)
 }
 
-// add adds a place, unless it is known: a recording may be read several times.
-func (d *damage) add(err error) {
+// add adds a place, unless it is known because the recording is read several times.
+func (d *damageLog) add(err error) {
 	text := err.Error()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.known[text] || slices.ContainsFunc(d.told, func(told string) bool { return strings.HasSuffix(text, told) }) {
+	if d.known[text] || slices.ContainsFunc(d.listed, func(told string) bool { return strings.HasSuffix(text, told) }) {
 		return
 	}
 	if d.known == nil {
@@ -54,21 +54,21 @@ func (d *damage) add(err error) {
 		d.known[text] = true
 	}
 	d.count++
-	if len(d.first) < shownDamage {
+	if len(d.shown) < shownDamage {
 		what := "left out what is damaged: "
 		if known := new(codec.DamageError); errors.As(err, &known) && known.Suspect != nil {
 			what = fmt.Sprintf("kept %s that may be damaged: ", human.Count(known.Suspect.Count(), "message"))
 		}
-		d.first = append(d.first, what+text)
+		d.shown = append(d.shown, what+text)
 	}
 }
 
-// texts returns warnings about the places.
-func (d *damage) texts() []string {
+// warnings returns warnings about the places.
+func (d *damageLog) warnings() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var texts []string
-	texts = append(texts, d.first...)
+	texts = append(texts, d.shown...)
 	if more := d.count - len(texts); more > 0 {
 		texts = append(texts, fmt.Sprintf("and %s more that are damaged; 'converter info' lists what is known",
 			human.Count(more, "place")))
@@ -76,9 +76,9 @@ func (d *damage) texts() []string {
 	return texts
 }
 
-// damaged returns an error of reading; with --strict it says that damage is no error without that.
-func (p *plan) damaged(err error) error {
-	if err == nil || !p.Strict {
+// damageError returns an error of reading. With --strict its text says how to convert nevertheless.
+func (s *settings) damageError(err error) error {
+	if err == nil || !s.Strict {
 		return err
 	}
 	return fmt.Errorf("%w; without --strict everything around the damage is converted", err)

@@ -28,112 +28,113 @@ import (
 // episodeJob converts recordings to a format that keeps episodes.
 type episodeJob struct {
 	*Job
-	damage   *damage
+	damage   *damageLog
 	onDamage func(error)
-	plan     *plan
+	settings *settings
 	format   formats.Format
 	mapping  *robot.Mapping // nil: derived from topic names and types
 	align    align.Options
 	ranges   []gripperRange
-	target   formats.EpisodeWriter
+	writer   formats.EpisodeWriter
 
-	mu        sync.Mutex
-	result    Result
-	unwritten []int // indices of episodes that are left out
-	lost      losses
-	parts     []float64 // progress of each input, 0 to 1
+	mu            sync.Mutex
+	result        Result
+	unwritten     []int // indices of skipped episodes
+	lost          losses
+	inputProgress []float64 // progress of each input, 0 to 1
 }
 
-// surveying is the share of the progress on an input that finding its episodes takes.
-const surveying = 0.3
+// searchShare is the share of an input's progress for finding its episodes.
+const searchShare = 0.3
 
-// runEpisodes writes what is in the inputs, one after the other, as episodes.
-func (j *Job) runEpisodes(ctx context.Context, p *plan, t *target, d *damage) (*Result, error) {
+// runEpisodes writes the episodes of the inputs, one input after the other.
+func (j *Job) runEpisodes(ctx context.Context, s *settings, t *target, d *damageLog) (*Result, error) {
 	format := t.format
 	j.Inputs = series.Firsts(j.Files, j.Formats.Codecs(), j.Inputs)
-	w := &episodeJob{Job: j, plan: p, format: format, parts: make([]float64, len(j.Inputs)), damage: d,
+	e := &episodeJob{Job: j, settings: s, format: format, inputProgress: make([]float64, len(j.Inputs)), damage: d,
 		onDamage: j.onDamage(d)}
 	var err error
-	w.mapping, err = p.mapping()
+	e.mapping, err = s.mapping()
 	if err != nil {
 		return nil, err
 	}
-	w.align, err = p.rows()
+	e.align, err = s.alignOptions()
 	if err != nil {
 		return nil, err
 	}
-	w.ranges, err = p.gripperRanges()
+	e.ranges, err = s.gripperRanges()
 	if err != nil {
 		return nil, err
 	}
-	if p.LinkFile != "" && (format.Named(j.Output) || store.IsURL(j.Output)) {
+	if s.LinkFile != "" && (format.Named(j.Output) || store.IsURL(j.Output)) {
 		return nil, config.Usagef("--link-file needs a folder of HDF5 files as output, and %s is none", j.Output)
 	}
 	var read []*codec.Info
 	for _, path := range j.Inputs {
 		read = append(read, &codec.Info{Path: path})
 	}
-	out, err := newOutput(j, format, p.Overwrite, read)
+	out, err := newOutput(j, format, s.Overwrite, read)
 	if err != nil {
 		return nil, err
 	}
 	defer out.Close()
-	if err := p.checkLink(out); err != nil {
+	if err := s.checkLink(out); err != nil {
 		return nil, err
 	}
 	begin := time.Now()
-	w.result.Path = out.path
-	if err := w.run(ctx, out); err != nil {
+	e.result.Path = out.path
+	if err := e.run(ctx, out); err != nil {
 		return nil, out.renamed(err)
 	}
-	w.result.Files, err = out.commit(ctx)
-	if err == nil && p.LinkFile != "" {
-		err = w.link(out)
-		if err != nil && !p.Overwrite {
+	e.result.Files, err = out.commit(ctx)
+	if err == nil && s.LinkFile != "" {
+		err = e.link(out)
+		if err != nil && !s.Overwrite {
 			err = errors.Join(err, os.RemoveAll(out.path))
 		}
 	}
-	w.result.Took = time.Since(begin)
-	return &w.result, err
+	e.result.Took = time.Since(begin)
+	return &e.result, err
 }
 
 // checkLink returns an error if the file with links has no folder, or exists and must not be replaced.
-func (p *plan) checkLink(out *output) error {
-	if p.LinkFile == "" {
+func (s *settings) checkLink(out *output) error {
+	if s.LinkFile == "" {
 		return nil
 	}
-	_, err := os.Lstat(p.LinkFile)
-	folder := filepath.Dir(p.LinkFile)
-	_, lost := os.Stat(folder)
+	_, err := os.Lstat(s.LinkFile)
+	folder := filepath.Dir(s.LinkFile)
+	_, folderErr := os.Stat(folder)
 	switch {
-	case lost != nil && folder != out.path:
-		return fmt.Errorf("--link-file %s: %w", p.LinkFile, codec.Pathless(lost))
+	case folderErr != nil && folder != out.path:
+		return fmt.Errorf("--link-file %s: %w", s.LinkFile, codec.Pathless(folderErr))
 	case err != nil:
 		return nil
-	case !p.Overwrite:
-		return fmt.Errorf("--link-file %s exists; name another file or use --overwrite", p.LinkFile)
-	case out.reads(p.LinkFile):
-		return fmt.Errorf("--link-file %s is an input; name another file", p.LinkFile)
+	case !s.Overwrite:
+		return fmt.Errorf("--link-file %s exists; name another file or use --overwrite", s.LinkFile)
+	case out.isInput(s.LinkFile):
+		return fmt.Errorf("--link-file %s is an input; name another file", s.LinkFile)
 	}
 	return nil
 }
 
-// link writes the file with links to all episodes of a folder.
-func (w *episodeJob) link(out *output) error {
-	w.result.Files = append(w.result.Files, w.plan.LinkFile)
-	return out.format.Episodes.Link(w.plan.LinkFile, out.path, len(w.result.Episodes), w.plan.Overwrite)
+// link writes the file with links to all episodes of the output folder.
+func (j *episodeJob) link(out *output) error {
+	j.result.Files = append(j.result.Files, j.settings.LinkFile)
+	return out.format.Episodes.Link(j.settings.LinkFile, out.path, len(j.result.Episodes), j.settings.Overwrite)
 }
 
-// ofMessages are options that do not apply to episodes.
-var ofMessages = []string{"throttle", "align_starts", "message_order", "chunk_size", "compression", "compression_mode",
+// messageOptions are options that do not apply to episodes.
+var messageOptions = []string{"throttle", "align_starts", "message_order", "chunk_size", "compression", "compression_mode",
 	"storage", "metadata_version", "max_bag_size", "max_bag_duration", "max_bag_messages", "repeat", "encoding",
 	"unmatched"}
 
-// fits refuses options of other formats, and those about episodes, rows and splits if the format has none.
-func (p *plan) fits(format formats.Format, known formats.List) error {
+// checkFormat returns an error about options that do not apply to the format: options of other formats, and options of
+// episodes, rows and splits if the format has none.
+func (s *settings) checkFormat(format formats.Format, known formats.List) error {
 	defaults := DefaultOptions()
 	was := config.Parameters(&defaults)
-	for i, o := range config.Parameters(&p.Options) {
+	for i, o := range config.Parameters(&s.Options) {
 		if o.Default == was[i].Default || o.Default == "" || o.Default == "0" {
 			continue
 		}
@@ -147,7 +148,7 @@ func (p *plan) fits(format formats.Format, known formats.List) error {
 			return config.Usagef("--%s does not apply to %s, which has no rows", o.Flag, format.Name)
 		case format.Episodes == nil && !format.Splits && strings.HasPrefix(o.Name, "max_bag_"):
 			return config.Usagef("--%s does not apply to %s, which cannot be split", o.Flag, format.Name)
-		case format.Episodes != nil && slices.Contains(ofMessages, o.Name),
+		case format.Episodes != nil && slices.Contains(messageOptions, o.Name),
 			slices.ContainsFunc(known, about) && !about(format) && o.Name != format.Also:
 			return config.Usagef("--%s does not apply to %s", o.Flag, format.Name)
 		}
@@ -155,93 +156,94 @@ func (p *plan) fits(format formats.Format, known formats.List) error {
 	return nil
 }
 
-// editsMessages reports whether options select or change messages, so that episodes must be read as messages.
-func (p *plan) editsMessages() bool {
-	return p.Mapping != "" || len(p.Topics)+len(p.Exclude)+len(p.Types)+len(p.ExcludeTypes)+len(p.Remap) > 0 ||
-		p.Begin != "" || p.End != "" || p.StartOffset != 0 || p.Duration > 0 || p.Prefix != "" || p.Offset != 0 ||
-		p.Order == "header" || p.Restamp
+// editsMessages reports whether options select or change messages. Episodes must then be read as messages.
+func (s *settings) editsMessages() bool {
+	return s.Mapping != "" || len(s.Topics)+len(s.Exclude)+len(s.Types)+len(s.ExcludeTypes)+len(s.Remap) > 0 ||
+		s.Begin != "" || s.End != "" || s.StartOffset != 0 || s.Duration > 0 || s.Prefix != "" || s.Offset != 0 ||
+		s.Order == "header" || s.Restamp
 }
 
-// task is an episode to be written.
-type task struct {
-	index   int // among all
-	input   int
-	share   float64 // of the input
+// episodeTask is an episode to be written.
+type episodeTask struct {
+	index   int     // in the output
+	input   int     // index in Job.Inputs
+	share   float64 // of the input's progress
 	episode *episode.Episode
 }
 
-// run finds all episodes and writes them, several at once if the target allows it. Their numbers are in memory, their
-// images are not.
-func (w *episodeJob) run(ctx context.Context, out *output) error {
-	var tasks []task
-	for i, path := range w.Inputs {
-		source, episodes, err := w.read(ctx, i, path)
+// run finds all episodes and writes them, several at once if the format's writer allows it. The numbers of all episodes
+// are in memory, images are not.
+func (j *episodeJob) run(ctx context.Context, out *output) error {
+	var tasks []episodeTask
+	for i, path := range j.Inputs {
+		input, episodes, err := j.findEpisodes(ctx, i, path)
 		if err != nil {
 			return err
 		}
-		defer source.Close()
+		defer input.Close()
 		for _, e := range episodes {
-			tasks = append(tasks, task{len(tasks), i, (1 - surveying) / float64(len(episodes)), e})
+			tasks = append(tasks, episodeTask{len(tasks), i, (1 - searchShare) / float64(len(episodes)), e})
 		}
 	}
-	if err := w.plan.checkEpisodes(); err != nil {
+	if err := j.settings.checkEpisodes(); err != nil {
 		return err
 	}
-	w.result.LeftOut = w.plan.episodes.String()
-	if err := w.refuse(); err != nil {
+	j.result.SkippedEpisodes = j.settings.episodes.String()
+	if err := j.strictError(); err != nil {
 		return err
 	}
 	var layout episode.Layout
 	for _, t := range tasks {
 		if err := layout.Add(t.episode); err != nil {
-			return fmt.Errorf("%s in %s: %w", t.episode.Name, w.Inputs[t.input], err)
+			return fmt.Errorf("%s in %s: %w", t.episode.Name, j.Inputs[t.input], err)
 		}
 	}
-	if w.plan.Timeline == timelineAuto && out.format.Episodes.FixedRate {
-		if err := w.fix(tasks[0].episode); err != nil {
+	if j.settings.Timeline == timelineAuto && out.format.Episodes.FixedRate {
+		if err := j.fixRate(tasks[0].episode); err != nil {
 			return err
 		}
 	}
-	path := filepath.Join(out.part, store.Base(out.path))
+	path := filepath.Join(out.tempFolder, store.Base(out.path))
 	begin := out.format.Episodes.New
-	target, err := begin(&w.plan.Options.Options, path, out.format.Named(out.path), len(tasks) == 1, &layout)
+	writer, err := begin(&j.settings.Options.Options, path, out.format.Named(out.path), len(tasks) == 1, &layout)
 	if err != nil {
 		return err
 	}
-	w.target, w.result.Episodes = target, make([]Episode, len(tasks))
-	err = w.writeAll(ctx, tasks)
-	w.lost.addAll(target.Losses())
+	j.writer, j.result.Episodes = writer, make([]Episode, len(tasks))
+	err = j.writeAll(ctx, tasks)
+	j.lost.addAll(writer.Losses())
 	if err == nil {
-		err = w.refuse()
+		err = j.strictError()
 	}
 	if err != nil {
-		target.Abort()
+		writer.Abort()
 		return err
 	}
-	for _, i := range slices.Backward(slices.Sorted(slices.Values(w.unwritten))) {
-		w.result.Episodes = slices.Delete(w.result.Episodes, i, i+1)
+	for _, i := range slices.Backward(slices.Sorted(slices.Values(j.unwritten))) {
+		j.result.Episodes = slices.Delete(j.result.Episodes, i, i+1)
 	}
-	w.result.Losses, w.result.Unplaced = w.lost.divide(w.format)
-	for _, note := range target.Notes() {
-		w.warn(note)
+	j.result.Losses, j.result.Unplaced = j.lost.divide(j.format)
+	for _, note := range writer.Notes() {
+		j.warn(note)
 	}
-	return target.Close()
+	return writer.Close()
 }
 
-// refuse returns the error of --strict if anything is lost.
-func (w *episodeJob) refuse() error {
-	if !w.plan.Strict {
+// strictError returns the error of --strict, nil if nothing is lost.
+func (j *episodeJob) strictError() error {
+	if !j.settings.Strict {
 		return nil
 	}
-	return w.lost.strict(w.result.Path, w.format)
+	return j.lost.strictError(j.result.Path, j.format)
 }
 
-// fix sets the timeline to the rate of the first camera, or of rows that are kept.
-func (w *episodeJob) fix(first *episode.Episode) error {
+// fixRate sets the timeline to the rate of the first camera. If first has rows that are kept, it may also be the rate
+// of the first vector.
+func (j *episodeJob) fixRate(first *episode.Episode) error {
 	rate := 0.0
 	s := episode.Summarize(first)
 	streams := s.Cameras
-	if first.Table != nil { // whose cameras may be left out
+	if first.Table != nil { // the cameras may be skipped
 		streams = slices.Concat(s.Cameras, s.Streams)
 	}
 	if len(streams) > 0 {
@@ -251,28 +253,28 @@ func (w *episodeJob) fix(first *episode.Episode) error {
 		return errors.New("a dataset of LeRobot has rows at a fixed rate, which no camera tells: give it as in " +
 			"--timeline fixed:30")
 	}
-	w.align.Timeline = fmt.Sprintf("%s:%v", align.TimelineFixed, rate)
+	j.align.Timeline = fmt.Sprintf("%s:%v", align.TimelineFixed, rate)
 	return nil
 }
 
 // writeAll writes episodes until one fails.
-func (w *episodeJob) writeAll(ctx context.Context, tasks []task) error {
+func (j *episodeJob) writeAll(ctx context.Context, tasks []episodeTask) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	todo := make(chan task, len(tasks))
+	todo := make(chan episodeTask, len(tasks))
 	for _, t := range tasks {
 		todo <- t
 	}
 	close(todo)
 	n := 1
-	if w.target.Parallel() {
-		n = cmp.Or(w.Workers, runtime.GOMAXPROCS(0))
+	if j.writer.Parallel() {
+		n = cmp.Or(j.Workers, runtime.GOMAXPROCS(0))
 	}
 	var workers sync.WaitGroup
 	for range n {
 		workers.Go(func() {
 			for t := range todo {
-				if err := w.write(ctx, &t); err != nil {
+				if err := j.write(ctx, &t); err != nil {
 					cancel(err)
 				}
 			}
@@ -282,175 +284,175 @@ func (w *episodeJob) writeAll(ctx context.Context, tasks []task) error {
 	return context.Cause(ctx)
 }
 
-// checkEpisodes returns an error if episodes are selected that the inputs do not have.
-func (p *plan) checkEpisodes() error {
-	err := p.episodes.Check()
+// checkEpisodes returns an error if the options select episodes that the inputs lack.
+func (s *settings) checkEpisodes() error {
+	err := s.episodes.Check()
 	switch {
-	case err == nil && p.Unit() != "" && p.episodes.Total() == 0:
+	case err == nil && s.Unit() != "" && s.episodes.Total() == 0:
 		return config.Usagef("--joint-unit is the unit of joints in episodes, which no input has")
 	case err == nil:
 		return nil
-	case p.Only != "":
-		return config.Usagef("--episodes %s: %w", p.Only, err)
-	case p.LeftOut != "":
-		return config.Usagef("--leave-out-episodes %s: %w", p.LeftOut, err)
+	case s.Only != "":
+		return config.Usagef("--episodes %s: %w", s.Only, err)
+	case s.LeftOut != "":
+		return config.Usagef("--leave-out-episodes %s: %w", s.LeftOut, err)
 	}
 	return err
 }
 
-// read opens an input and finds its episodes.
-func (w *episodeJob) read(ctx context.Context, i int, path string) (episode.Source, []*episode.Episode, error) {
-	before := w.plan.episodes.Total()
-	source, err := w.source(ctx, i, path)
+// findEpisodes opens an input and finds its episodes.
+func (j *episodeJob) findEpisodes(ctx context.Context, i int, path string) (episode.Source, []*episode.Episode, error) {
+	before := j.settings.episodes.Total()
+	input, err := j.openInput(ctx, i, path)
 	if err != nil {
 		return nil, nil, err
 	}
-	episodes, err := source.Episodes()
-	if err == nil && !source.chosen {
-		episodes = w.plan.episodes.Select(episodes)
+	episodes, err := input.Episodes()
+	if err == nil && !input.selected {
+		episodes = j.settings.episodes.Select(episodes)
 	}
-	if err == nil && w.plan.episodes.Total() == before {
+	if err == nil && j.settings.episodes.Total() == before {
 		err = fmt.Errorf("there are no episodes in %s", path)
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
 	if err != nil {
-		return nil, nil, errors.Join(err, source.Close())
+		return nil, nil, errors.Join(err, input.Close())
 	}
-	w.surveyed(i, 1)
-	notes := source.notes
-	w.lost.addAll(source.Found().Lost.Losses())
-	if source.messages != nil {
-		w.lost.join(source.messages.lost())
-		source.messages.again = true
+	j.setSearched(i, 1)
+	notes := input.notes
+	j.lost.addAll(input.Found().Lost.Losses())
+	if input.messages != nil {
+		j.lost.addLosses(input.messages.lost())
+		input.messages.reread = true
 	}
 	for _, e := range episodes {
-		if w.plan.Task != "" {
-			e.Task = w.plan.Task
+		if j.settings.Task != "" {
+			e.Task = j.settings.Task
 		}
-		if !source.keeps {
+		if !input.keepsRows {
 			e.Table = nil
 		}
 		for _, a := range e.Arms {
-			for _, r := range w.ranges {
+			for _, r := range j.ranges {
 				if r.arm == "" || r.arm == a.Name {
 					a.GripperRange = r.ends
 				}
 			}
 		}
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	for _, note := range notes {
-		w.warn(path + ": " + note)
+		j.warn(path + ": " + note)
 	}
-	return source, episodes, nil
+	return input, episodes, nil
 }
 
-// notedSource is a Source with warnings about it.
-type notedSource struct {
+// episodeInput is an input of which episodes are read.
+type episodeInput struct {
 	episode.Source
-	notes    []string
-	messages *source // in which they are; nil: it was not read as messages
-	keeps    bool    // rows are kept as they are: it is to be recovered in the same format
-	chosen   bool    // it has only the episodes that are selected
+	notes     []string
+	messages  *messageReader // messages of which the episodes are made; nil: the input keeps episodes
+	keepsRows bool           // rows are not aligned: the input is recovered in its own format
+	selected  bool           // Source has only the selected episodes
 }
 
-// source opens an input.
-func (w *episodeJob) source(ctx context.Context, i int, path string) (*notedSource, error) {
-	opened, err := w.open(ctx, []string{path}, w.plan, ros2Target(w.format))
+// openInput opens an input.
+func (j *episodeJob) openInput(ctx context.Context, i int, path string) (*episodeInput, error) {
+	opened, err := j.openInputs(ctx, []string{path}, j.settings, ros2Target(j.format))
 	if err != nil {
 		return nil, err
 	}
 	in := opened.Parts[0]
-	w.reportLabels(in, &w.lost)
-	if in.Episodes != nil && !w.plan.editsMessages() {
-		s := &notedSource{Source: in.Episodes, chosen: true,
-			keeps: w.Damaged != nil && in.Info.Format == w.format.Name}
+	j.reportLabels(in, &j.lost)
+	if in.Episodes != nil && !j.settings.editsMessages() {
+		input := &episodeInput{Source: in.Episodes, selected: true,
+			keepsRows: j.Damaged != nil && in.Info.Format == j.format.Name}
 		if !in.Info.Complete {
-			s.notes = append(s.notes, "it is incomplete; converting everything readable")
+			input.notes = append(input.notes, "it is incomplete; converting everything readable")
 		}
-		if err := w.accept(in, w.plan, &w.lost); err != nil {
+		if err := j.acceptMissing(in, j.settings, &j.lost); err != nil {
 			return nil, errors.Join(err, opened.Close())
 		}
-		for _, err := range s.Found().Damage {
+		for _, err := range input.Found().Damage {
 			switch {
-			case w.Damaged == nil && errors.As(err, new(*episode.MissingError)): // which accept has handled
-			case w.plan.Strict:
-				return nil, errors.Join(w.plan.damaged(err), opened.Close())
+			case j.Damaged == nil && errors.As(err, new(*episode.MissingError)): // acceptMissing handled it
+			case j.settings.Strict:
+				return nil, errors.Join(j.settings.damageError(err), opened.Close())
 			default:
-				w.onDamage(err)
+				j.onDamage(err)
 			}
 		}
-		return s, nil
+		return input, nil
 	}
-	s, err := w.fromMessages(ctx, i, opened)
+	input, err := j.fromMessages(ctx, i, opened)
 	if err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
-	return s, nil
+	return input, nil
 }
 
-// fromMessages returns the episodes in a recording of messages.
-func (w *episodeJob) fromMessages(ctx context.Context, i int, opened *recordings.Recording) (*notedSource, error) {
-	p, in := w.plan, opened.Parts[0]
+// fromMessages returns the episodes of a recording of messages.
+func (j *episodeJob) fromMessages(ctx context.Context, i int, opened *recordings.Recording) (*episodeInput, error) {
+	s, in := j.settings, opened.Parts[0]
 	for _, text := range in.Original.Notes {
-		w.warn(text)
+		j.warn(text)
 	}
-	if err := p.check([]*codec.Info{in.Info}, w.warn); err != nil {
+	if err := s.checkTopics([]*codec.Info{in.Info}, j.warn); err != nil {
 		return nil, err
 	}
-	start, end, err := p.window(in.Original.StartTime, in.Original.EndTime, w.warn)
+	start, end, err := s.window(in.Original.StartTime, in.Original.EndTime, j.warn)
 	if err != nil {
 		return nil, err
 	}
-	s := &notedSource{chosen: in.Episodes != nil}
-	if !in.Original.Complete && w.Damaged == nil {
-		s.notes = append(s.notes, "it is incomplete; converting everything readable")
+	input := &episodeInput{selected: in.Episodes != nil}
+	if !in.Original.Complete && j.Damaged == nil {
+		input.notes = append(input.notes, "it is incomplete; converting everything readable")
 	}
-	r := newSource(p, ros2Target(w.format), opened, start, end)
-	if err := cmp.Or(w.accept(in, p, &w.lost), w.reportDamage(in, p, w.damage)); err != nil {
+	reader := newMessageReader(s, ros2Target(j.format), opened, start, end)
+	if err := cmp.Or(j.acceptMissing(in, s, &j.lost), j.reportDamage(in, s, j.damage)); err != nil {
 		return nil, err
 	}
-	r.damaged, s.messages = w.onDamage, r
-	r.info.Path, r.info.Metadata = in.Path, movedEpisodes(in.Original.AllMetadata(), int64(p.Offset))
-	mapping := w.mapping
-	if p.RobotOptions.Stamps != "auto" {
+	reader.damaged, input.messages = j.onDamage, reader
+	reader.info.Path, reader.info.Metadata = in.Path, movedEpisodes(in.Original.AllMetadata(), int64(s.Offset))
+	mapping := j.mapping
+	if s.RobotOptions.Stamps != "auto" {
 		if mapping == nil {
-			mapping = robot.Default(r.info)
+			mapping = robot.Default(reader.info)
 		} else {
 			copied := *mapping
 			mapping = &copied
 		}
-		mapping.Receive = p.RobotOptions.Stamps == align.StampsReceive
+		mapping.Receive = s.RobotOptions.Stamps == align.StampsReceive
 	}
-	recording, err := robot.Episodes(r, mapping)
+	recording, err := robot.Episodes(reader, mapping)
 	if err != nil {
 		return nil, err
 	}
-	if missing := recording.Missing(); len(missing) > 0 && w.mapping != nil && !p.Partial {
+	if missing := recording.Missing(); len(missing) > 0 && j.mapping != nil && !s.Partial {
 		return nil, fmt.Errorf("%s lacks topics of --mapping: %s; correct the mapping, or use --partial", in.Path,
 			strings.Join(missing, ", "))
 	}
 	for _, line := range recording.Missing() {
-		s.notes = append(s.notes, line+" is not there")
+		input.notes = append(input.notes, line+" is not there")
 	}
-	if w.mapping == nil && r.info.Metadata[episode.MetadataKey] == "" {
-		s.notes = append(s.notes, "mapping derived from topic names and types (see --mapping): "+
+	if j.mapping == nil && reader.info.Metadata[episode.MetadataKey] == "" {
+		input.notes = append(input.notes, "mapping derived from topic names and types (see --mapping): "+
 			strings.Join(recording.Mapping().Lines(), ", "))
 	}
 	span := float64(max(in.Original.EndTime-in.Original.StartTime, 1))
 	recording.Progress = func(t int64) error {
-		w.surveyed(i, min(max(float64(t-r.info.StartTime)/span, 0), 1))
+		j.setSearched(i, min(max(float64(t-reader.info.StartTime)/span, 0), 1))
 		return context.Cause(ctx)
 	}
-	s.Source = recording
-	return s, nil
+	input.Source = recording
+	return input, nil
 }
 
 // write writes an episode.
-func (w *episodeJob) write(ctx context.Context, t *task) error {
+func (j *episodeJob) write(ctx context.Context, t *episodeTask) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
@@ -471,30 +473,30 @@ func (w *episodeJob) write(ctx context.Context, t *task) error {
 				defer mu.Unlock()
 				count++
 				if count <= all {
-					w.wrote(t.input, t.share/float64(all))
+					j.addWritten(t.input, t.share/float64(all))
 				}
 				return context.Cause(ctx)
 			}}, err
 		}
 		e.Cameras = append(e.Cameras, &counted)
 	}
-	o := w.align
-	switch stamps := w.plan.RobotOptions.Stamps; {
-	case stamps == align.StampsReceive, stamps == "auto" && w.mapping != nil && w.mapping.Receive:
+	o := j.align
+	switch stamps := j.settings.RobotOptions.Stamps; {
+	case stamps == align.StampsReceive, stamps == "auto" && j.mapping != nil && j.mapping.Receive:
 		o.Stamps = align.StampsReceive
 	}
 	o.KeepRows = e.Table != nil
-	if o.KeepRows && !w.format.Episodes.FixedRate {
+	if o.KeepRows && !j.format.Episodes.FixedRate {
 		o.Gaps = align.GapsNaN
 	}
-	report, err := w.target.Write(t.index, &e, o)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.Damaged != nil && ctx.Err() == nil && errors.As(err, new(*episode.UnwrittenError)) {
-		w.unwritten = append(w.unwritten, t.index)
-		w.lost.add("episodes that are left out", e.Name, 0)
-		w.Damaged(err)
-		if len(w.unwritten) < len(w.result.Episodes) {
+	report, err := j.writer.Write(t.index, &e, o)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.Damaged != nil && ctx.Err() == nil && errors.As(err, new(*episode.UnwrittenError)) {
+		j.unwritten = append(j.unwritten, t.index)
+		j.lost.add("episodes that are left out", e.Name, 0)
+		j.Damaged(err)
+		if len(j.unwritten) < len(j.result.Episodes) {
 			return nil
 		}
 	}
@@ -502,13 +504,13 @@ func (w *episodeJob) write(ctx context.Context, t *task) error {
 		return err
 	}
 	s := episode.Summarize(&e)
-	w.addRows(&e, report)
-	w.result.Episodes[t.index] = Episode{Name: s.Name, Start: s.Start, End: s.End, Frames: all, Report: report}
+	j.addRows(&e, report)
+	j.result.Episodes[t.index] = Episode{Name: s.Name, Start: s.Start, End: s.End, Frames: all, Report: report}
 	return nil
 }
 
-// addRows adds the frames that no row has to the losses, and the samples and digits for which rows have no place.
-func (w *episodeJob) addRows(e *episode.Episode, report *align.Report) {
+// addRows adds frames without a row to the losses, and samples and digits for which rows have no place.
+func (j *episodeJob) addRows(e *episode.Episode, report *align.Report) {
 	if report == nil {
 		return
 	}
@@ -520,30 +522,30 @@ func (w *episodeJob) addRows(e *episode.Episode, report *align.Report) {
 			}
 		}
 		if c.Damaged > 0 {
-			w.lost.add(episode.DamagedImages(c.Damage), name, uint64(c.Damaged))
+			j.lost.add(episode.DamagedImages(c.Damage), name, uint64(c.Damaged))
 		}
 		if unused := c.Samples - c.Used; unused > 0 {
-			w.lost.add("frames that no row has", name, uint64(unused))
+			j.lost.add("frames that no row has", name, uint64(unused))
 		}
 	}
 	for _, a := range e.Arms {
 		for _, v := range a.Streams {
-			if v == nil || e.Table != nil { // rows that are kept
+			if v == nil || e.Table != nil { // rows are kept
 				continue
 			}
 			topic := cmp.Or(v.Topic, v.Name)
 			i := slices.IndexFunc(report.Vectors, func(r *align.VectorReport) bool { return r.Name == v.Name })
 			if i >= 0 && report.Vectors[i].Between > 0 {
-				w.lost.addFormat("samples between rows", topic, uint64(report.Vectors[i].Between))
+				j.lost.addFormat("samples between rows", topic, uint64(report.Vectors[i].Between))
 			}
 			if n := longNumbers(v); n > 0 {
-				w.lost.addFormat("digits of numbers beyond 32 bits", topic, n)
+				j.lost.addFormat("digits of numbers beyond 32 bits", topic, n)
 			}
 		}
 	}
 }
 
-// longNumbers returns how many samples have a number that float32 cannot hold.
+// longNumbers returns the number of samples with a value that float32 cannot represent.
 func longNumbers(v *align.Vector) (samples uint64) {
 	for sample := range slices.Chunk(v.Values, max(len(v.Columns), 1)) {
 		if slices.ContainsFunc(sample, func(x float64) bool { return x == x && float64(float32(x)) != x }) {
@@ -553,34 +555,34 @@ func longNumbers(v *align.Vector) (samples uint64) {
 	return samples
 }
 
-// surveyed sets how much of an input was searched for episodes, 0 to 1.
-func (w *episodeJob) surveyed(input int, part float64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.parts[input] = surveying * part
-	w.tell()
+// setSearched sets the share of an input that was searched for episodes, 0 to 1.
+func (j *episodeJob) setSearched(input int, part float64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.inputProgress[input] = searchShare * part
+	j.reportProgress()
 }
 
-// wrote adds to how much of an input was written.
-func (w *episodeJob) wrote(input int, part float64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.parts[input] += part
-	w.tell()
+// addWritten adds to the share of an input that was written.
+func (j *episodeJob) addWritten(input int, part float64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.inputProgress[input] += part
+	j.reportProgress()
 }
 
-func (w *episodeJob) tell() {
-	if w.Progress == nil {
+func (j *episodeJob) reportProgress() {
+	if j.Progress == nil {
 		return
 	}
 	var sum float64
-	for _, part := range w.parts {
+	for _, part := range j.inputProgress {
 		sum += part
 	}
-	w.Progress(time.Duration(sum*float64(time.Second)), time.Duration(len(w.parts))*time.Second)
+	j.Progress(time.Duration(sum*float64(time.Second)), time.Duration(len(j.inputProgress))*time.Second)
 }
 
-// countedFrames calls next before each frame is read.
+// countedFrames calls next before it reads a frame.
 type countedFrames struct {
 	episode.Frames
 	next func() error

@@ -95,9 +95,9 @@ func episodesOf(t *testing.T, path string) []*episode.Episode {
 }
 
 // do converts to out.
-func do(t *testing.T, out string, o Options, ins ...string) (*Result, []string, error) {
+func do(t *testing.T, out string, o Options, inputs ...string) (*Result, []string, error) {
 	var warnings []string
-	j := Job{Formats: formats.All(), Inputs: ins, Output: out, Options: o,
+	j := Job{Formats: formats.All(), Inputs: inputs, Output: out, Options: o,
 		Warn:    func(text string) { warnings = append(warnings, text) },
 		Workers: 2}
 	done := false

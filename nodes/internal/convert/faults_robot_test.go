@@ -20,9 +20,9 @@ import (
 )
 
 // rewrite converts to out.
-func rewrite(t *testing.T, out string, o Options, ins ...string) (*Result, []string, error) {
+func rewrite(t *testing.T, out string, o Options, inputs ...string) (*Result, []string, error) {
 	var warnings []string
-	j := Job{Formats: formats.All(), Inputs: ins, Output: out, Options: o,
+	j := Job{Formats: formats.All(), Inputs: inputs, Output: out, Options: o,
 		Warn: func(text string) { warnings = append(warnings, text) }}
 	r, err := j.Run(t.Context())
 	return r, warnings, err
@@ -155,7 +155,7 @@ func TestSelectedEpisodes(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		require.Contains(t, r.LeftOut, "of 0-1")
+		require.Contains(t, r.SkippedEpisodes, "of 0-1")
 		if c.to != "mcap" {
 			require.Equal(t, c.want, names(out))
 			continue
@@ -248,7 +248,7 @@ func TestDiscardedEpisodes(t *testing.T) {
 				continue
 			}
 			require.NoError(t, err)
-			require.Equal(t, left, r.LeftOut)
+			require.Equal(t, left, r.SkippedEpisodes)
 			if to == "mcap" && len(c.ins) > 1 { // whose metadata have the names of both
 				continue
 			}
@@ -264,7 +264,7 @@ func TestDiscardedEpisodes(t *testing.T) {
 			o.To, o.RobotOptions.Stamps = "session", "auto"
 			again, _, err := do(t, out+".again", o, out) // out of the messages
 			require.NoError(t, err)
-			require.Equal(t, told, again.LeftOut)
+			require.Equal(t, told, again.SkippedEpisodes)
 			require.Equal(t, all[:1], tasks(out+".again"))
 		}
 	}

@@ -16,46 +16,46 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// open opens recordings with their messages translated to the encodings of t, as far as possible.
-func (j *Job) open(ctx context.Context, paths []string, p *plan, t *target) (*recordings.Recording, error) {
-	read := formats.ReadOptions{FlightOptions: p.FlightOptions, DefinitionOptions: p.DefinitionOptions}
+// openInputs opens recordings. Their messages are translated to the encoding of t as far as possible.
+func (j *Job) openInputs(ctx context.Context, paths []string, s *settings, t *target) (*recordings.Recording, error) {
+	read := formats.ReadOptions{FlightOptions: s.FlightOptions, DefinitionOptions: s.DefinitionOptions}
 	o := read.Options(j.Formats, j.Files)
 	o.Context, o.OpenFile = ctx, j.Open
 	o.Opened = func(in *recordings.Part) error {
 		if in.Episodes == nil {
 			return nil
 		}
-		in.Episodes.Choose(p.episodes.Select)
-		return j.videos(in.Path, in.Episodes, p, t)
+		in.Episodes.Choose(s.episodes.Select)
+		return j.compressVideos(in.Path, in.Episodes, s, t)
 	}
-	o.AsRecorded, o.Encoding, o.NeedStandard = t.to == "", t.to, t.format.Standard
-	o.Raw = func(c *codec.Channel) bool { return t.takes(c.Encoding) }
-	o.Align = p.AlignStarts && t.format.Episodes == nil
-	o.Stamps = recordings.Stamps{Order: p.Order == "header", Restamp: p.Restamp, Add: int64(p.Offset),
-		Topics: p.selection.Wants}
-	o.Intact, o.Verify, o.Sound = p.Strict, j.Damaged != nil, j.Sound
-	r, err := recordings.Open(paths, o)
+	o.AsRecorded, o.Encoding, o.NeedStandard = t.encoding == "", t.encoding, t.format.Standard
+	o.Raw = func(c *codec.Channel) bool { return t.writesAsIs(c.Encoding) }
+	o.Align = s.AlignStarts && t.format.Episodes == nil
+	o.Stamps = recordings.Stamps{Order: s.Order == "header", Restamp: s.Restamp, Add: int64(s.Offset),
+		Topics: s.selection.Wants}
+	o.Intact, o.Verify, o.Sound = s.Strict, j.Damaged != nil, j.Sound
+	recording, err := recordings.Open(paths, o)
 	if errors.As(err, new(*recordings.SurveyError)) {
-		err = p.damaged(err)
+		err = s.damageError(err)
 	}
-	return r, err
+	return recording, err
 }
 
-// missing returns files that the recording lacks and that would have selected messages.
-func missing(in *recordings.Part, p *plan) []*episode.MissingError {
+// missing returns the missing files of a recording that would have selected messages.
+func missing(in *recordings.Part, s *settings) []*episode.MissingError {
 	if in.Episodes == nil {
 		return nil
 	}
 	return slices.DeleteFunc(in.Episodes.Missing(), func(m *episode.MissingError) bool {
-		return m.Channel != nil && !p.selection.Wants(m.Channel)
+		return m.Channel != nil && !s.selection.Wants(m.Channel)
 	})
 }
 
-// metadata returns the metadata of all recordings, and records of other programs if t has no records. The messages are
-// shifted by offset.
-func metadata(ins *recordings.Recording, t *target, offset int64) map[string]string {
+// metadata returns the metadata of all recordings, with the times of episodes shifted by offset (ns). If the format has
+// no metadata records, their values are included.
+func metadata(inputs *recordings.Recording, t *target, offset int64) map[string]string {
 	all := map[string]string{}
-	for _, in := range ins.Parts {
+	for _, in := range inputs.Parts {
 		values := in.Original.Metadata
 		if !t.format.Keeps.Attachments {
 			values = in.Original.AllMetadata()
@@ -65,7 +65,7 @@ func metadata(ins *recordings.Recording, t *target, offset int64) map[string]str
 	return all
 }
 
-// movedEpisodes returns metadata with the times of episodes, if it has any, shifted by ns.
+// movedEpisodes returns metadata in which the times of episodes are shifted by ns.
 func movedEpisodes(metadata map[string]string, ns int64) map[string]string {
 	var d episode.Details
 	if ns == 0 || json.Unmarshal([]byte(metadata[episode.MetadataKey]), &d) != nil || len(d.Episodes) == 0 {
@@ -84,10 +84,10 @@ func movedEpisodes(metadata map[string]string, ns int64) map[string]string {
 	return moved
 }
 
-// attach adds the attachments and metadata records of all recordings to o, with their times shifted by offset. Reading
-// them ends with ctx, and damage is reported to damaged if that is not nil.
-func attach(ctx context.Context, ins *recordings.Recording, o *codec.CreateOptions, offset int64, damaged func(error)) {
-	for _, in := range ins.Parts {
+// attach adds the attachments and metadata records of all recordings to o. Their times are shifted by offset (ns).
+// Reading an attachment fails once ctx has ended, and calls damaged, if not nil, with damage.
+func attach(ctx context.Context, inputs *recordings.Recording, o *codec.CreateOptions, offset int64, damaged func(error)) {
+	for _, in := range inputs.Parts {
 		o.Records = codec.JoinRecords(o.Records, in.Original.Records)
 		for _, a := range in.Original.Attachments {
 			if a.LogTime != 0 {
@@ -100,7 +100,7 @@ func attach(ctx context.Context, ins *recordings.Recording, o *codec.CreateOptio
 	}
 }
 
-// attached reads an attachment until its context ends.
+// attached reads an attachment until ctx ends.
 type attached struct {
 	ctx context.Context
 	io.Reader
@@ -117,8 +117,8 @@ func (a *attached) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// leaveAttachments adds the attachments to what is lost.
-func leaveAttachments(in *recordings.Part, lost *losses) {
+// loseAttachments adds the attachments of a recording to lost.
+func loseAttachments(in *recordings.Part, lost *losses) {
 	var names []string
 	for _, a := range in.Original.Attachments {
 		names = append(names, human.Printable(a.Name))

@@ -22,82 +22,83 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// Job is a conversion of one or several recordings, merged in time, to one recording.
+// Job is one conversion: it merges one or several recordings in time and writes one recording.
 type Job struct {
-	Files   *store.Files // where recordings are; nil: local files
-	Store   *s3.Store    // where an output goes that is a URL; nil: there is no such output
-	Formats formats.List // known ones
-	Inputs  []string
-	Output  string
+	Files   *store.Files // opens files and URLs; nil: local files only
+	Store   *s3.Store    // to which an output that is a URL is uploaded; nil if no output is a URL
+	Formats formats.List // formats of inputs and output
+	Inputs  []string     // paths or URLs
+	Output  string       // path, URL or StandardOutput
 	Options Options
-	// Stdout, if not nil, is where the output named StandardOutput goes.
+	// Stdout receives the output named StandardOutput. If it is nil, the name is an ordinary path.
 	Stdout io.Writer
 
-	// Damaged, if not nil, is called with each damaged place in the inputs, from another goroutine than Progress; all
-	// checksums are compared. The job then also saves what a conversion refuses, episodes without some of their files,
-	// and discarded episodes unless the output holds rows to train on. It fails if no message can be read. If it is
-	// nil, Warn is called with the first damaged places at the end, or the job fails at the first one if
-	// Options.Strict.
+	// Damaged, if not nil, is called with each damaged place in the inputs, not on the goroutine of Progress. The job
+	// then compares all checksums, converts episodes without some of their files, and converts discarded episodes
+	// unless the output has rows to train on. It fails if no message can be read.
+	//
+	// If Damaged is nil, Run calls Warn with the first damaged places at the end. With Options.Strict the job fails at
+	// the first damaged place.
 	Damaged func(error)
-	// Sound leaves out messages that may be damaged, as a checksum is wrong.
+	// Sound leaves out messages that may be damaged because a checksum is wrong.
 	Sound bool
-	// Events, if not nil, is called once all messages are written, and returns events that the output keeps as well, if
-	// its format can.
+	// Events, if not nil, is called once all messages are written. The events that it returns are added to the output
+	// if its format can hold them.
 	Events func() []codec.Event
-	// Open opens an input; nil is Formats.Open.
+	// Open opens an input; nil: Formats.Open.
 	Open func(path string) (codec.Reader, error)
 
 	Warn     func(text string)               // called with warnings; may be nil
 	Progress func(done, total time.Duration) // called often with the recorded time that is written; may be nil
-	// Workers is how many episodes are written at once, where each becomes a file; 0 is one per processor.
+	// Workers is the number of episodes written at once if the format has a file for each; 0: one per processor.
 	Workers int
 }
 
 // StandardOutput is the name of an output that is written to Job.Stdout.
 const StandardOutput = "-"
 
-// Result describes what was written.
+// Result describes a written recording.
 type Result struct {
-	Path      string
-	Files     []string // one, or several when it was split
-	Messages  uint64
-	Topics    int           // names
-	Bytes     int64         // of payloads
-	Start     int64         // earliest LogTime written, ns since the Unix epoch
-	End       int64         // latest one
-	Took      time.Duration // from opening the output to its end
-	Losses    []Loss        // what was selected but is not in the output
-	Unplaced  []Loss        // what else is not, as a format without messages has no place for it
-	Throttled Loss          // what Options.Throttle left out
-	LeftOut   string        // episodes that were not selected; "": none
-	Repeated  Loss          // latched messages that files begin with; among Messages
-	Damaged   int           // damaged places in the inputs that were left out, if Job.Damaged is nil
-	Episodes  []Episode     // in formats that keep episodes; Messages is then 0
+	Path            string
+	Files           []string      // several if the recording was split
+	Messages        uint64        // 0 in formats of episodes
+	Topics          int           // number of different names
+	Bytes           int64         // of payloads
+	Start           int64         // earliest LogTime written, ns since the Unix epoch
+	End             int64         // latest LogTime written, ns since the Unix epoch
+	Took            time.Duration // from opening the output to its end
+	Losses          []Loss        // selected, but not in the output
+	Unplaced        []Loss        // properties of messages for which a format without messages has no place
+	Throttled       Loss          // messages dropped by Options.Throttle
+	SkippedEpisodes string        // episodes that were not selected; "": none
+	Repeated        Loss          // latched messages with which files begin; Messages includes them
+	Damaged         int           // damaged places in the inputs that were skipped; 0 if Job.Damaged is set
+	Episodes        []Episode     // in formats that keep episodes
 }
 
-// Episode describes an episode that was written.
+// Episode describes a written episode.
 type Episode struct {
 	Name   string
 	Start  int64         // ns since the Unix epoch
-	End    int64         // likewise
+	End    int64         // ns since the Unix epoch
 	Frames int           // of all cameras
-	Report *align.Report // nil where there are no rows, as in a session
+	Report *align.Report // nil in formats without rows, such as sessions
 }
 
 // Run converts the inputs. If it fails, it leaves no output.
 func (j *Job) Run(ctx context.Context) (*Result, error) {
-	p, t, err := j.prepare()
+	s, t, err := j.prepare()
 	if err != nil {
 		return nil, err
 	}
-	p.episodes.KeepDiscarded = j.Damaged != nil && (t.format.Episodes == nil || !t.format.Episodes.Rows) // marks, too
-	var d damage
+	s.episodes.KeepDiscarded = j.Damaged != nil && (t.format.Episodes == nil || !t.format.Episodes.Rows) // marks, too
+	var d damageLog
 	run := j.runMessages
 	if t.format.Episodes != nil {
 		run = j.runEpisodes
 	}
-	result, err := run(ctx, p, t, &d)
-	for _, text := range d.texts() {
+	result, err := run(ctx, s, t, &d)
+	for _, text := range d.warnings() {
 		j.warn(text)
 	}
 	if result != nil {
@@ -107,57 +108,57 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 }
 
 // runMessages converts the inputs to a format that keeps messages.
-func (j *Job) runMessages(ctx context.Context, p *plan, t *target, d *damage) (*Result, error) {
-	ins, err := j.open(ctx, j.Inputs, p, t)
+func (j *Job) runMessages(ctx context.Context, s *settings, t *target, d *damageLog) (*Result, error) {
+	inputs, err := j.openInputs(ctx, j.Inputs, s, t)
 	if err != nil {
 		return nil, err
 	}
-	defer ins.Close()
-	if err := p.checkEpisodes(); err != nil {
+	defer inputs.Close()
+	if err := s.checkEpisodes(); err != nil {
 		return nil, err
 	}
-	result, err := j.convert(ctx, p, t, ins, d)
+	result, err := j.convert(ctx, s, t, inputs, d)
 	if err == nil {
-		result.LeftOut = p.episodes.String()
+		result.SkippedEpisodes = s.episodes.String()
 	}
 	return result, err
 }
 
-// Check returns an error about the options that Run would return before it opens an input.
+// Check returns the error about options that Run would return before it opens an input.
 func (j *Job) Check() error {
 	_, _, err := j.prepare()
 	return err
 }
 
-// prepare checks all that needs no input.
-func (j *Job) prepare() (*plan, *target, error) {
-	p, err := j.Options.parse()
+// prepare parses and checks the options without opening an input.
+func (j *Job) prepare() (*settings, *target, error) {
+	s, err := j.Options.parse()
 	if err != nil {
 		return nil, nil, err
 	}
-	format, err := FormatOf(j.Formats, j.Output, p.To)
+	format, err := FormatOf(j.Formats, j.Output, s.To)
 	if err == nil && j.Stdout != nil && j.Output == StandardOutput {
-		_, err = newStream(j.Stdout, j.Output, j.Formats, format)
+		_, err = newStdoutOutput(j.Stdout, j.Output, j.Formats, format)
 	}
 	if err == nil {
-		err = p.fits(format, j.Formats)
+		err = s.checkFormat(format, j.Formats)
 	}
 	switch {
 	case err != nil:
 		return nil, nil, err
 	case format.Episodes == nil:
-		t, err := newTarget(format, p)
-		return p, t, compressing(err, format, p.Compression, j.Formats)
+		t, err := newTarget(format, s)
+		return s, t, suggestFormats(err, format, s.Compression, j.Formats)
 	case format.Episodes.Check != nil:
-		if err := format.Episodes.Check(&p.Options.Options); err != nil {
+		if err := format.Episodes.Check(&s.Options.Options); err != nil {
 			return nil, nil, config.Usagef("%w", err)
 		}
 	}
-	return p, &target{format: format}, nil
+	return s, &target{format: format}, nil
 }
 
-// compressing adds to an error of a format that lacks a compression which formats have it.
-func compressing(err error, format formats.Format, compression string, known formats.List) error {
+// suggestFormats adds to an error about a missing compression the names of the formats that have the compression.
+func suggestFormats(err error, format formats.Format, compression string, known formats.List) error {
 	refuses := func(f *formats.Format) bool {
 		return f.Check != nil && f.Check(codec.CreateOptions{Compression: compression}) != nil
 	}
@@ -176,26 +177,26 @@ func compressing(err error, format formats.Format, compression string, known for
 	return fmt.Errorf("%w; %s is for --to %s", err, compression, strings.Join(names, ", --to "))
 }
 
-func (j *Job) convert(ctx context.Context, p *plan, t *target, ins *recordings.Recording, d *damage) (*Result, error) {
-	if err := p.check(ins.Infos(), j.warn); err != nil {
+func (j *Job) convert(ctx context.Context, s *settings, t *target, inputs *recordings.Recording, d *damageLog) (*Result, error) {
+	if err := s.checkTopics(inputs.Infos(), j.warn); err != nil {
 		return nil, err
 	}
-	if !p.AlignStarts {
-		for _, text := range recordings.FarApart(ins.Originals()) {
+	if !s.AlignStarts {
+		for _, text := range recordings.FarApart(inputs.Originals()) {
 			j.warn(text)
 		}
 	}
-	first, last := ins.Window()
-	start, end, err := p.window(first, last, j.warn)
+	first, last := inputs.Window()
+	start, end, err := s.window(first, last, j.warn)
 	if err != nil {
 		return nil, err
 	}
 	var missing losses
-	for _, in := range ins.Parts {
+	for _, in := range inputs.Parts {
 		for _, text := range in.Original.Notes {
 			j.warn(text)
 		}
-		if err := j.accept(in, p, &missing); err != nil {
+		if err := j.acceptMissing(in, s, &missing); err != nil {
 			return nil, err
 		}
 		if !in.Original.Complete && j.Damaged == nil {
@@ -204,77 +205,77 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins *recordings.R
 		if in.Standard {
 			j.warn(in.Path + " has messages of PX4: converting them as with --standard-messages")
 		}
-		j.reportApollo(in, p, t)
-		j.reportUnreadQoS(in, p)
+		j.reportApollo(in, s, t)
+		j.reportUnreadQoS(in, s)
 		j.reportLabels(in, &missing)
-		if err := j.reportDamage(in, p, d); err != nil {
+		if err := j.reportDamage(in, s, d); err != nil {
 			return nil, err
 		}
 		if len(in.Still) > 0 {
 			j.warn("stamps can be found only in ROS 2 messages, not in those of " + human.List(in.Still))
 		}
 	}
-	s := newSource(p, t, ins, start, end)
-	s.damaged, s.salvages = j.onDamage(d), j.Damaged != nil
-	s.labels = func(err error) { j.warn(err.Error()) }
-	s.known = append(s.known, missing...)
+	r := newMessageReader(s, t, inputs, start, end)
+	r.damaged, r.salvages = j.onDamage(d), j.Damaged != nil
+	r.mislabelled = func(err error) { j.warn(err.Error()) }
+	r.knownLosses = append(r.knownLosses, missing...)
 	if start > first {
-		if err := s.readState(ctx); err != nil {
+		if err := r.readLatched(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.refuse(j.Output); err != nil {
+	if err := r.checkLosses(j.Output); err != nil {
 		return nil, err
 	}
-	out, err := j.output(p, t, ins)
+	out, err := j.openOutput(s, t, inputs)
 	if err != nil {
 		return nil, err
 	}
 	defer out.Close()
-	if !p.AlignStarts {
-		for _, text := range recordings.Doubled(ins.Sources()) {
+	if !s.AlignStarts {
+		for _, text := range recordings.Doubled(inputs.Sources()) {
 			j.warn(text)
 		}
 	}
 	begin := time.Now()
-	w := newWriter(s, out, j.Progress)
-	w.warn, w.events = j.Warn, j.Events
-	w.start, w.end = max(first, start), last
+	c := newCopier(r, out, j.Progress)
+	c.warn, c.events = j.Warn, j.Events
+	c.start, c.end = max(first, start), last
 	if end > 0 {
-		w.end = min(last, end)
+		c.end = min(last, end)
 	}
-	metadata := metadata(ins, t, int64(p.Offset))
-	if s.composed {
+	metadata := metadata(inputs, t, int64(s.Offset))
+	if r.composed {
 		t.composer.SetDefaults(metadata)
 	}
-	options := p.create(metadata)
+	options := s.createOptions(metadata)
 	options.Salvaged = j.Damaged != nil
 	if t.format.Keeps.Attachments {
-		damaged := s.damaged
-		if p.Strict {
+		damaged := r.damaged
+		if s.Strict {
 			damaged = nil
 		}
-		attach(ctx, ins, &options, int64(p.Offset), damaged)
+		attach(ctx, inputs, &options, int64(s.Offset), damaged)
 	}
-	if err := w.run(ctx, options); err != nil {
+	if err := c.run(ctx, options); err != nil {
 		return nil, err
 	}
-	if p.Strict {
-		if err := losses(w.result.Losses).strict(out.path, t.format); err != nil {
+	if s.Strict {
+		if err := losses(c.result.Losses).strictError(out.path, t.format); err != nil {
 			return nil, err
 		}
 	}
-	w.result.Took = time.Since(begin)
-	w.result.Files, err = out.commit(ctx)
-	return &w.result, err
+	c.result.Took = time.Since(begin)
+	c.result.Files, err = out.commit(ctx)
+	return &c.result, err
 }
 
 // reportUnreadQoS reports, once for each selected topic, QoS that cannot be read.
-func (j *Job) reportUnreadQoS(in *recordings.Part, p *plan) {
+func (j *Job) reportUnreadQoS(in *recordings.Part, s *settings) {
 	reported := map[string]bool{}
 	for _, e := range in.Original.Events {
 		selected := slices.ContainsFunc(in.Original.Topics, func(t codec.TopicInfo) bool {
-			return t.Channel.Topic == e.Topic && p.selection.Wants(t.Channel)
+			return t.Channel.Topic == e.Topic && s.selection.Wants(t.Channel)
 		})
 		if e.Kind != codec.EventDamage || !selected || reported[e.Topic] {
 			continue
@@ -288,15 +289,16 @@ func (j *Job) reportUnreadQoS(in *recordings.Part, p *plan) {
 	}
 }
 
-// reportApollo says how messages that were Apollo's become Apollo's again in a record.
-func (j *Job) reportApollo(in *recordings.Part, p *plan, t *target) {
-	if p.Encoding != "auto" || in.Original.Format == t.format.Name ||
+// reportApollo warns of messages that were translated from Apollo's, and that a record keeps as ROS 2 messages without
+// --encoding protobuf.
+func (j *Job) reportApollo(in *recordings.Part, s *settings, t *target) {
+	if s.Encoding != "auto" || in.Original.Format == t.format.Name ||
 		!slices.Contains(t.format.Native, codec.EncodingProtobuf) {
 		return
 	}
 	var topics []string
 	for _, topic := range in.Info.Topics {
-		if c := topic.Channel; recordings.WasApollo(c) && p.selection.Wants(c) {
+		if c := topic.Channel; recordings.WasApollo(c) && s.selection.Wants(c) {
 			topics = append(topics, c.Topic)
 		}
 	}
@@ -307,8 +309,7 @@ func (j *Job) reportApollo(in *recordings.Part, p *plan, t *target) {
 	}
 }
 
-// reportLabels reports what was not read as the recording says, and adds the messages of it that cannot be read to
-// lost.
+// reportLabels warns of data that was not read as the recording labels it, and adds unreadable messages to lost.
 func (j *Job) reportLabels(in *recordings.Part, lost *losses) {
 	for _, e := range in.Original.Events {
 		switch {
@@ -320,54 +321,54 @@ func (j *Job) reportLabels(in *recordings.Part, lost *losses) {
 	}
 }
 
-// reportDamage reports damage that a recording is known to have and that reading it may not meet. Files of it that are
-// missing are an error with --strict. Those of episodes are for accept.
-func (j *Job) reportDamage(in *recordings.Part, p *plan, d *damage) error {
+// reportDamage reports damage that the recording's Info lists, which reading may not meet. With --strict it returns an
+// error for a missing file. It does nothing for recordings of episodes: acceptMissing reports their missing files.
+func (j *Job) reportDamage(in *recordings.Part, s *settings, d *damageLog) error {
 	if in.Episodes != nil {
 		return nil
 	}
 	for _, e := range in.Original.Events {
 		switch {
 		case e.Topic != "" || e.Count > 0 || j.Damaged != nil:
-		case e.Kind == codec.EventMissing && p.Strict:
-			return p.damaged(inRecording(in.Path, e.Text))
-		case e.Kind == codec.EventMissing || e.Kind == codec.EventDamage && !p.Strict:
-			d.tell(in.Path, e.Text)
+		case e.Kind == codec.EventMissing && s.Strict:
+			return s.damageError(inRecording(in.Path, e.Text))
+		case e.Kind == codec.EventMissing || e.Kind == codec.EventDamage && !s.Strict:
+			d.addListed(in.Path, e.Text)
 		}
 	}
 	return nil
 }
 
-// output returns where the recording is written.
-func (j *Job) output(p *plan, t *target, ins *recordings.Recording) (*output, error) {
+// openOutput returns the output, which may be standard output.
+func (j *Job) openOutput(s *settings, t *target, inputs *recordings.Recording) (*output, error) {
 	if j.Stdout != nil && j.Output == StandardOutput {
-		return newStream(j.Stdout, j.Output, j.Formats, t.format)
+		return newStdoutOutput(j.Stdout, j.Output, j.Formats, t.format)
 	}
-	return newOutput(j, t.format, p.Overwrite, ins.Originals())
+	return newOutput(j, t.format, s.Overwrite, inputs.Originals())
 }
 
-// onDamage returns the function that is called with damaged places: Job.Damaged, or one that adds them to d.
-func (j *Job) onDamage(d *damage) func(error) {
+// onDamage returns the function to call with damaged places: Job.Damaged, or d.add if that is nil.
+func (j *Job) onDamage(d *damageLog) func(error) {
 	if j.Damaged != nil {
 		return j.Damaged
 	}
 	return d.add
 }
 
-// videos has the frames of an input's colour videos become JPEGs in recordings, unless pixels are wanted, and tells how
-// much they become.
-func (j *Job) videos(path string, r *episode.Reader, p *plan, t *target) error {
+// compressVideos makes r return the frames of colour videos as JPEGs if the output keeps messages, unless the option
+// Images asks for pixels. It warns if the frames take much space.
+func (j *Job) compressVideos(path string, r *episode.Reader, s *settings, t *target) error {
 	if !t.format.KeepsMessages() {
 		return nil
 	}
-	if p.Images != formats.ImagesRaw {
-		r.CompressVideos(p.Quality)
+	if s.Images != formats.ImagesRaw {
+		r.CompressVideos(s.Quality)
 	}
 	bytes, err := r.Pixels()
-	if err != nil || bytes < tellPixels {
+	if err != nil || bytes < largeVideos {
 		return err
 	}
-	if p.Images == formats.ImagesRaw {
+	if s.Images == formats.ImagesRaw {
 		j.warn(fmt.Sprintf("%s: its videos become about %s of pixels; without --images raw they become JPEGs", path,
 			human.Bytes(bytes)))
 	} else {
@@ -378,19 +379,19 @@ func (j *Job) videos(path string, r *episode.Reader, p *plan, t *target) error {
 }
 
 const (
-	tellPixels    = 100 << 20 // from so many bytes on, a warning says how large videos become
-	pixelsPerJPEG = 10        // bytes of pixels for a byte of a JPEG, as a rule
+	largeVideos   = 100 << 20 // bytes of pixels from which on a warning gives the size of videos
+	pixelsPerJPEG = 10        // typical number of bytes of pixels for each byte of a JPEG
 )
 
-// accept adds files that the input lacks to what is lost; without --partial they are an error. Job.Damaged is called
-// with them anyway.
-func (j *Job) accept(in *recordings.Part, p *plan, lost *losses) error {
-	missing := missing(in, p)
+// acceptMissing adds the files that the input lacks to lost. Without --partial it returns an error instead. It does
+// nothing if Job.Damaged is set, which is called with the missing files.
+func (j *Job) acceptMissing(in *recordings.Part, s *settings, lost *losses) error {
+	missing := missing(in, s)
 	if len(missing) == 0 || j.Damaged != nil {
 		return nil
 	}
-	if !p.Partial {
-		return lacks(in.Path, missing)
+	if !s.Partial {
+		return missingError(in.Path, missing)
 	}
 	for _, m := range missing {
 		if m.Channel == nil {
@@ -402,9 +403,9 @@ func (j *Job) accept(in *recordings.Part, p *plan, lost *losses) error {
 	return nil
 }
 
-// lacks returns the error about files that a recording lacks.
-func lacks(path string, missing []*episode.MissingError) error {
-	var files, of []string
+// missingError returns an error that lists the files that the recording at path lacks.
+func missingError(path string, missing []*episode.MissingError) error {
+	var files, cameras []string
 	images := 0
 	for _, m := range missing {
 		name, err := filepath.Rel(path, m.Path)
@@ -412,16 +413,16 @@ func lacks(path string, missing []*episode.MissingError) error {
 			name = m.Path
 		}
 		files, images = append(files, human.Printable(name)), images+m.Images
-		if camera := human.Printable(m.Camera); m.Camera != "" && !slices.Contains(of, camera) {
-			of = append(of, camera)
+		if camera := human.Printable(m.Camera); m.Camera != "" && !slices.Contains(cameras, camera) {
+			cameras = append(cameras, camera)
 		}
 	}
 	what := human.Count(len(files), "file") + ": " + human.List(files)
 	switch {
 	case images > 0:
-		what += fmt.Sprintf(" (%s of %s)", human.Count(images, "image"), human.List(of))
-	case len(of) > 0:
-		what += fmt.Sprintf(" (images of %s)", human.List(of))
+		what += fmt.Sprintf(" (%s of %s)", human.Count(images, "image"), human.List(cameras))
+	case len(cameras) > 0:
+		what += fmt.Sprintf(" (images of %s)", human.List(cameras))
 	}
 	why := missing[0].Err
 	if !errors.Is(why, codec.ErrLFSPointer) {

@@ -13,29 +13,29 @@ import (
 	"tapedeck/nodes/internal/filter/pattern"
 )
 
-// latchedDepth returns how many of the last messages of an output channel a file begins with.
-func (p *plan) latchedDepth(c *codec.Channel) int {
+// latchedDepth returns the number of latest messages of an output channel with which each file begins.
+func (s *settings) latchedDepth(c *codec.Channel) int {
 	depth := codec.LatchedDepth(c)
-	if number, ok := pattern.NumberOf(p.repeats, c.Topic); ok {
+	if number, ok := pattern.NumberOf(s.repeats, c.Topic); ok {
 		depth = cmp.Or(number, depth, 1)
 	}
 	return depth
 }
 
-// state holds the last messages of latched topics: what a new subscriber would receive.
-type state struct {
+// latchedCache holds the latest messages of latched topics, which a new subscriber would receive.
+type latchedCache struct {
 	depth    func(*codec.Channel) int
 	channels []*codec.Channel // in the order of their first messages
 	kept     map[*codec.Channel]*[]codec.Message
 }
 
-func newState(p *plan) *state {
-	return &state{depth: p.latchedDepth, kept: map[*codec.Channel]*[]codec.Message{}}
+func newLatchedCache(s *settings) *latchedCache {
+	return &latchedCache{depth: s.latchedDepth, kept: map[*codec.Channel]*[]codec.Message{}}
 }
 
-// add keeps a copy of m if its channel is latched. Where all messages of a channel are kept, as of static transforms,
-// one with the payload of an earlier one replaces it: a recording of several files repeats them.
-func (s *state) add(m *codec.Message) {
+// add keeps a copy of m if its channel is latched. If all messages of a channel are kept, as for static transforms, the
+// copy replaces a message with an equal payload: each file of a split recording repeats latched messages.
+func (s *latchedCache) add(m *codec.Message) {
 	kept, known := s.kept[m.Channel]
 	if !known {
 		if s.depth(m.Channel) > 0 {
@@ -57,37 +57,37 @@ func (s *state) add(m *codec.Message) {
 }
 
 // messages returns all messages in time order.
-func (s *state) messages() (all []codec.Message) {
+func (s *latchedCache) messages() (messages []codec.Message) {
 	for _, c := range s.channels {
-		all = append(all, *s.kept[c]...)
+		messages = append(messages, *s.kept[c]...)
 	}
-	slices.SortStableFunc(all, func(a, b codec.Message) int { return cmp.Compare(a.LogTime, b.LogTime) })
-	return all
+	slices.SortStableFunc(messages, func(a, b codec.Message) int { return cmp.Compare(a.LogTime, b.LogTime) })
+	return messages
 }
 
-// readState reads what a recording of the selected time begins with: the last messages of latched topics before it.
-func (s *source) readState(ctx context.Context) error {
-	state := newState(s.plan)
-	known := &s.known
+// readLatched reads the latest messages of latched topics before the selected time.
+func (r *messageReader) readLatched(ctx context.Context) error {
+	cache := newLatchedCache(r.settings)
+	lost := &r.knownLosses
 	damaged := func(err error) {
 		var failed *bridge.TranslationError
 		if errors.As(err, &failed) {
-			known.add("latched messages from before the start that cannot be translated: "+failed.Err.Error(),
+			lost.add("latched messages from before the start that cannot be translated: "+failed.Err.Error(),
 				failed.Channel.Topic, 1)
 		}
 	}
-	it, err := s.Recording.Read(codec.Query{End: s.start, Topics: s.Selects, Damaged: damaged,
-		Last: func(c *codec.Channel) int { return s.plan.latchedDepth(s.Channel(c)) }})
+	it, err := r.Recording.Read(codec.Query{End: r.start, Topics: r.Selects, Damaged: damaged,
+		Last: func(c *codec.Channel) int { return r.settings.latchedDepth(r.Channel(c)) }})
 	for err == nil && ctx.Err() == nil {
 		var m *codec.Message
 		m, err = it.Next()
-		if err == nil && s.Selects(m.Channel) {
+		if err == nil && r.Selects(m.Channel) {
 			moved := *m
-			moved.Channel = s.Channel(m.Channel)
-			if offset := int64(s.plan.Offset); moved.PublishTime != 0 {
+			moved.Channel = r.Channel(m.Channel)
+			if offset := int64(r.settings.Offset); moved.PublishTime != 0 {
 				moved.PublishTime = codec.Later(moved.PublishTime, offset)
 			}
-			state.add(&moved)
+			cache.add(&moved)
 		}
 	}
 	if it != nil {
@@ -99,31 +99,31 @@ func (s *source) readState(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if !errors.Is(err, io.EOF) {
-		known.add("latched messages from before the start, behind damage: "+err.Error(), "", 0)
+		lost.add("latched messages from before the start, behind damage: "+err.Error(), "", 0)
 	}
-	s.state = state.messages()
-	if !s.plan.Latched {
-		for _, m := range s.state {
-			known.add(leftLatched, m.Channel.Topic, 1)
+	r.latched = cache.messages()
+	if !r.settings.Latched {
+		for _, m := range r.latched {
+			lost.add(skippedLatched, m.Channel.Topic, 1)
 		}
-		s.state = nil
+		r.latched = nil
 	}
 	return nil
 }
 
-// leftLatched is the loss that --latched=false causes.
-const leftLatched = "latched messages that each file would begin with, because of --latched=false"
+// skippedLatched is the loss that --latched=false causes.
+const skippedLatched = "latched messages that each file would begin with, because of --latched=false"
 
-// beginning yields the messages of a state, with the log time of the first message of an iterator, and then that
-// iterator.
-type beginning struct {
+// latchedFirst yields latched messages and then the messages of an Iterator. The latched messages get the log time of
+// the Iterator's first message.
+type latchedFirst struct {
 	codec.Iterator
-	state []codec.Message
-	first *codec.Message // unless it was yielded
+	latched []codec.Message
+	first   *codec.Message // read from Iterator and not yielded yet
 }
 
-func (b *beginning) Next() (*codec.Message, error) {
-	if len(b.state) > 0 {
+func (b *latchedFirst) Next() (*codec.Message, error) {
+	if len(b.latched) > 0 {
 		if b.first == nil {
 			first, err := b.Iterator.Next()
 			if err != nil {
@@ -131,8 +131,8 @@ func (b *beginning) Next() (*codec.Message, error) {
 			}
 			b.first = first
 		}
-		m := &b.state[0]
-		b.state = b.state[1:]
+		m := &b.latched[0]
+		b.latched = b.latched[1:]
 		m.LogTime = b.first.LogTime
 		return m, nil
 	}

@@ -10,15 +10,15 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// Loss is something in the inputs that the output does not have.
+// Loss describes data of the inputs that the output lacks.
 type Loss struct {
 	What     string
 	Topics   []string
 	Messages uint64 // affected; 0 if the loss is not about messages
-	Format   bool   // the format of the output has no place for it, whatever is in the messages
+	Format   bool   // the format of the output never has a place for it
 }
 
-// String returns it as one line.
+// String returns the loss as one line.
 func (l Loss) String() string {
 	switch {
 	case l.Messages > 0 && len(l.Topics) > 0:
@@ -31,20 +31,20 @@ func (l Loss) String() string {
 	return l.What
 }
 
-// losses are losses that differ in What.
+// losses are losses with different values of What.
 type losses []Loss
 
-func (l *losses) add(what, topic string, messages uint64) { l.of(what).add(topic, messages) }
+func (l *losses) add(what, topic string, messages uint64) { l.find(what).add(topic, messages) }
 
-// addFormat adds a loss of something that the format of the output has no place for.
+// addFormat adds a loss of something for which the format of the output has no place.
 func (l *losses) addFormat(what, topic string, messages uint64) {
-	known := l.of(what)
+	known := l.find(what)
 	known.Format = true
 	known.add(topic, messages)
 }
 
-// of returns the loss of what, which it adds if there is none.
-func (l *losses) of(what string) *Loss {
+// find returns the loss of what. It adds one if there is none.
+func (l *losses) find(what string) *Loss {
 	i := slices.IndexFunc(*l, func(known Loss) bool { return known.What == what })
 	if i < 0 {
 		i = len(*l)
@@ -60,17 +60,17 @@ func (l *Loss) add(topic string, messages uint64) {
 	}
 }
 
-// addAll adds the losses of a translation.
+// addAll adds losses that readers, translations and writers report.
 func (l *losses) addAll(lost []codec.Loss) {
 	for _, loss := range lost {
 		l.add(loss.What, loss.Topic, loss.Messages)
 	}
 }
 
-// join adds other losses.
-func (l *losses) join(others losses) {
+// addLosses adds other losses.
+func (l *losses) addLosses(others losses) {
 	for _, other := range others {
-		known := l.of(other.What)
+		known := l.find(other.What)
 		known.Format = other.Format
 		known.add("", other.Messages)
 		for _, topic := range other.Topics {
@@ -79,9 +79,9 @@ func (l *losses) join(others losses) {
 	}
 }
 
-// Summary returns a line for each loss, but one line for all that the format of the output has no place for, and one
-// for three and more losses of one topic, such as kinds of packets without a message of ROS 2.
-func (r *Result) Summary() (lines []string) {
+// LossSummary returns a line for each loss. One line has all losses for which the format of the output has no place,
+// and one line has three or more losses of the same topics, such as kinds of packets without a ROS 2 message.
+func (r *Result) LossSummary() (lines []string) {
 	var format []string
 	for i, loss := range r.Losses {
 		alike := func(other Loss) bool { return !other.Format && slices.Equal(other.Topics, loss.Topics) }
@@ -106,7 +106,7 @@ func (r *Result) Summary() (lines []string) {
 	return lines
 }
 
-// UnplacedSummary returns a line for all of Unplaced, "" if there is nothing.
+// UnplacedSummary returns a line for all of Unplaced, "" if it is empty.
 func (r *Result) UnplacedSummary() string {
 	var all []string
 	for _, loss := range r.Unplaced {
@@ -118,16 +118,16 @@ func (r *Result) UnplacedSummary() string {
 	return noPlace(all)
 }
 
-// noPlace returns a line about what a format has no place for.
+// noPlace returns a line about losses for which a format has no place.
 func noPlace(what []string) string {
 	return fmt.Sprintf("what the format has no place for: %s; -v lists the topics", strings.Join(what, "; "))
 }
 
-// All returns Losses and Unplaced.
-func (r *Result) All() []Loss { return slices.Concat(r.Losses, r.Unplaced) }
+// AllLosses returns Losses and Unplaced.
+func (r *Result) AllLosses() []Loss { return slices.Concat(r.Losses, r.Unplaced) }
 
-// divide separates losses of a conversion from properties of messages, such as publish times and quality of service,
-// for which a format without messages has no place: nobody expects them in a training set, a table or a video.
+// divide separates losses of a conversion from properties of messages for which a format without messages has no place,
+// such as publish times and quality of service. A training set, a table or a video is not expected to have them.
 func (l losses) divide(format formats.Format) (lost, unplaced losses) {
 	for _, loss := range l {
 		if loss.Format && !format.KeepsMessages() {
@@ -139,8 +139,8 @@ func (l losses) divide(format formats.Format) (lost, unplaced losses) {
 	return lost, unplaced
 }
 
-// strict returns the error of --strict, nil if nothing is lost.
-func (l losses) strict(path string, format formats.Format) error {
+// strictError returns the error of --strict, nil if nothing is lost.
+func (l losses) strictError(path string, format formats.Format) error {
 	lost, _ := l.divide(format)
 	if len(lost) == 0 {
 		return nil

@@ -89,8 +89,8 @@ func (o *Options) Paths() []*string {
 	return paths
 }
 
-// Changed returns the options that are not the defaults, without those that do not change the output, and the
-// content of files that they name.
+// Changed returns the options that differ from the defaults and affect the output, by name. It adds hashes of the files
+// that options name.
 func (o *Options) Changed() map[string]string {
 	defaults, changed := DefaultOptions(), map[string]string{}
 	was := config.Parameters(&defaults)
@@ -100,15 +100,15 @@ func (o *Options) Changed() map[string]string {
 		}
 	}
 	for name, path := range map[string]string{"mapping": o.Mapping, "carla_mapping": o.CARLAMapping} {
-		if text, err := os.ReadFile(path); err == nil && path != "" { // the conversion tells of errors
+		if text, err := os.ReadFile(path); err == nil && path != "" { // the conversion reports errors
 			changed["content of "+name] = fmt.Sprintf("%x", sha256.Sum256(text))
 		}
 	}
 	return changed
 }
 
-// plan is the parsed form of Options.
-type plan struct {
+// settings are parsed Options.
+type settings struct {
 	Options
 	selection Selection
 	names     *bridge.Names
@@ -118,42 +118,42 @@ type plan struct {
 }
 
 // parse parses the options that are texts.
-func (o *Options) parse() (*plan, error) {
-	p := &plan{Options: *o}
+func (o *Options) parse() (*settings, error) {
+	s := &settings{Options: *o}
 	var err error
 	for _, list := range []struct {
 		flag  string
 		texts []string
 		to    *pattern.Patterns
 	}{
-		{"topics", o.Topics, &p.selection.Include}, {"exclude", o.Exclude, &p.selection.Exclude},
-		{"topic-types", o.Types, &p.selection.Types},
-		{"exclude-topic-types", o.ExcludeTypes, &p.selection.ExcludeTypes},
+		{"topics", o.Topics, &s.selection.Include}, {"exclude", o.Exclude, &s.selection.Exclude},
+		{"topic-types", o.Types, &s.selection.Types},
+		{"exclude-topic-types", o.ExcludeTypes, &s.selection.ExcludeTypes},
 	} {
 		*list.to, err = ParsePatterns(list.flag, list.texts)
 		if err != nil {
 			return nil, err
 		}
 	}
-	if err := p.CheckTimes(); err != nil {
+	if err := s.CheckTimes(); err != nil {
 		return nil, err
 	}
-	p.throttles, err = pattern.ParseThrottles(o.Throttle)
+	s.throttles, err = pattern.ParseThrottles(o.Throttle)
 	if err != nil {
 		return nil, config.Usagef("--throttle: %w", err)
 	}
-	p.repeats, err = pattern.ParseNumbered(formats.Split(o.Repeat), 0, 0)
+	s.repeats, err = pattern.ParseNumbered(formats.Split(o.Repeat), 0, 0)
 	if err != nil {
 		return nil, config.Usagef("--repeat: %w", err)
 	}
-	p.episodes, err = o.Selection()
+	s.episodes, err = o.Selection()
 	if err != nil {
 		return nil, err
 	}
-	if p.Prefix != "" && (!strings.HasPrefix(p.Prefix, "/") || strings.HasSuffix(p.Prefix, "/")) {
-		return nil, config.Usagef("--prefix %s: want /PREFIX, without / at its end", p.Prefix)
+	if s.Prefix != "" && (!strings.HasPrefix(s.Prefix, "/") || strings.HasSuffix(s.Prefix, "/")) {
+		return nil, config.Usagef("--prefix %s: want /PREFIX, without / at its end", s.Prefix)
 	}
-	p.names, err = bridge.NewNames(bridge.Options{Name: "converter", Remaps: o.Remap})
+	s.names, err = bridge.NewNames(bridge.Options{Name: "converter", Remaps: o.Remap})
 	if err != nil {
 		return nil, config.Usagef("--remap: %w", err)
 	}
@@ -161,30 +161,30 @@ func (o *Options) parse() (*plan, error) {
 		return nil, config.Usagef("--restamp says that --offset and --align-starts move stamps, too, but neither is " +
 			"given")
 	}
-	return p, nil
+	return s, nil
 }
 
 // rename returns the name of a topic in the output.
-func (p *plan) rename(topic string) string {
-	if len(p.Remap) > 0 {
+func (s *settings) rename(topic string) string {
+	if len(s.Remap) > 0 {
 		// A rule cannot match a name that is not valid in ROS 2.
-		if renamed, err := p.names.Topic(topic); err == nil && !strings.HasPrefix(topic, "~") && renamed != "/"+topic {
+		if renamed, err := s.names.Topic(topic); err == nil && !strings.HasPrefix(topic, "~") && renamed != "/"+topic {
 			topic = renamed
 		}
 	}
-	if p.Prefix != "" {
-		topic = p.Prefix + "/" + strings.TrimPrefix(topic, "/")
+	if s.Prefix != "" {
+		topic = s.Prefix + "/" + strings.TrimPrefix(topic, "/")
 	}
 	return topic
 }
 
-// window returns the time that is selected of recordings from first to last, which are 0 if they are empty; start and
-// end are as in codec.Query. It warns if not all of that time is in them.
-func (p *plan) window(first, last int64, warn func(string)) (start, end int64, err error) {
+// window returns the selected time of recordings that last from first to last; both are 0 if the recordings are empty.
+// The results are as in codec.Query. It warns if the selected time is partly outside of the recordings.
+func (s *settings) window(first, last int64, warn func(string)) (start, end int64, err error) {
 	if last == 0 {
 		return 0, 0, nil
 	}
-	start, end, outside, err := p.Select(first, last)
+	start, end, outside, err := s.Select(first, last)
 	if outside != "" {
 		warn(outside)
 	}
@@ -194,13 +194,13 @@ func (p *plan) window(first, last int64, warn func(string)) (start, end int64, e
 	return start, end, err
 }
 
-// create returns the options of the output's writer.
-func (p *plan) create(metadata map[string]string) codec.CreateOptions {
+// createOptions returns the options of the output's writer.
+func (s *settings) createOptions(metadata map[string]string) codec.CreateOptions {
 	return codec.CreateOptions{
-		ChunkSize: int(p.ChunkSize), Compression: p.Compression, Metadata: metadata,
+		ChunkSize: int(s.ChunkSize), Compression: s.Compression, Metadata: metadata,
 	}
 }
 
-func (p *plan) limits() series.SplitLimits {
-	return series.SplitLimits{Bytes: int64(p.MaxBagSize), Duration: p.MaxBagDuration, Messages: p.MaxBagMessages}
+func (s *settings) splitLimits() series.SplitLimits {
+	return series.SplitLimits{Bytes: int64(s.MaxBagSize), Duration: s.MaxBagDuration, Messages: s.MaxBagMessages}
 }

@@ -27,7 +27,7 @@ type gripperRange struct {
 	ends [2]float64
 }
 
-// gripperRanges reads GripperRange.
+// gripperRanges parses GripperRange.
 func (o *RobotOptions) gripperRanges() (list []gripperRange, err error) {
 	for _, text := range formats.Split(o.GripperRange) {
 		arm, ends, named := strings.Cut(text, "=")
@@ -49,7 +49,7 @@ func (o *RobotOptions) gripperRanges() (list []gripperRange, err error) {
 	return list, nil
 }
 
-// mapping returns the mapping, nil if there is none.
+// mapping loads the mapping, nil if none is given.
 func (o *RobotOptions) mapping() (m *robot.Mapping, err error) {
 	if o.Mapping == "" {
 		return nil, nil
@@ -61,10 +61,11 @@ func (o *RobotOptions) mapping() (m *robot.Mapping, err error) {
 	return m, nil
 }
 
-// AlignOptions are the options of package align. A timeline may be timelineAuto, too, and lists may have commas.
+// AlignOptions are the options of package align. The timeline may also be timelineAuto, and elements of lists may be
+// lists with commas.
 type AlignOptions = align.Options
 
-// timelineAuto is the first camera, or its rate for formats with a fixed rate.
+// timelineAuto stands for the times of the first camera, or for its rate in formats with a fixed rate.
 const timelineAuto = "auto"
 
 func defaultAlignOptions() AlignOptions {
@@ -73,9 +74,9 @@ func defaultAlignOptions() AlignOptions {
 	return o
 }
 
-// rows returns how rows are aligned.
-func (p *plan) rows() (AlignOptions, error) {
-	o := p.AlignOptions
+// alignOptions returns the checked options of package align, with lists taken apart.
+func (s *settings) alignOptions() (AlignOptions, error) {
+	o := s.AlignOptions
 	o.HoldColumns, o.LinearColumns = formats.Split(o.HoldColumns), formats.Split(o.LinearColumns)
 	o.Optional = formats.Split(o.Optional)
 	if o.Timeline == timelineAuto {

@@ -18,19 +18,19 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// output is a recording being written. It is written in a temporary folder, and moved or sent to its path once it is
-// complete, so that an unfinished recording never looks finished. In the folder it already has its final name, because
-// some formats name files after it.
+// output is a recording being written. It is written in a temporary folder, and moved or uploaded to its path once it
+// is complete, so that an unfinished recording never looks finished. In the folder it already has its final name,
+// because some formats derive names of files from it.
 type output struct {
 	destination
-	bucket *s3.Store // of path, if that is a URL
-	part   string    // the folder, beside a local path
-	keep   bool      // keep the folder: its content is complete but could not be moved
-	stream io.Writer // where the recording goes instead of to path; else nil
+	bucket     *s3.Store // receives the recording if path is a URL
+	tempFolder string    // beside a local path
+	keepFolder bool      // Close keeps tempFolder: its content is complete but could not be moved
+	stdout     io.Writer // receives the recording instead of path; nil: path does
 }
 
-// newStream returns the output that is written to w, which path stands for.
-func newStream(w io.Writer, path string, known formats.List, format formats.Format) (*output, error) {
+// newStdoutOutput returns an output that is written to w. Texts call it path.
+func newStdoutOutput(w io.Writer, path string, known formats.List, format formats.Format) (*output, error) {
 	if format.Stream == nil {
 		var names []string
 		for _, f := range known {
@@ -41,34 +41,35 @@ func newStream(w io.Writer, path string, known formats.List, format formats.Form
 		return nil, config.Usagef("recordings of the format %s cannot be written to standard output, only those of %s",
 			format.Name, human.List(names))
 	}
-	return &output{destination: destination{path: path, format: format}, stream: w}, nil
+	return &output{destination: destination{path: path, format: format}, stdout: w}, nil
 }
 
-// newOutput prepares writing the output of a job, unless it exists or is an input. The caller must call Close.
-func newOutput(j *Job, format formats.Format, overwrite bool, read []*codec.Info) (*output, error) {
+// newOutput creates the temporary folder of a job's output. It returns an error if the output exists or is an input.
+// The caller must call Close.
+func newOutput(j *Job, format formats.Format, overwrite bool, inputs []*codec.Info) (*output, error) {
 	o := &output{destination: destination{files: j.Files, path: store.Clean(j.Output), format: format,
-		overwrite: overwrite, read: read}, bucket: j.Store}
+		overwrite: overwrite, inputs: inputs}, bucket: j.Store}
 	if err := o.check(j.Formats); err != nil {
 		return nil, err
 	}
-	if o.stored() {
+	if o.isURL() {
 		var err error
-		o.part, err = os.MkdirTemp("", "tapedeck-*")
+		o.tempFolder, err = os.MkdirTemp("", "tapedeck-*")
 		if err != nil {
 			return nil, fmt.Errorf("create a temporary folder for %s: %w", o.path, err)
 		}
 		return o, nil
 	}
-	o.part = o.path + ".part"
-	err := os.Mkdir(o.part, 0o755)
+	o.tempFolder = o.path + ".part"
+	err := os.Mkdir(o.tempFolder, 0o755)
 	if errors.Is(err, fs.ErrExist) {
 		if !overwrite {
 			return nil, fmt.Errorf("%s is left from a conversion that was interrupted or is still running; remove "+
-				"it, or use --overwrite", o.part)
+				"it, or use --overwrite", o.tempFolder)
 		}
-		err = os.RemoveAll(o.part)
+		err = os.RemoveAll(o.tempFolder)
 		if err == nil {
-			err = os.Mkdir(o.part, 0o755)
+			err = os.Mkdir(o.tempFolder, 0o755)
 		}
 	}
 	if err != nil {
@@ -77,46 +78,46 @@ func newOutput(j *Job, format formats.Format, overwrite bool, read []*codec.Info
 	return o, nil
 }
 
-// written returns the path of the recording in the temporary folder.
-func (o *output) written() string { return filepath.Join(o.part, store.Base(o.path)) }
+// tempPath returns the path of the recording in the temporary folder.
+func (o *output) tempPath() string { return filepath.Join(o.tempFolder, store.Base(o.path)) }
 
-// checkSplit returns an error if a further file, which is being written to part, cannot have its name.
-func (o *output) checkSplit(part string) error {
-	if o.stored() && !o.overwrite { // send replaces nothing
+// checkSplit returns an error if a further file, which is being written to tempPath, cannot have its final name.
+func (o *output) checkSplit(tempPath string) error {
+	if o.isURL() && !o.overwrite { // send replaces no object
 		return nil
 	}
-	return o.checkFile(o.beside(strings.TrimPrefix(part, o.part+"/")))
+	return o.checkFile(o.beside(strings.TrimPrefix(tempPath, o.tempFolder+"/")))
 }
 
-// create creates the writer of the recording.
+// create creates the recording's writer.
 func (o *output) create(options codec.CreateOptions) (codec.Writer, error) {
-	if o.stream != nil {
-		return o.format.Stream(o.stream, options)
+	if o.stdout != nil {
+		return o.format.Stream(o.stdout, options)
 	}
 	options.Format = o.format.Name
-	return codec.Formats{o.format.Format}.Create(o.written(), options)
+	return codec.Formats{o.format.Format}.Create(o.tempPath(), options)
 }
 
-// renamed returns an error whose text names the output instead of its temporary folder.
+// renamed replaces the temporary folder in the text of an error by the output's folder.
 func (o *output) renamed(err error) error {
-	if o.stream != nil {
+	if o.stdout != nil {
 		return err
 	}
 	folder := strings.TrimSuffix(o.path, store.Base(o.path))
-	return codec.WithText(err, strings.ReplaceAll(err.Error(), o.part+"/", folder))
+	return codec.WithText(err, strings.ReplaceAll(err.Error(), o.tempFolder+"/", folder))
 }
 
-// commit moves or sends the recording, whose writer is closed, to its path. It returns the paths of its files or its
-// folder.
+// commit moves or uploads the recording, whose writer must be closed, to its path. It returns the paths of the
+// recording's files or folder.
 func (o *output) commit(ctx context.Context) ([]string, error) {
-	if o.stream != nil {
+	if o.stdout != nil {
 		return nil, nil
 	}
-	entries, err := os.ReadDir(o.part)
-	if first := o.firstFile(); err == nil && first != "" && len(entries) > 1 { // which get numbers
-		err = os.Rename(o.written(), filepath.Join(o.part, store.Base(first)))
+	entries, err := os.ReadDir(o.tempFolder)
+	if first := o.firstFile(); err == nil && first != "" && len(entries) > 1 { // the files of a split recording have numbers
+		err = os.Rename(o.tempPath(), filepath.Join(o.tempFolder, store.Base(first)))
 		if err == nil {
-			entries, err = os.ReadDir(o.part)
+			entries, err = os.ReadDir(o.tempFolder)
 		}
 	}
 	if err != nil {
@@ -126,7 +127,7 @@ func (o *output) commit(ctx context.Context) ([]string, error) {
 	for _, entry := range entries {
 		paths = append(paths, o.beside(entry.Name()))
 	}
-	if o.stored() {
+	if o.isURL() {
 		err = o.send(ctx)
 	} else {
 		err = o.move(paths)
@@ -137,17 +138,18 @@ func (o *output) commit(ctx context.Context) ([]string, error) {
 	return paths, o.removeOld(ctx, paths)
 }
 
-// move moves the files of the recording to their paths. After an error they stay where they are.
+// move moves the files of the recording to their paths. After an error the files not moved yet stay in the temporary
+// folder.
 func (o *output) move(paths []string) error {
-	o.keep = true
-	from := func(path string) string { return filepath.Join(o.part, filepath.Base(path)) }
+	o.keepFolder = true
+	from := func(path string) string { return filepath.Join(o.tempFolder, filepath.Base(path)) }
 	for _, path := range paths {
 		stat, err := os.Lstat(path)
 		switch {
 		case err != nil:
 		case !o.overwrite:
 			return fmt.Errorf("%s exists by now; the output was written to %s", path, from(path))
-		case stat.IsDir() && path == o.path: // which check has allowed; another folder is an error of the move
+		case stat.IsDir() && path == o.path: // check allowed it; os.Rename fails for other folders
 			if err := os.RemoveAll(path); err != nil {
 				return fmt.Errorf("replace %s: %w; the output was written to %s", path, codec.Pathless(err), from(path))
 			}
@@ -158,14 +160,14 @@ func (o *output) move(paths []string) error {
 			return fmt.Errorf("move %s to %s: %w", from(path), path, codec.Pathless(err))
 		}
 	}
-	o.keep = false
+	o.keepFolder = false
 	return nil
 }
 
-// Close removes what was written unless it was moved to its place.
+// Close removes the temporary folder unless its files could not be moved to their paths.
 func (o *output) Close() error {
-	if o.keep || o.stream != nil {
+	if o.keepFolder || o.stdout != nil {
 		return nil
 	}
-	return os.RemoveAll(o.part)
+	return os.RemoveAll(o.tempFolder)
 }

@@ -20,25 +20,25 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// destination is the path at which a recording is written, and what it may replace there.
+// destination is the path at which a recording is written, and what it may replace.
 type destination struct {
 	files     *store.Files
 	path      string // a file, a folder or a URL
 	format    formats.Format
 	overwrite bool
-	read      []*codec.Info // the inputs, which are not replaced
-	old       []string      // further files of the recording that path means and that is replaced
+	inputs    []*codec.Info // never replaced
+	oldFiles  []string      // further files of the recording that is replaced
 }
 
-// stored reports whether the path is a URL.
-func (d *destination) stored() bool { return store.IsURL(d.path) }
+// isURL reports whether the path is a URL.
+func (d *destination) isURL() bool { return store.IsURL(d.path) }
 
-// beside returns the path of a file beside the recording, or of the recording.
+// beside returns the path of name in the recording's folder.
 func (d *destination) beside(name string) string { return store.Join(store.Dir(d.path), name) }
 
-// check returns an error unless a recording can be written to the path. It finds the files that are replaced.
+// check returns an error unless a recording can be written to the path. It sets oldFiles.
 func (d *destination) check(known formats.List) error {
-	if d.stored() {
+	if d.isURL() {
 		if err := store.CanUpload(d.path); err != nil {
 			return config.Usagef("%w", err)
 		}
@@ -46,7 +46,7 @@ func (d *destination) check(known formats.List) error {
 			return config.Usagef("%s is a bucket; name what to write in it", d.path)
 		}
 	}
-	if d.reads(d.path) {
+	if d.isInput(d.path) {
 		return fmt.Errorf("%s is an input; name another output", d.path)
 	}
 	stat, err := d.files.Lstat(d.path)
@@ -56,7 +56,7 @@ func (d *destination) check(known formats.List) error {
 		return fmt.Errorf("create %s: %w", d.path, codec.Pathless(err))
 	case !d.overwrite:
 		return fmt.Errorf("%s exists; name another output or use --overwrite", d.path)
-	case stat.IsDir() && d.stored():
+	case stat.IsDir() && d.isURL():
 		return fmt.Errorf("%s is a folder, which is not replaced in a store; remove it yourself or name another output",
 			d.path)
 	case stat.IsDir():
@@ -67,27 +67,27 @@ func (d *destination) check(known formats.List) error {
 	first := d.firstFile()
 	switch {
 	case first == "" && d.overwrite && len(series.Names(d.files, d.path)) > 1:
-		// What cannot be read is replaced, too.
+		// An unreadable file is replaced, too.
 		if files, err := d.filesOf(known); err == nil && len(files) > 1 {
-			d.old = files[1:]
+			d.oldFiles = files[1:]
 		}
 	case first != "" && !d.overwrite:
 		return d.checkFile(first)
 	case first != "":
-		d.old, err = d.format.Live.Rest(d.files, d.format.Live.BareName(d.path))
-		if errors.Is(err, fs.ErrNotExist) { // a folder of a store that has no object yet
+		d.oldFiles, err = d.format.Live.Rest(d.files, d.format.Live.BareName(d.path))
+		if errors.Is(err, fs.ErrNotExist) { // no object in this folder of the store yet
 			err = nil
 		}
-		for _, path := range d.old {
+		for _, path := range d.oldFiles {
 			err = cmp.Or(err, d.checkFile(path))
 		}
-		d.old = append(d.old, d.path)
+		d.oldFiles = append(d.oldFiles, d.path)
 		return err
 	}
 	return nil
 }
 
-// checkFolder returns an error about a folder at the path if a recording is not all that it holds.
+// checkFolder returns an error if the folder at the path holds more than a recording.
 func (d *destination) checkFolder(known formats.List) error {
 	entries, err := os.ReadDir(d.path)
 	if err != nil {
@@ -111,7 +111,7 @@ func (d *destination) checkFolder(known formats.List) error {
 	return nil
 }
 
-// filesOf returns the files of the recording that the path means.
+// filesOf returns the files of the recording at the path.
 func (d *destination) filesOf(known formats.List) (files []string, err error) {
 	r, err := known.Open(d.files, d.path)
 	if err != nil {
@@ -128,10 +128,10 @@ func (d *destination) filesOf(known formats.List) (files []string, err error) {
 	return files, nil
 }
 
-// reads reports whether path is an input or one of its files, or a folder that holds it.
-func (d *destination) reads(path string) bool {
+// isInput reports whether path is an input, a file of an input, or a folder above one.
+func (d *destination) isInput(path string) bool {
 	var files []string
-	for _, info := range d.read {
+	for _, info := range d.inputs {
 		files = append(files, info.Path)
 		for _, f := range info.Files {
 			files = append(files, f.Path)
@@ -158,7 +158,7 @@ func (d *destination) reads(path string) bool {
 // checkFile returns an error if a file of the recording cannot be called path.
 func (d *destination) checkFile(path string) error {
 	switch {
-	case d.reads(path):
+	case d.isInput(path):
 		return fmt.Errorf("%s is an input; name another output", path)
 	case codec.BeingWritten(codec.OS{}, path):
 		return fmt.Errorf("%s is being written; name another output", path)
@@ -171,8 +171,8 @@ func (d *destination) checkFile(path string) error {
 	return fmt.Errorf("%s exists; name another output or use --overwrite", path)
 }
 
-// firstFile returns the path of the first file if the recording is split: NAME.record.00000 for NAME.record, a name
-// that then opens all files. It is "" for formats whose first file keeps the name.
+// firstFile returns the path of the first file if the recording is split: NAME.record.00000 for NAME.record, which then
+// means all files. It is "" for formats whose first file keeps the name.
 func (d *destination) firstFile() string {
 	if d.format.Live == nil || !strings.HasSuffix(d.path, d.format.Extension) {
 		return ""
@@ -183,25 +183,25 @@ func (d *destination) firstFile() string {
 	return ""
 }
 
-// numbered matches the name of a file of a split recording.
-var numbered = regexp.MustCompile(`^(.*[._])(\d+)(\.[a-z0-9]+)?$`)
+// splitName matches the name of a file of a split recording.
+var splitName = regexp.MustCompile(`^(.*[._])(\d+)(\.[a-z0-9]+)?$`)
 
-// removeOld removes what a recording that was replaced left: its further files, and files with higher numbers, which
-// would be taken for files of the new one.
+// removeOld removes further files of the recording that was replaced, and files with higher numbers. Otherwise readers
+// would take them for files of the new recording.
 func (d *destination) removeOld(ctx context.Context, written []string) error {
 	if !d.overwrite {
 		return nil
 	}
-	for _, path := range d.old {
+	for _, path := range d.oldFiles {
 		if _, err := d.remove(ctx, path, written); err != nil {
 			return err
 		}
 	}
-	if d.firstFile() != "" { // d.old has all files
+	if d.firstFile() != "" { // d.oldFiles has all files
 		return nil
 	}
 	for _, path := range written {
-		name := numbered.FindStringSubmatch(store.Base(path))
+		name := splitName.FindStringSubmatch(store.Base(path))
 		if path == d.path || name == nil { // later numbers belong to other recordings
 			continue
 		}
@@ -218,9 +218,9 @@ func (d *destination) removeOld(ctx context.Context, written []string) error {
 	return nil
 }
 
-// remove removes a file that was neither written nor read, and reports whether there was one.
+// remove removes a file that was neither written nor read. It reports whether there was one.
 func (d *destination) remove(ctx context.Context, path string, written []string) (bool, error) {
-	if slices.Contains(written, path) || d.reads(path) {
+	if slices.Contains(written, path) || d.isInput(path) {
 		return false, nil
 	}
 	stat, err := d.files.Lstat(path)

@@ -12,8 +12,8 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// FormatOf returns the format of list in which path is to be written: the one called name or, without a name, that
-// which the path means.
+// FormatOf returns the format of list in which path is to be written: the format called name or, if name is "", the
+// format that path's extension means.
 func FormatOf(list formats.List, path, name string) (formats.Format, error) {
 	var known []string
 	for _, f := range list {
@@ -37,23 +37,24 @@ func FormatOf(list formats.List, path, name string) (formats.Format, error) {
 		filepath.Base(path), strings.Join(known, ", "))
 }
 
-// extension matches the part of a file name that shows its format, with the number of a split.
-var extension = regexp.MustCompile(`(\.record)?(\.\d{5}(\.\d{14})?)?$|\.(mcap|bag|log|db3)$`)
+// formatExtension matches the end of a file name that shows its format, with the number of a split.
+var formatExtension = regexp.MustCompile(`(\.record)?(\.\d{5}(\.\d{14})?)?$|\.(mcap|bag|log|db3)$`)
 
-// numberedPart matches the name of a further file of a recording that was split, without extension.
-var numberedPart = regexp.MustCompile(`^(.*)_\d+$`)
+// numberedSplit matches the name of a further file of a split recording, without extension.
+var numberedSplit = regexp.MustCompile(`^(.*)_\d+$`)
 
-// Names returns the names of the outputs when each recording of paths is converted by itself: drive.mcap for drive.bag.
-// folders has the folder of each output, "" for none. Outputs of one name get the folders of their recordings below the
-// folder that these have in common: car1/drive.mcap. The name is drive.bag.mcap if there is a drive.record, too, or if
-// drive.mcap may be split into parts, and drive_1.mcap would be one. Each output has a name of its own below the folder
-// of all.
-func Names(paths, folders []string, format formats.Format, split bool) ([]string, error) {
+// OutputNames returns the names of the outputs if each recording of paths is converted by itself, such as drive.mcap
+// for drive.bag. folders has the folder of each output, "" for none.
+//
+// Outputs that would have one name get the folders of their recordings below their common folder: car1/drive.mcap. If
+// drive.bag and drive.record exist, the names are drive.bag.mcap and drive.record.mcap. So is the name of drive_1.bag
+// if drive.mcap may be split, because its second file would be drive_1.mcap. All names are different.
+func OutputNames(paths, folders []string, format formats.Format, split bool) ([]string, error) {
 	names, bases := make([]string, len(paths)), make([]string, len(paths))
 	same := map[string][]int{}
 	for i, path := range paths {
 		bases[i] = strings.TrimSuffix(store.Base(path), codec.ActiveSuffix)
-		names[i] = filepath.Join(folders[i], extension.ReplaceAllString(bases[i], ""))
+		names[i] = filepath.Join(folders[i], formatExtension.ReplaceAllString(bases[i], ""))
 		same[names[i]] = append(same[names[i]], i)
 	}
 	taken := map[string]int{}
@@ -66,7 +67,7 @@ func Names(paths, folders []string, format formats.Format, split bool) ([]string
 	}
 	final := map[string]int{}
 	for i, name := range names {
-		whole := numberedPart.FindStringSubmatch(name)
+		whole := numberedSplit.FindStringSubmatch(name)
 		if taken[name] > 1 || split && whole != nil && taken[whole[1]] > 0 {
 			name = filepath.Join(filepath.Dir(name), bases[i])
 		}
@@ -84,7 +85,8 @@ func Names(paths, folders []string, format formats.Format, split bool) ([]string
 	return names, nil
 }
 
-// belowCommon returns the folders of the paths that list selects, relative to the folder that all of them share.
+// belowCommon returns the folders of the selected paths relative to their common folder. list has the indices of the
+// selected paths.
 func belowCommon(paths []string, list []int) []string {
 	var folders [][]string
 	for _, i := range list {

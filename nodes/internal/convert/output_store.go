@@ -14,11 +14,12 @@ import (
 )
 
 const (
-	parallelParts = 4                // that are sent at once
-	abortTimeout  = 30 * time.Second // in which the store must forget a conversion that failed
+	parallelParts = 4                // upload parts sent at once
+	abortTimeout  = 30 * time.Second // for removing the uploads of a failed conversion
 )
 
-// send sends the files of the recording. No object exists before all are sent. If it fails, it leaves nothing.
+// send uploads the files of the recording. No object exists before all files are sent. After an error it removes what
+// was sent.
 func (o *output) send(ctx context.Context) (err error) {
 	u, err := o.bucket.NewUploader(ctx, store.Dir(o.path), s3.UploadOptions{
 		Parallel: parallelParts, Overwrite: o.overwrite,
@@ -39,12 +40,12 @@ func (o *output) send(ctx context.Context) (err error) {
 			}
 		}
 	}()
-	names, err := o.content()
+	names, err := o.fileNames()
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		path := filepath.Join(o.part, name)
+		path := filepath.Join(o.tempFolder, name)
 		stat, err := os.Stat(path)
 		if err != nil {
 			return err
@@ -64,7 +65,8 @@ func (o *output) send(ctx context.Context) (err error) {
 	return nil
 }
 
-// writtenFile reads the file of that path, which is only open meanwhile: a training set may have very many.
+// writtenFile reads the file at its path. It opens the file for each ReadAt, because a training set may have many
+// files.
 type writtenFile string
 
 // ReadAt implements io.ReaderAt.
@@ -77,13 +79,13 @@ func (f writtenFile) ReadAt(b []byte, off int64) (int, error) {
 	return file.ReadAt(b, off)
 }
 
-// content returns the files in the temporary folder, the list of a bag last.
-func (o *output) content() (names []string, err error) {
-	err = filepath.WalkDir(o.part, func(path string, d fs.DirEntry, err error) error {
+// fileNames returns the paths of files in the temporary folder, relative to it. The metadata file of a bag comes last.
+func (o *output) fileNames() (names []string, err error) {
+	err = filepath.WalkDir(o.tempFolder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		name, err := filepath.Rel(o.part, path)
+		name, err := filepath.Rel(o.tempFolder, path)
 		names = append(names, name)
 		return err
 	})

@@ -179,7 +179,7 @@ func TestNames(t *testing.T) {
 		if folders == nil {
 			folders = make([]string, len(test.paths))
 		}
-		names, err := Names(test.paths, folders, format, test.split)
+		names, err := OutputNames(test.paths, folders, format, test.split)
 		require.NoError(t, err, name)
 		require.Equal(t, test.want, names, name)
 	}
@@ -188,7 +188,7 @@ func TestNames(t *testing.T) {
 		"s3://b/a//x.bag and s3://b/a/x.bag would both become":      {"s3://b/a//x.bag", "s3://b/a/x.bag"},
 		"x.bag and x.bag.bag would both become x.bag.mcap":          {"x.bag", "x.mcap", "x.bag.bag"},
 	} {
-		_, err := Names(paths, make([]string, len(paths)), format, false)
+		_, err := OutputNames(paths, make([]string, len(paths)), format, false)
 		require.ErrorContains(t, err, want)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// ParsePatterns parses the values of a flag, which may be separated by commas.
+// ParsePatterns parses the values of a flag. A value may be a list with commas.
 func ParsePatterns(flag string, texts []string) (pattern.Patterns, error) {
 	p, err := pattern.ParseAll(formats.Split(texts))
 	if err != nil {
@@ -22,11 +22,11 @@ func ParsePatterns(flag string, texts []string) (pattern.Patterns, error) {
 	return p, nil
 }
 
-// Selection selects the topics that Include or Types match, or all if both are empty, without those that Exclude or
-// ExcludeTypes match.
+// Selection selects topics. A topic is selected if Include or Types match it, or if both are empty, and neither Exclude
+// nor ExcludeTypes match it.
 type Selection struct {
-	Include, Exclude    pattern.Patterns // of names
-	Types, ExcludeTypes pattern.Patterns // of types
+	Include, Exclude    pattern.Patterns // match names
+	Types, ExcludeTypes pattern.Patterns // match types
 }
 
 // Wants reports whether a channel is selected.
@@ -35,8 +35,9 @@ func (s *Selection) Wants(c *codec.Channel) bool {
 		!s.Exclude.Match(c.Topic) && !s.ExcludeTypes.MatchType(c.Type)
 }
 
-// Check returns an error if the recordings have topics but none is selected, or if they have none for a pattern or for
-// one of the other options that name topics ("--throttle /a=1Hz"). If that is allowed, it is a warning.
+// Check returns an error if the recordings have topics but none is selected, or if a pattern matches none. The caller
+// passes in others the other options that match none, such as "--throttle /a=1Hz". If allowed, Check calls warn about
+// patterns and options that match none.
 func (s *Selection) Check(infos []*codec.Info, allowed bool, warn func(text string), others ...string) error {
 	wanted := false
 	var topics []*codec.Channel
@@ -51,7 +52,7 @@ func (s *Selection) Check(infos []*codec.Info, allowed bool, warn func(text stri
 	}
 	note := func(flag string, patterns pattern.Patterns, match func(pattern.Patterns, *codec.Channel) bool) {
 		for _, p := range patterns {
-			if p.Text != codec.EventTopic && // recordings without events may be meant, too
+			if p.Text != codec.EventTopic && // a recording need not have events
 				!slices.ContainsFunc(topics, func(c *codec.Channel) bool { return match(pattern.Patterns{p}, c) }) {
 				others = append(others, flag+" "+p.Text)
 			}
@@ -89,10 +90,10 @@ func topicNames(infos []*codec.Info) string {
 	return human.List(slices.Compact(names))
 }
 
-// check returns an error if the recordings have nothing that is selected, or nothing for an option that names topics.
-// It warns of such an option with --allow-unmatched.
-func (p *plan) check(infos []*codec.Info, warn func(string)) error {
-	any := func(match func(topic string) bool) bool {
+// checkTopics returns an error if no topic of the recordings is selected, or if an option that names topics matches
+// none. With --allow-unmatched it warns of such an option.
+func (s *settings) checkTopics(infos []*codec.Info, warn func(string)) error {
+	anyTopic := func(match func(topic string) bool) bool {
 		return slices.ContainsFunc(infos, func(info *codec.Info) bool {
 			return slices.ContainsFunc(info.Topics, func(t codec.TopicInfo) bool { return match(t.Channel.Topic) })
 		})
@@ -100,40 +101,40 @@ func (p *plan) check(infos []*codec.Info, warn func(string)) error {
 	var unmatched []string
 	renamed := func(option string, match func(topic string) bool) {
 		switch {
-		case any(func(topic string) bool { return match(p.rename(topic)) }):
-		case any(match):
+		case anyTopic(func(topic string) bool { return match(s.rename(topic)) }):
+		case anyTopic(match):
 			unmatched = append(unmatched, option+" once topics are renamed")
 		default:
 			unmatched = append(unmatched, option)
 		}
 	}
-	for _, rule := range p.throttles {
+	for _, rule := range s.throttles {
 		renamed("--throttle "+rule.Text, rule.Match)
 	}
-	for _, rule := range p.repeats {
+	for _, rule := range s.repeats {
 		renamed("--repeat "+rule.Text, rule.Match)
 	}
-	for _, rule := range p.Remap {
+	for _, rule := range s.Remap {
 		from, _, _ := strings.Cut(rule, ":=")
-		if !any(func(topic string) bool { return strings.TrimPrefix(topic, "/") == strings.TrimPrefix(from, "/") }) {
+		if !anyTopic(func(topic string) bool { return strings.TrimPrefix(topic, "/") == strings.TrimPrefix(from, "/") }) {
 			unmatched = append(unmatched, "--remap "+rule)
 		}
 	}
-	p.checkTypes(infos, warn)
-	return p.selection.Check(infos, p.AllowUnmatched, warn, unmatched...)
+	s.checkTypes(infos, warn)
+	return s.selection.Check(infos, s.AllowUnmatched, warn, unmatched...)
 }
 
-// checkTypes warns of topics that --remap gives a name under which messages of another type are.
-func (p *plan) checkTypes(infos []*codec.Info, warn func(string)) {
-	if len(p.Remap) == 0 {
+// checkTypes warns if --remap gives topics of several types one name.
+func (s *settings) checkTypes(infos []*codec.Info, warn func(string)) {
+	if len(s.Remap) == 0 {
 		return
 	}
 	types := map[string][]string{} // by name in the output
 	renamed := map[string]bool{}
 	for _, info := range infos {
 		for _, t := range info.Topics {
-			if c := t.Channel; p.selection.Wants(c) {
-				name := p.rename(c.Topic)
+			if c := t.Channel; s.selection.Wants(c) {
+				name := s.rename(c.Topic)
 				types[name] = append(types[name], c.Type)
 				renamed[name] = renamed[name] || name != c.Topic
 			}

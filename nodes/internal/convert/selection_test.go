@@ -161,10 +161,10 @@ func TestThrottledChannelsOfOneTopic(t *testing.T) {
 	require.NoError(t, err)
 	j := &Job{Formats: formats.All()}
 	target := ros2Target(formats.Format{})
-	in, err := j.open(t.Context(), inputs[:1], p, target)
+	in, err := j.openInputs(t.Context(), inputs[:1], p, target)
 	require.NoError(t, err)
 	defer in.Close()
-	limited := newSource(p, target, in, 0, 0)
+	limited := newMessageReader(p, target, in, 0, 0)
 	read := func(q codec.Query) []int64 {
 		it, err := limited.Read(q)
 		require.NoError(t, err)

@@ -1,5 +1,6 @@
-// Package manifest remembers which of many conversions are done, so that they can be run again, and by several
-// processes at once. Each output has a file of JSON in a folder beside the outputs. The process that converts locks it.
+// Package manifest remembers which of many conversions are done, so that a set of conversions can be repeated, also by
+// several processes at once. Each output has a JSON file in a folder beside the outputs. The process that converts
+// locks the file.
 package manifest
 
 import (
@@ -28,16 +29,17 @@ type State struct {
 	Name     string    `json:"name"` // without folders
 	Size     int64     `json:"size"` // bytes
 	Modified time.Time `json:"modified"`
-	ETag     string    `json:"etag,omitempty"` // in a store; of several objects, a sum of theirs
+	ETag     string    `json:"etag,omitempty"` // in a store; of several objects, a hash of their ETags
 }
 
-// Stat returns the state of the file or folder at path or, if parts are given, of these files under the name of path.
-func Stat(files *store.Files, path string, parts ...string) (State, error) {
+// Stat returns the state of the file or folder at path. If files of a split recording are given, it returns their
+// common state under the name of path.
+func Stat(files *store.Files, path string, splits ...string) (State, error) {
 	s := State{Name: store.Base(path)}
-	if len(parts) == 0 {
-		parts = []string{path}
+	if len(splits) == 0 {
+		splits = []string{path}
 	}
-	for _, file := range parts {
+	for _, file := range splits {
 		if target, err := filepath.EvalSymlinks(file); err == nil {
 			file = target
 		}
@@ -57,7 +59,7 @@ func (s *State) add(path string, d fs.DirEntry, err error) error {
 		return err
 	}
 	if target, err := os.Stat(path); err == nil && !target.IsDir() {
-		stat = target // that of a link
+		stat = target // path may be a link
 	}
 	if e := store.ETag(stat); s.ETag == "" {
 		s.ETag = e
@@ -71,7 +73,7 @@ func (s *State) add(path string, d fs.DirEntry, err error) error {
 	return nil
 }
 
-// Equal reports whether two states are the same. The ETag of a store tells more than the time.
+// Equal reports whether two states are equal. It compares modification times only if an ETag is missing.
 func (s State) Equal(o State) bool {
 	same := s.Modified.Equal(o.Modified)
 	if s.ETag != "" && o.ETag != "" {
@@ -83,16 +85,16 @@ func (s State) Equal(o State) bool {
 // Conversion is an entry of the manifest.
 type Conversion struct {
 	Input   State             `json:"input"`
-	Options map[string]string `json:"options"` // those that are not the defaults
+	Options map[string]string `json:"options"` // options that differ from the defaults
 	Outputs []State           `json:"outputs,omitempty"`
 	Done    bool              `json:"done"`
 }
 
-// Claim is the right to convert to an output, which no other process has until Finish or Release.
+// Claim is the right to convert to an output. No other process has it until Finish or Release.
 type Claim struct {
-	// Done reports that the same was converted before, and that the output is still there.
+	// Done reports that an equal conversion was done before and its output still exists.
 	Done bool
-	// Ours reports that whatever is at the output is left from an earlier conversion and may be replaced.
+	// Ours reports that a file at the output is from an earlier conversion and may be replaced.
 	Ours bool
 
 	files  *store.Files
@@ -115,7 +117,7 @@ type fileEntry struct{ *os.File }
 func (f fileEntry) read() ([]byte, error) { return io.ReadAll(f) }
 
 func (f fileEntry) replace(content []byte) error {
-	// Not the other way round: an empty entry would be no claim.
+	// Write before truncating: an empty entry would be no claim.
 	if _, err := f.WriteAt(content, 0); err != nil {
 		return err
 	}
@@ -149,8 +151,8 @@ func (o objectEntry) replace(content []byte) error {
 func (objectEntry) Close() error { return nil }
 
 // Take claims the output name in folder, which may be a URL, for a conversion. It returns codec.ErrLocked if another
-// process has claimed it, unless the file system has no locks: then only shards that have nothing in common keep
-// processes apart. With again, it ignores what was done before.
+// process has claimed it. On a file system without locks, only shards without common inputs keep processes apart. If
+// again is true, earlier conversions are ignored.
 func Take(files *store.Files, folder, name string, want Conversion, again bool) (*Claim, error) {
 	path := store.Join(folder, Folder, name+".json")
 	c := &Claim{files: files, folder: folder, entry: objectEntry{files, path}, want: want}
@@ -180,7 +182,7 @@ func (c *Claim) take(output string, again bool) (err error) {
 		return fmt.Errorf("read the manifest of %s: %w", output, err)
 	}
 	var was Conversion
-	// What is cut was being written when the machine failed.
+	// A truncated entry was being written when the machine failed.
 	whole := json.Unmarshal(c.before, &was) == nil
 	c.Ours = len(c.before) > 0
 	if whole && was.Done && !again {
@@ -200,13 +202,13 @@ func (c *Claim) take(output string, again bool) (err error) {
 	}
 	for _, path := range []string{output, output + ".part"} {
 		if _, err := c.files.Lstat(path); err == nil && !c.Ours && !again {
-			return nil // it is of others, so that it must not become ours
+			return nil // the file is not from a conversion and must not become ours
 		}
 	}
 	return c.write(Conversion{Input: c.want.Input, Options: c.want.Options})
 }
 
-// compare reports whether outputs are missing, and names one that has changed.
+// compare reports whether outputs are missing. It returns the path of an output that has changed.
 func (c *Claim) compare(outputs []State) (missing bool, changed string) {
 	for _, o := range outputs {
 		path := store.Join(c.folder, o.Name)
@@ -229,8 +231,7 @@ func (c *Claim) write(entry Conversion) error {
 	return c.entry.replace(append(text, '\n'))
 }
 
-// Finish notes that files, or folders, were written, and ends the claim. They are on the disk, or in the store, before
-// the note is.
+// Finish notes that files or folders were written, and ends the claim. It syncs them before it writes the note.
 func (c *Claim) Finish(outputs []string) error {
 	entry := c.want
 	entry.Done = true
@@ -253,7 +254,7 @@ func (c *Claim) Finish(outputs []string) error {
 	return errors.Join(c.write(entry), c.entry.Close())
 }
 
-// syncEntry puts a file or the entries of a folder on the disk. Links, which training sets are made of, stay.
+// syncEntry syncs a file or the entries of a folder. It skips links, of which training sets are made.
 func syncEntry(path string, d fs.DirEntry, err error) error {
 	switch {
 	case err != nil:
@@ -271,7 +272,7 @@ func syncEntry(path string, d fs.DirEntry, err error) error {
 	return errors.Join(file.Sync(), file.Close())
 }
 
-// Release ends the claim without a conversion: the manifest says what it said before.
+// Release ends the claim without a conversion. It restores the earlier content of the entry.
 func (c *Claim) Release() error {
 	if c.Done {
 		return c.entry.Close()
