@@ -86,7 +86,8 @@ func movedEpisodes(metadata map[string]string, ns int64) map[string]string {
 
 // attach adds the attachments and metadata records of all recordings to o. Their times are shifted by offset (ns).
 // Reading an attachment fails once ctx has ended, and calls damaged, if not nil, with damage.
-func attach(ctx context.Context, inputs *recordings.Recording, o *codec.CreateOptions, offset int64, damaged func(error)) {
+func attach(ctx context.Context, inputs *recordings.Recording, o *codec.CreateOptions, offset int64,
+	damaged func(error)) {
 	for _, in := range inputs.Parts {
 		o.Records = codec.JoinRecords(o.Records, in.Original.Records)
 		for _, a := range in.Original.Attachments {

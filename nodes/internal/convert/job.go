@@ -177,7 +177,8 @@ func suggestFormats(err error, format formats.Format, compression string, known 
 	return fmt.Errorf("%w; %s is for --to %s", err, compression, strings.Join(names, ", --to "))
 }
 
-func (j *Job) convert(ctx context.Context, s *settings, t *target, inputs *recordings.Recording, d *damageLog) (*Result, error) {
+func (j *Job) convert(ctx context.Context, s *settings, t *target, inputs *recordings.Recording,
+	d *damageLog) (*Result, error) {
 	if err := s.checkTopics(inputs.Infos(), j.warn); err != nil {
 		return nil, err
 	}

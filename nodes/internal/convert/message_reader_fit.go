@@ -45,7 +45,8 @@ func (r *messageReader) unfit(c *codec.Channel, untranslated error) string {
 	case r.settings.Unmatched == "raw" && t.holds(c.Encoding):
 		return ""
 	case untranslated == nil:
-		untranslated = fmt.Errorf("their encoding is %s, which %s cannot hold", cmp.Or(c.Encoding, "unknown"), t.format.Name)
+		untranslated = fmt.Errorf("their encoding is %s, which %s cannot hold", cmp.Or(c.Encoding, "unknown"),
+			t.format.Name)
 	}
 	return "topics that cannot be translated: " + untranslated.Error()
 }

@@ -114,7 +114,7 @@ func (o *output) commit(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	entries, err := os.ReadDir(o.tempFolder)
-	if first := o.firstFile(); err == nil && first != "" && len(entries) > 1 { // the files of a split recording have numbers
+	if first := o.firstFile(); err == nil && first != "" && len(entries) > 1 { // all files get numbers
 		err = os.Rename(o.tempPath(), filepath.Join(o.tempFolder, store.Base(first)))
 		if err == nil {
 			entries, err = os.ReadDir(o.tempFolder)

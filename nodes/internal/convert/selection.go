@@ -116,7 +116,8 @@ func (s *settings) checkTopics(infos []*codec.Info, warn func(string)) error {
 	}
 	for _, rule := range s.Remap {
 		from, _, _ := strings.Cut(rule, ":=")
-		if !anyTopic(func(topic string) bool { return strings.TrimPrefix(topic, "/") == strings.TrimPrefix(from, "/") }) {
+		from = strings.TrimPrefix(from, "/")
+		if !anyTopic(func(topic string) bool { return strings.TrimPrefix(topic, "/") == from }) {
 			unmatched = append(unmatched, "--remap "+rule)
 		}
 	}
