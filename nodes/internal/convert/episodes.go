@@ -125,8 +125,8 @@ func (j *episodeJob) link(out *output) error {
 }
 
 // messageOptions are options that do not apply to episodes.
-var messageOptions = []string{"throttle", "align_starts", "message_order", "chunk_size", "compression", "compression_mode",
-	"storage", "metadata_version", "max_bag_size", "max_bag_duration", "max_bag_messages", "repeat", "encoding",
+var messageOptions = []string{"throttle", "align_starts", "message_order", "chunk_size", "compression",
+	"compression_mode", "storage", "metadata_version", "max_bag_size", "max_bag_duration", "max_bag_messages", "repeat", "encoding",
 	"unmatched"}
 
 // checkFormat returns an error about options that do not apply to the format: options of other formats, and options of
