@@ -126,8 +126,8 @@ func (j *episodeJob) link(out *output) error {
 
 // messageOptions are options that do not apply to episodes.
 var messageOptions = []string{"throttle", "align_starts", "message_order", "chunk_size", "compression",
-	"compression_mode", "storage", "metadata_version", "max_bag_size", "max_bag_duration", "max_bag_messages", "repeat", "encoding",
-	"unmatched"}
+	"compression_mode", "storage", "metadata_version", "max_bag_size", "max_bag_duration", "max_bag_messages", "repeat",
+	"encoding", "unmatched"}
 
 // checkFormat returns an error about options that do not apply to the format: options of other formats, and options of
 // episodes, rows and splits if the format has none.
