@@ -105,11 +105,11 @@ func (p *publisher) run(ctx context.Context) error {
 	}
 	strangers := map[string]bool{}
 	return rospub.Run(ctx, devices, func(now time.Time) {
-		var all []diag.DiagnosticStatus
+		var statuses []diag.DiagnosticStatus
 		for _, a := range p.arms {
-			all = append(all, a.status(now, p.diagnostics))
+			statuses = append(statuses, a.status(now, p.diagnostics))
 		}
-		p.diagnostics.Report(ctx, now, all...)
+		p.diagnostics.Report(ctx, now, statuses...)
 		p.warnOfStrangers(strangers)
 	})
 }

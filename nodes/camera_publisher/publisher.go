@@ -73,11 +73,11 @@ func (p *publisher) run(ctx context.Context) error {
 		}})
 	}
 	return rospub.Run(ctx, devices, func(now time.Time) {
-		var all []diag.DiagnosticStatus
+		var statuses []diag.DiagnosticStatus
 		for i := range watches {
-			all = append(all, watches[i].status(now, p.diagnostics))
+			statuses = append(statuses, watches[i].status(now, p.diagnostics))
 		}
-		p.diagnostics.Report(ctx, now, all...)
+		p.diagnostics.Report(ctx, now, statuses...)
 	})
 }
 

@@ -86,11 +86,11 @@ func (b *block) release() {
 // Reader reads messages from an iterator in a goroutine of its own, so that its user does not wait for a slow disk. It
 // reads ahead a bounded number of bytes, and at least one block. Next and Close are for one goroutine.
 type Reader struct {
-	it     codec.Iterator
-	size   int64         // bytes to read ahead
-	ready  func()        // is called when there are more messages
-	done   chan struct{} // closed when the iterator is no longer in use
-	closed atomic.Bool
+	iterator codec.Iterator
+	size     int64         // bytes to read ahead
+	ready    func()        // is called when there are more messages
+	done     chan struct{} // closed when the iterator is no longer in use
+	closed   atomic.Bool
 
 	// partial is the block that is being filled, with at least one message, while the iterator reads the next message.
 	// If no block is full, Next may take it, with mu held. Only the goroutine that fills blocks stores it.
@@ -110,8 +110,8 @@ type Reader struct {
 
 // New returns a Reader that reads about size bytes ahead. It owns the iterator. ready is called in another goroutine
 // whenever there are more messages. It must not call the Reader.
-func New(it codec.Iterator, size int64, ready func()) *Reader {
-	r := &Reader{it: it, size: size, ready: ready, done: make(chan struct{}), current: new(block)}
+func New(iterator codec.Iterator, size int64, ready func()) *Reader {
+	r := &Reader{iterator: iterator, size: size, ready: ready, done: make(chan struct{}), current: new(block)}
 	r.room.L = &r.mu
 	go r.run()
 	return r
@@ -126,7 +126,7 @@ func (r *Reader) run() {
 	}
 	size := int64(firstBlock)
 	for b := new(block); ; {
-		m, err := r.it.Next()
+		m, err := r.iterator.Next()
 		if len(b.messages) > 0 && r.partial.Swap(nil) == nil { // Next took b
 			b = next()
 		}
@@ -241,15 +241,15 @@ func (r *Reader) Close() error {
 	r.room.Signal()
 	r.mu.Unlock()
 	<-r.done
-	return r.it.Close()
+	return r.iterator.Close()
 }
 
 // Each calls each visit with each message of the iterator, and closes it. Another goroutine reads about size bytes
 // ahead. Each visit is called by one goroutine, concurrently with the others, and must not change a message. State that
 // Query.Damaged sets may be used once Each has returned.
-func Each(ctx context.Context, it codec.Iterator, size int64, visits ...func(*codec.Message) error) (err error) {
+func Each(ctx context.Context, iterator codec.Iterator, size int64, visits ...func(*codec.Message) error) (err error) {
 	more := make(chan struct{}, 1)
-	r := New(it, size, func() {
+	r := New(iterator, size, func() {
 		select {
 		case more <- struct{}{}:
 		default:

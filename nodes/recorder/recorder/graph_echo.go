@@ -95,7 +95,7 @@ type echoer struct {
 
 	start   time.Time
 	looked  time.Time     // time of the last check why no message comes
-	said    string        // text that was last printed about why no message comes
+	printed string        // text that was last printed about why no message comes
 	waiting []*queue.Item // items that were taken from the queue
 	broken  uint64        // messages that do not match their definition
 
@@ -204,8 +204,8 @@ func (e *echoer) update(now time.Time) (err error) {
 	}
 	if now.Sub(e.looked) >= lookPace {
 		e.looked = now
-		if text := "waiting for " + human.Printable(e.topic) + e.reason(); text != e.said {
-			e.said = text
+		if text := "waiting for " + human.Printable(e.topic) + e.reason(); text != e.printed {
+			e.printed = text
 			fmt.Fprintln(e.stderr, text)
 		}
 	}
@@ -217,17 +217,17 @@ func (e *echoer) print() (more bool, err error) {
 	if len(e.waiting) == 0 {
 		e.waiting = e.queue.Pop(echoBatch, e.waiting)
 	}
-	for i, it := range e.waiting {
-		undefined := it.Topic.AwaitsDefinition() && bridge.Now()-it.ReceiveTime < int64(echoWait)
+	for i, item := range e.waiting {
+		undefined := item.Topic.AwaitsDefinition() && bridge.Now()-item.ReceiveTime < int64(echoWait)
 		if undefined || e.printer.Done() {
 			e.waiting = e.waiting[i:]
 			return false, nil
 		}
-		m := codec.Message{Channel: it.Topic.Channel.Load(), LogTime: it.LogTime, PublishTime: it.PublishTime,
-			Data: it.Payload.Data}
+		m := codec.Message{Channel: item.Topic.Channel.Load(), LogTime: item.LogTime, PublishTime: item.PublishTime,
+			Data: item.Payload.Data}
 		err := e.printer.Print(&m)
-		e.queue.Done(it.Size())
-		queue.Release(it)
+		e.queue.Done(item.Size())
+		queue.Release(item)
 		var payload *echo.PayloadError
 		switch {
 		case errors.As(err, &payload):

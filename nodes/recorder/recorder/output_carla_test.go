@@ -42,11 +42,11 @@ func drives(t *testing.T, path string) (places []float64, id uint32, world strin
 	r, err := carla.Open(nil, path)
 	require.NoError(t, err)
 	defer r.Close()
-	it, err := r.Read(codec.Query{})
+	item, err := r.Read(codec.Query{})
 	require.NoError(t, err)
-	defer it.Close()
+	defer item.Close()
 	for {
-		m, err := it.Next()
+		m, err := item.Next()
 		if err != nil {
 			return places, id, r.Header().Map
 		}
@@ -191,11 +191,11 @@ func packetsOf(t *testing.T, path string) (frames []framePackets) {
 	r, err := carla.Open(nil, path)
 	require.NoError(t, err)
 	defer r.Close()
-	it, err := r.Read(codec.Query{})
+	item, err := r.Read(codec.Query{})
 	require.NoError(t, err)
-	defer it.Close()
+	defer item.Close()
 	for {
-		m, err := it.Next()
+		m, err := item.Next()
 		if err != nil {
 			return frames
 		}

@@ -186,14 +186,14 @@ func (p *page) look(rec *subscription.Topic, now time.Time) {
 	}
 	p.live.Count(c.Topic, c.Type, qos, report.Counts{Messages: counts.Received, Bytes: bytes, Dropped: counts.Dropped,
 		Lost: counts.Lost, Rate: t.meter.Messages})
-	it := rec.Sample()
-	if it == nil {
+	item := rec.Sample()
+	if item == nil {
 		return
 	}
-	defer queue.Release(it)
+	defer queue.Release(item)
 	if t.channel != nil {
-		p.live.Add(&codec.Message{Channel: t.channel, LogTime: it.LogTime, PublishTime: it.PublishTime,
-			Data: it.Payload.Data})
+		p.live.Add(&codec.Message{Channel: t.channel, LogTime: item.LogTime, PublishTime: item.PublishTime,
+			Data: item.Payload.Data})
 	}
 }
 

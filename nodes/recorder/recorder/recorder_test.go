@@ -173,11 +173,11 @@ func messages(t *testing.T, path string, topics func(*codec.Channel) bool) iter.
 	t.Helper()
 	r := open(t, path)
 	return func(yield func(*codec.Message) bool) {
-		it, err := r.Read(codec.Query{Topics: topics})
+		item, err := r.Read(codec.Query{Topics: topics})
 		require.NoError(t, err)
-		defer it.Close()
+		defer item.Close()
 		for {
-			m, err := it.Next()
+			m, err := item.Next()
 			if err == io.EOF {
 				return
 			}

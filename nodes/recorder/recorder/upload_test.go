@@ -18,8 +18,8 @@ import (
 func TestHoldUpload(t *testing.T) {
 	r := &recorder{queue: queue.New(2000)}
 	topic := queue.NewTopic(&codec.Channel{Topic: "/a"})
-	it := topic.NewItem(&bridge.Sample{Data: make([]byte, 1500), Received: 1}, 1)
-	require.Empty(t, r.queue.Push(topic, []*queue.Item{it}, nil))
+	item := topic.NewItem(&bridge.Sample{Data: make([]byte, 1500), Received: 1}, 1)
+	require.Empty(t, r.queue.Push(topic, []*queue.Item{item}, nil))
 	began := time.Now()
 	r.holdUpload(t.Context())
 	require.GreaterOrEqual(t, time.Since(began), uploadHeld)
@@ -27,7 +27,7 @@ func TestHoldUpload(t *testing.T) {
 	cancel()
 	r.holdUpload(ctx)
 	r.queue.Pop(2000, nil)
-	r.queue.Done(it.Size())
+	r.queue.Done(item.Size())
 	r.holdUpload(t.Context())
 }
 

@@ -155,7 +155,7 @@ func (c *Catalogue) Recordings() ([]Recording, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the catalogue %s: %w", c.folder, codec.Pathless(err))
 	}
-	all, failed := make([]Recording, len(files)), make([]error, len(files))
+	rows, failed := make([]Recording, len(files)), make([]error, len(files))
 	var running sync.WaitGroup
 	free := make(chan struct{}, ReadAtOnce)
 	for i, file := range files {
@@ -163,7 +163,7 @@ func (c *Catalogue) Recordings() ([]Recording, error) {
 		running.Go(func() {
 			var row identity
 			row, failed[i] = first[identity](c.files, file)
-			all[i] = Recording{Recording: row.Recording, Size: row.Size, Modified: row.Modified, ETag: row.ETag}
+			rows[i] = Recording{Recording: row.Recording, Size: row.Size, Modified: row.Modified, ETag: row.ETag}
 			<-free
 		})
 	}
@@ -171,7 +171,7 @@ func (c *Catalogue) Recordings() ([]Recording, error) {
 	if err := cmp.Or(failed...); err != nil {
 		return nil, err
 	}
-	return all, nil
+	return rows, nil
 }
 
 // first returns the first row of a file.

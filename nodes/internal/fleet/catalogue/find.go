@@ -206,12 +206,12 @@ func Find(ctx context.Context, r codec.Reader, cond *condition.Condition, window
 			s.run.Messages++
 		}
 	}
-	var all []Run
+	var list []Run
 	for _, run := range runs {
-		all = append(all, *run)
+		list = append(list, *run)
 	}
-	slices.SortStableFunc(all, func(a, b Run) int { return cmp.Compare(a.Start, b.Start) })
-	return all, nil
+	slices.SortStableFunc(list, func(a, b Run) int { return cmp.Compare(a.Start, b.Start) })
+	return list, nil
 }
 
 // Detector returns a detector of a condition for the messages of a channel.

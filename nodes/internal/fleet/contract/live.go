@@ -63,10 +63,10 @@ func NewLive(c *Contract, now time.Time) *Live {
 // Restart ends the recording and begins another one now, which has none of the messages and findings so far. start and
 // stamp are the begin and the end of the old recording by its clock.
 func (l *Live) Restart(now time.Time, start, stamp int64) {
-	_, all := l.Finish(start, stamp)
+	_, list := l.Finish(start, stamp)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.previous, l.open, l.past, l.start = append(l.previous, all...), nil, findings{}, now
+	l.previous, l.open, l.past, l.start = append(l.previous, list...), nil, findings{}, now
 	for name, t := range l.topics {
 		l.topics[name] = &liveTopic{name: name, expected: t.expected, earlier: t.earlier + t.received, grown: now,
 			begin: now}
@@ -184,7 +184,7 @@ func (l *Live) Open() []Finding {
 
 // Finish returns the findings that still hold at the end of the recording, and all findings. start and stamp are the
 // begin and the end by the clock of the recording.
-func (l *Live) Finish(start, stamp int64) (open, all []Finding) {
+func (l *Live) Finish(start, stamp int64) (open, list []Finding) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	open = slices.Clone(l.open)
@@ -210,9 +210,9 @@ func (l *Live) Finish(start, stamp int64) (open, all []Finding) {
 		open[i].Until = stamp
 	}
 	// Messages that came late are not missing, and the QoS of publishers may have become known late.
-	all = slices.DeleteFunc(l.past.summary(), func(f Finding) bool {
+	list = slices.DeleteFunc(l.past.summary(), func(f Finding) bool {
 		t := l.topics[f.Topic]
 		return t != nil && (f.Kind == QoS || f.Kind == Missing && t.received >= max(1, t.expected.Messages))
 	})
-	return open, append(all, open...)
+	return open, append(list, open...)
 }

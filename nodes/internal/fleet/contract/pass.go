@@ -265,14 +265,14 @@ func (t *topicState) addLong(p *Pass) {
 // TimesOnly returns the topics, with types, of ROS 2 messages that could not be decoded for lack of a definition. Only
 // the log times of their messages were checked.
 func (p *Pass) TimesOnly() []string {
-	var all []string
+	var topics []string
 	for c, s := range p.channels {
 		if s.schema == nil && c.Encoding == codec.EncodingCDR {
-			all = append(all, fmt.Sprintf("%s [%s]", human.Printable(c.Topic), human.Printable(c.Type)))
+			topics = append(topics, fmt.Sprintf("%s [%s]", human.Printable(c.Topic), human.Printable(c.Type)))
 		}
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	slices.Sort(topics)
+	return slices.Compact(topics)
 }
 
 // paused reports whether the recording was paused at any time between from and until.
@@ -299,15 +299,15 @@ func (t *topicState) seldom() bool {
 
 // px4Events are types of messages that PX4 sends when something happens, not at a rate.
 var px4Events = func() []string {
-	var all []string
+	var names []string
 	for name := range strings.FieldsSeq(`ActionRequest CameraCapture CameraTrigger Event FollowTarget GeofenceResult
 		GimbalManagerSetManualControl GpsInjectData HomePosition LedControl LogMessage LoggerStatus MavlinkLog Mission
 		MissionResult ModeCompleted NavigatorMissionItem ObstacleDistance OrbitStatus ParameterUpdate
 		PositionSetpointTriplet RegisterExtComponentReply RegisterExtComponentRequest TransponderReport TuneControl
 		UlogStream UlogStreamAck VehicleCommand VehicleCommandAck VehicleRoi VtolVehicleStatus`) {
-		all = append(all, "px4_msgs/msg/"+name)
+		names = append(names, "px4_msgs/msg/"+name)
 	}
-	return all
+	return names
 }()
 
 // Damaged takes an error of reading the recording.

@@ -68,11 +68,11 @@ type Guard struct {
 	refused atomic.Bool            // a write failed with a full disk, but the disk reports free space
 
 	// Owned by the goroutine of Run.
-	watched              string    // path of the last check
-	history              []sample  // free space at watched
-	retry                time.Time // a write was refused; the next one may be tried then
-	saidSoon, saidLittle bool      // the warnings were logged
-	failed               bool      // Fail was called
+	watched                  string    // path of the last check
+	history                  []sample  // free space at watched
+	retry                    time.Time // a write was refused; the next one may be tried then
+	warnedSoon, warnedLittle bool      // the warnings were logged
+	failed                   bool      // Fail was called
 }
 
 // sample is the free space of a disk at a time.
@@ -227,19 +227,19 @@ func (s sample) until(later sample, bytes int64) time.Duration {
 
 // warn logs one warning when the disk will soon be full, and one when little space is free.
 func (g *Guard) warn(left, steady time.Duration, free, least int64) {
-	if soon := steady < SoonFull; soon && !g.saidSoon {
-		g.saidSoon = true
+	if soon := steady < SoonFull; soon && !g.warnedSoon {
+		g.warnedSoon = true
 		g.Log(bridge.Warn, "the disk will be full in %v at this rate: %s are free; then: %s",
 			steady.Round(100*time.Millisecond), human.DiskBytes(free), g.Action)
 	} else if left > 2*SoonFull {
-		g.saidSoon = false
+		g.warnedSoon = false
 	}
-	if little := free < manyReserves*least; little && !g.saidLittle {
-		g.saidLittle = true
+	if little := free < manyReserves*least; little && !g.warnedLittle {
+		g.warnedLittle = true
 		g.Log(bridge.Warn, "%s are free on the disk; at %s (min_space): %s", human.DiskBytes(free),
 			human.DiskBytes(least), g.Action)
 	} else if free > (manyReserves+1)*least {
-		g.saidLittle = false
+		g.warnedLittle = false
 	}
 }
 

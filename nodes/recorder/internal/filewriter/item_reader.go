@@ -49,8 +49,8 @@ func (l *LiveReader) Read(list []*queue.Item, stopping bool) ([]*queue.Item, Sta
 	limit := l.Queue.MaxBytes / 4 // items that stay in the queue may be dropped for newer ones
 	batch, before, first := min(batchSize, limit), l.bytes, len(list)
 	list = l.Queue.Pop(batch, list)
-	for _, it := range list[first:] {
-		l.bytes += it.Size()
+	for _, item := range list[first:] {
+		l.bytes += item.Size()
 	}
 	if l.bytes-before < batch { // the queue is empty
 		l.delivered = delivered

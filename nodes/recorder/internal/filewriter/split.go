@@ -74,19 +74,19 @@ func (w *Writer) answer(err error) {
 
 // prepare answers a request or starts another file if that is due before an item. It reports whether the item can be
 // written.
-func (w *Writer) prepare(it *queue.Item) bool {
+func (w *Writer) prepare(item *queue.Item) bool {
 	switch {
 	case w.broken != nil || w.full:
 	case w.Snapshot:
-		w.beginSnapshot(it.LogTime)
-	case w.request != nil && it.ReceiveTime > w.request.until:
-		w.answer(w.request.do(it.LogTime, it.ReceiveTime))
-	case w.splitDue(it):
-		if _, _, err := w.split(it.LogTime, it.ReceiveTime, nil); err != nil {
+		w.beginSnapshot(item.LogTime)
+	case w.request != nil && item.ReceiveTime > w.request.until:
+		w.answer(w.request.do(item.LogTime, item.ReceiveTime))
+	case w.splitDue(item):
+		if _, _, err := w.split(item.LogTime, item.ReceiveTime, nil); err != nil {
 			w.check(err)
 		}
-	case w.file.Full(&w.Files, it.LogTime, sizeOf(it)) && !time.Now().Before(w.retry):
-		if _, _, err := w.split(it.LogTime, it.ReceiveTime, nil); err != nil {
+	case w.file.Full(&w.Files, item.LogTime, sizeOf(item)) && !time.Now().Before(w.retry):
+		if _, _, err := w.split(item.LogTime, item.ReceiveTime, nil); err != nil {
 			w.retry = time.Now().Add(retryDelay)
 			w.check(err)
 		}
@@ -95,9 +95,10 @@ func (w *Writer) prepare(it *queue.Item) bool {
 }
 
 // splitDue reports whether a split that SplitAt asked for happens before an item.
-func (w *Writer) splitDue(it *queue.Item) bool {
+func (w *Writer) splitDue(item *queue.Item) bool {
 	d := w.splitAt.Load()
-	return d != nil && d.ReachedBy(it.Topic.Name(), it.PublishTime, it.LogTime) && w.splitAt.CompareAndSwap(d, nil)
+	return d != nil && d.ReachedBy(item.Topic.Name(), item.PublishTime, item.LogTime) &&
+		w.splitAt.CompareAndSwap(d, nil)
 }
 
 // split starts another file. Its first message has the log time t and the receive time received. Unless next is nil,
@@ -182,8 +183,8 @@ func (w *Writer) beginSnapshot(t int64) {
 func (w *Writer) repeat(list []*queue.Item, t int64) {
 	defer queue.Release(list...)
 	var repeated int64
-	for _, it := range list {
-		bytes, err := w.store(it, t)
+	for _, item := range list {
+		bytes, err := w.store(item, t)
 		w.check(err)
 		repeated += bytes
 	}

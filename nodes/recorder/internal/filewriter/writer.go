@@ -248,12 +248,12 @@ func (w *Writer) write(s State) {
 	var bytes int64
 	n := 0
 	for ; n < len(w.pending); n++ {
-		it := w.pending[n]
-		early := it.ReceiveTime >= s.Settled || !s.Ended && !w.Snapshot && it.Waits(now)
-		if early && bytes >= s.Excess || !w.prepare(it) || !w.put(it) {
+		item := w.pending[n]
+		early := item.ReceiveTime >= s.Settled || !s.Ended && !w.Snapshot && item.Waits(now)
+		if early && bytes >= s.Excess || !w.prepare(item) || !w.put(item) {
 			break
 		}
-		bytes += it.Size()
+		bytes += item.Size()
 	}
 	if n > 0 {
 		w.position.Store(w.pending[n-1].ReceiveTime)
@@ -266,33 +266,33 @@ func (w *Writer) write(s State) {
 }
 
 // put writes one item, unless a limit is reached. It returns false if the item must be tried again in another file.
-func (w *Writer) put(it *queue.Item) bool {
+func (w *Writer) put(item *queue.Item) bool {
 	if w.full {
 		return true
 	}
-	if limit := w.limit(sizeOf(it)); limit != "" {
+	if limit := w.limit(sizeOf(item)); limit != "" {
 		w.full = true
 		w.callbacks.OnLimit(limit)
 		return true
 	}
-	w.file.Begin(&w.Files, it.LogTime)
-	w.end = it.LogTime
+	w.file.Begin(&w.Files, item.LogTime)
+	w.end = item.LogTime
 	if !w.Snapshot {
-		it.Topic.StopAwaiting()
+		item.Topic.StopAwaiting()
 	}
-	bytes, err := w.store(it, it.LogTime)
-	w.follow(it.LogTime)
+	bytes, err := w.store(item, item.LogTime)
+	w.follow(item.LogTime)
 	switch {
 	case err == nil:
-		w.count(&it.Topic.Written)
+		w.count(&item.Topic.Written)
 		w.written++
 		w.file.Add(bytes)
 	case isDiskError(err):
 		w.fail(err)
 		return false
 	default:
-		w.count(&it.Topic.Dropped)
-		w.callbacks.OnRefused(it.Topic, err)
+		w.count(&item.Topic.Dropped)
+		w.callbacks.OnRefused(item.Topic, err)
 	}
 	return true
 }
@@ -316,23 +316,23 @@ func (w *Writer) limit(size int64) string {
 }
 
 // sizeOf returns roughly how many bytes an item takes in a file.
-func sizeOf(it *queue.Item) int64 { return series.MessageSize(it.Topic.Name(), it.Payload.Data) }
+func sizeOf(item *queue.Item) int64 { return series.MessageSize(item.Topic.Name(), item.Payload.Data) }
 
 // store writes an item with the log time t, and returns how many bytes it takes in the file.
-func (w *Writer) store(it *queue.Item, t int64) (bytes int64, err error) {
+func (w *Writer) store(item *queue.Item, t int64) (bytes int64, err error) {
 	w.scratch = codec.Message{
-		Channel: it.Topic.Channel.Load(), LogTime: t, PublishTime: it.PublishTime, Data: it.Payload.Data,
+		Channel: item.Topic.Channel.Load(), LogTime: t, PublishTime: item.PublishTime, Data: item.Payload.Data,
 	}
 	if err := w.output.Write(&w.scratch); err != nil {
 		return 0, err
 	}
-	bytes = sizeOf(it)
+	bytes = sizeOf(item)
 	if w.output.Size != nil {
 		before := w.size
 		w.size = w.output.Size()
 		bytes = w.size - before
 	}
-	w.payload += uint64(len(it.Payload.Data))
+	w.payload += uint64(len(item.Payload.Data))
 	w.stored += bytes
 	return bytes, nil
 }
@@ -371,10 +371,10 @@ func (w *Writer) Discard() {
 		w.pending, s = w.items.Read(w.pending, true)
 	}
 	var bytes int64
-	for _, it := range w.pending {
-		bytes += it.Size()
+	for _, item := range w.pending {
+		bytes += item.Size()
 		if !w.full {
-			w.count(&it.Topic.Dropped)
+			w.count(&item.Topic.Dropped)
 		}
 	}
 	w.items.Done(bytes)

@@ -120,8 +120,8 @@ func (c *calls) callbacks() Callbacks {
 		Recorded:   func() []Counted { return nil },
 		Now:        func() int64 { return 1 },
 		Latched: func(int64) []*queue.Item {
-			for _, it := range c.repeat {
-				it.Retain()
+			for _, item := range c.repeat {
+				item.Retain()
 			}
 			return slices.Clone(c.repeat)
 		},
@@ -182,15 +182,15 @@ func newTopic(name string, q *queue.Queue) *topic {
 }
 
 // item returns a message received at t.
-func (t *topic) item(at int64) (it *queue.Item, freed *int) {
+func (t *topic) item(at int64) (item *queue.Item, freed *int) {
 	freed = new(int)
 	return t.NewItem(&bridge.Sample{Data: []byte("payload"), Received: at, Memory: countFrees{freed}}, at), freed
 }
 
 // feed pushes a message received at t.
 func (t *topic) feed(at int64) (freed *int) {
-	it, freed := t.item(at)
-	dropped := t.queue.Push(t.Topic, []*queue.Item{it}, nil)
+	item, freed := t.item(at)
+	dropped := t.queue.Push(t.Topic, []*queue.Item{item}, nil)
 	t.Dropped.Add(uint64(len(dropped)))
 	queue.Release(dropped...)
 	return freed
@@ -255,9 +255,9 @@ func TestWritesWhatIsDelivered(t *testing.T) {
 		delivered = now + 10
 		data := make([]byte, 1<<20)
 		for range 10 { // more than a batch
-			it, _ := a.item(now + 4)
-			it.Payload.Data = data
-			a.queue.Push(a.Topic, []*queue.Item{it}, nil)
+			item, _ := a.item(now + 4)
+			item.Payload.Data = data
+			a.queue.Push(a.Topic, []*queue.Item{item}, nil)
 		}
 		require.True(t, again(w))
 		require.Len(t, m.written(), 3)

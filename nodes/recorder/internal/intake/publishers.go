@@ -20,15 +20,15 @@ type LatchedCache struct {
 	bytes atomic.Int64
 }
 
-// keep stores the latest message of the publisher from, one of all, whose receiver is locked. To make room it first
+// keep stores the latest message of the publisher from of a topic, whose receiver is locked. To make room it first
 // drops messages of publishers that are gone, then the oldest messages of from.
-func (l *LatchedCache) keep(all *publishers, from *publisher, it *queue.Item) {
-	bytes := l.bytes.Add(from.keep(it, l.Since()))
+func (l *LatchedCache) keep(topic *publishers, from *publisher, item *queue.Item) {
+	bytes := l.bytes.Add(from.keep(item, l.Since()))
 	if bytes > l.MaxBytes {
-		bytes = l.bytes.Add(-all.forgetGone(from))
+		bytes = l.bytes.Add(-topic.forgetGone(from))
 	}
 	for bytes > l.MaxBytes && len(from.kept) > 0 {
-		l.OnFull(it.Topic)
+		l.OnFull(item.Topic)
 		bytes = l.bytes.Add(-from.forget(1))
 	}
 }
@@ -77,14 +77,14 @@ func (p *publisher) note(sample *bridge.Sample, stamp int64) {
 
 // keep stores the latest message of a latched publisher, and drops the messages that no late subscriber gets after the
 // receive time since. It returns by how many bytes the kept messages have grown, which may be negative.
-func (p *publisher) keep(it *queue.Item, since int64) (more int64) {
-	it.Retain()
-	p.kept = append(p.kept, it)
+func (p *publisher) keep(item *queue.Item, since int64) (more int64) {
+	item.Retain()
+	p.kept = append(p.kept, item)
 	first := 0
 	for first+p.depth < len(p.kept) && p.kept[first+p.depth].ReceiveTime <= since {
 		first++
 	}
-	return it.Size() - p.forget(first) - p.expire(since)
+	return item.Size() - p.forget(first) - p.expire(since)
 }
 
 // expire drops messages whose lifespan was over at the receive time since, and returns their bytes.
@@ -98,8 +98,8 @@ func (p *publisher) expire(since int64) (bytes int64) {
 
 // forget drops the first n kept messages and returns their bytes.
 func (p *publisher) forget(n int) (bytes int64) {
-	for _, it := range p.kept[:n] {
-		bytes += it.Size()
+	for _, item := range p.kept[:n] {
+		bytes += item.Size()
 	}
 	queue.Release(p.kept[:n]...)
 	p.kept = slices.Delete(p.kept, 0, n)
@@ -113,7 +113,7 @@ type publishers struct {
 
 	last    bridge.GUID // publisher of the last sample: most samples in a row are from one publisher
 	current *publisher  // publisher with the GUID last
-	all     map[bridge.GUID]*publisher
+	byGUID  map[bridge.GUID]*publisher
 
 	offers  map[bridge.GUID]codec.QoS // QoS of the publishers that the graph knows
 	assumed codec.QoS                 // QoS of publishers that the graph does not know yet
@@ -128,13 +128,13 @@ func (s *publishers) find(guid bridge.GUID) (p *publisher, freed int64) {
 	if s.current != nil && s.last == guid {
 		return s.current, 0
 	}
-	p = s.all[guid]
+	p = s.byGUID[guid]
 	if p == nil {
-		if s.all == nil {
-			s.all = make(map[bridge.GUID]*publisher)
+		if s.byGUID == nil {
+			s.byGUID = make(map[bridge.GUID]*publisher)
 		}
-		if len(s.all) >= mostPublishers {
-			maps.DeleteFunc(s.all, func(guid bridge.GUID, p *publisher) bool {
+		if len(s.byGUID) >= mostPublishers {
+			maps.DeleteFunc(s.byGUID, func(guid bridge.GUID, p *publisher) bool {
 				if _, known := s.offers[guid]; known && len(p.kept) > 0 {
 					return false
 				}
@@ -149,7 +149,7 @@ func (s *publishers) find(guid bridge.GUID) (p *publisher, freed int64) {
 			qos = s.assumed
 		}
 		s.latch(p, qos)
-		s.all[guid] = p
+		s.byGUID[guid] = p
 	}
 	s.last, s.current = guid, p
 	return p, freed
@@ -186,14 +186,14 @@ func (s *publishers) set(list []bridge.Endpoint, typeName string, since int64) (
 		if latched(e) {
 			s.assumed = e.QoS
 		}
-		if p := s.all[e.GUID]; p != nil {
+		if p := s.byGUID[e.GUID]; p != nil {
 			s.latch(p, e.QoS)
 			if p.depth == 0 {
 				freed += p.forget(len(p.kept))
 			}
 		}
 	}
-	for _, p := range s.all { // also publishers that are gone, such as the publishers of /rosout of nodes that ended
+	for _, p := range s.byGUID { // also publishers that are gone, such as the publishers of /rosout of nodes that ended
 		freed += p.expire(since)
 	}
 	return freed
@@ -202,7 +202,7 @@ func (s *publishers) set(list []bridge.Endpoint, typeName string, since int64) (
 // forgetGone drops the messages of publishers that the graph does not know any more, except those of except, and
 // returns their bytes.
 func (s *publishers) forgetGone(except *publisher) (bytes int64) {
-	for guid, p := range s.all {
+	for guid, p := range s.byGUID {
 		if _, there := s.offers[guid]; !there && s.offers != nil && p != except {
 			bytes += p.forget(len(p.kept))
 		}
@@ -212,15 +212,15 @@ func (s *publishers) forgetGone(except *publisher) (bytes int64) {
 
 // latched appends to out the messages that a late subscriber would have got at the receive time t, with references.
 func (s *publishers) latched(t int64, out []*queue.Item) []*queue.Item {
-	for _, p := range s.all {
+	for _, p := range s.byGUID {
 		end := 0
 		for end < len(p.kept) && p.kept[end].ReceiveTime < t {
 			end++
 		}
-		for _, it := range p.kept[max(0, end-p.depth):end] {
-			if t-it.ReceiveTime < p.lifespan {
-				it.Retain()
-				out = append(out, it)
+		for _, item := range p.kept[max(0, end-p.depth):end] {
+			if t-item.ReceiveTime < p.lifespan {
+				item.Retain()
+				out = append(out, item)
 			}
 		}
 	}

@@ -192,28 +192,28 @@ func (r *Receiver) route(from *publisher, sample *bridge.Sample, stamp int64) {
 	if !record && !keep && !latch {
 		return
 	}
-	it := r.NewItem(sample, stamp) // with one reference
-	it.Skipped = r.paused && !r.Complete.Load()
+	item := r.NewItem(sample, stamp) // with one reference
+	item.Skipped = r.paused && !r.Complete.Load()
 	if o.Sample != nil && !r.paused {
-		o.Sample.offer(it)
+		o.Sample.offer(item)
 	}
 	if latch {
-		o.Cache.keep(&r.publishers, from, it) // retains it
+		o.Cache.keep(&r.publishers, from, item) // retains it
 	}
 	if record && keep {
-		it.Retain()
+		item.Retain()
 	}
 	if record {
-		b.recorded = append(b.recorded, it)
+		b.recorded = append(b.recorded, item)
 	}
 	if keep {
-		b.kept = append(b.kept, it)
+		b.kept = append(b.kept, item)
 	}
 	if record || o.Queue == nil {
 		b.bytes += uint64(len(sample.Data))
 	}
 	if !record && !keep {
-		queue.Release(it)
+		queue.Release(item)
 	}
 }
 
@@ -264,10 +264,10 @@ func (r *Receiver) push(list []*queue.Item) {
 	}
 	b := &r.batch
 	b.evicted = r.options.Queue.Push(r.Topic, list, b.evicted[:0])
-	for _, it := range b.evicted {
-		it.Topic.Dropped.Add(1)
-		if size := it.Size(); size > r.options.Queue.MaxBytes && r.options.OnTooLarge != nil {
-			r.options.OnTooLarge(it.Topic, size)
+	for _, item := range b.evicted {
+		item.Topic.Dropped.Add(1)
+		if size := item.Size(); size > r.options.Queue.MaxBytes && r.options.OnTooLarge != nil {
+			r.options.OnTooLarge(item.Topic, size)
 		}
 	}
 	queue.Release(b.evicted...)
@@ -331,11 +331,11 @@ func (r *Receiver) resume() {
 	if r.options.Queue == nil || r.options.Cache == nil {
 		return
 	}
-	list := slices.DeleteFunc(r.publishers.latched(bridge.Now(), nil), func(it *queue.Item) bool {
-		recorded := !it.Skipped
-		it.Skipped = false
+	list := slices.DeleteFunc(r.publishers.latched(bridge.Now(), nil), func(item *queue.Item) bool {
+		recorded := !item.Skipped
+		item.Skipped = false
 		if recorded {
-			queue.Release(it)
+			queue.Release(item)
 		}
 		return recorded
 	})
@@ -374,7 +374,7 @@ func (r *Receiver) Replace(now int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.replaced = now
-	for _, p := range r.publishers.all {
+	for _, p := range r.publishers.byGUID {
 		p.previousFirst = p.first
 	}
 }
@@ -408,11 +408,11 @@ func (r *Receiver) Forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s := r.options.Sample; s != nil {
-		if it := s.item.Swap(nil); it != nil {
-			queue.Release(it)
+		if item := s.item.Swap(nil); item != nil {
+			queue.Release(item)
 		}
 	}
-	for _, p := range r.publishers.all {
+	for _, p := range r.publishers.byGUID {
 		if len(p.kept) > 0 {
 			r.options.Cache.bytes.Add(-p.forget(len(p.kept)))
 		}

@@ -220,8 +220,8 @@ func TestPauseKeepsMessagesOnce(t *testing.T) {
 	r.Pause(false)
 	take(5)
 	var got []byte
-	for _, it := range q.Pop(1<<20, nil) {
-		got = append(got, it.Payload.Data...)
+	for _, item := range q.Pop(1<<20, nil) {
+		got = append(got, item.Payload.Data...)
 	}
 	require.Equal(t, []byte{1, 2, 4, 5}, got)
 	require.EqualValues(t, 4, r.Received.Load())
@@ -236,9 +236,9 @@ func TestManyPublishers(t *testing.T) {
 	r.SetPublishers([]bridge.Endpoint{{GUID: bridge.GUID{1}, Type: "T", QoS: qos}}, "T")
 	take := func(from bridge.GUID) {
 		r.Take([]bridge.Sample{{Data: make([]byte, 4), Publisher: from, Received: bridge.Now(), Sequence: 1}})
-		for _, it := range q.Pop(1<<20, nil) {
-			q.Done(it.Size())
-			queue.Release(it)
+		for _, item := range q.Pop(1<<20, nil) {
+			q.Done(item.Size())
+			queue.Release(item)
 		}
 	}
 	take(bridge.GUID{1})
@@ -247,7 +247,7 @@ func TestManyPublishers(t *testing.T) {
 		r.publishers.assumed = assumed
 		for i := range 2 * mostPublishers {
 			take(bridge.GUID{2, byte(i), byte(i >> 8), byte(i >> 16), byte(round)})
-			require.LessOrEqual(t, len(r.publishers.all), mostPublishers+1)
+			require.LessOrEqual(t, len(r.publishers.byGUID), mostPublishers+1)
 		}
 	}
 	require.Len(t, r.Latched(bridge.Now()+1, nil), 1)
@@ -269,7 +269,7 @@ func TestLatchedByAPublisherThatIsGone(t *testing.T) {
 		r.Take([]bridge.Sample{{Data: []byte{i}, Publisher: guid, Received: bridge.Now(), Sequence: 1}})
 		list := r.Latched(bridge.Now()+1, nil)
 		require.LessOrEqual(t, len(list), 3)
-		require.True(t, slices.ContainsFunc(list, func(it *queue.Item) bool { return it.Payload.Data[0] == i }))
+		require.True(t, slices.ContainsFunc(list, func(item *queue.Item) bool { return item.Payload.Data[0] == i }))
 		queue.Release(list...)
 	}
 	require.Zero(t, full)
@@ -345,8 +345,8 @@ func TestLimit(t *testing.T) {
 	take(7)
 	r.Pause(false)
 	var got []byte
-	for _, it := range q.Pop(1<<20, nil) {
-		got = append(got, it.Payload.Data...)
+	for _, item := range q.Pop(1<<20, nil) {
+		got = append(got, item.Payload.Data...)
 	}
 	require.Equal(t, []byte{1, 2, 3, 4}, got)
 	require.EqualValues(t, 4, r.Received.Load())

@@ -14,11 +14,11 @@ type Sample struct {
 }
 
 // offer keeps an item if one is wanted. Only one goroutine at a time may call it.
-func (s *Sample) offer(it *queue.Item) {
+func (s *Sample) offer(item *queue.Item) {
 	if s.wanted.Load() {
 		s.wanted.Store(false)
-		it.Retain()
-		if old := s.item.Swap(it); old != nil { // a call of Take came between
+		item.Retain()
+		if old := s.item.Swap(item); old != nil { // a call of Take came between
 			queue.Release(old)
 		}
 	}
@@ -26,7 +26,7 @@ func (s *Sample) offer(it *queue.Item) {
 
 // Take returns the kept item with its reference, nil if there is none. The next item will be kept.
 func (s *Sample) Take() *queue.Item {
-	it := s.item.Swap(nil)
+	item := s.item.Swap(nil)
 	s.wanted.Store(true)
-	return it
+	return item
 }

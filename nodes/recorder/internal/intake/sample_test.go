@@ -27,16 +27,16 @@ func TestSample(t *testing.T) {
 			r.Take([]bridge.Sample{{Data: []byte{byte(n)}, Publisher: bridge.GUID{1}, Sequence: uint64(n),
 				SourceTime: int64(n), ReceiveTime: int64(n), Received: int64(n), Memory: freed, Ref: uintptr(n)}})
 		}
-		for _, it := range q.Pop(1<<20, nil) { // as if they were written
-			q.Done(it.Size())
-			queue.Release(it)
+		for _, item := range q.Pop(1<<20, nil) { // as if they were written
+			q.Done(item.Size())
+			queue.Release(item)
 		}
 	}
 	sampled := func() byte {
-		it := r.Sample()
-		require.NotNil(t, it)
-		defer queue.Release(it)
-		return it.Payload.Data[0]
+		item := r.Sample()
+		require.NotNil(t, item)
+		defer queue.Release(item)
+		return item.Payload.Data[0]
 	}
 	take(3)
 	require.Nil(t, r.Sample(), "nobody has asked before")

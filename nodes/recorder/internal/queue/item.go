@@ -43,25 +43,25 @@ const Overhead = 280
 const Reorder = 100 * time.Millisecond
 
 // Size returns the memory that the item takes, in bytes.
-func (it *Item) Size() int64 { return int64(len(it.Payload.Data)) + Overhead }
+func (item *Item) Size() int64 { return int64(len(item.Payload.Data)) + Overhead }
 
 // Retain adds a reference.
-func (it *Item) Retain() { it.refs.Add(1) }
+func (item *Item) Retain() { item.refs.Add(1) }
 
 // Release gives up one reference to each item, and clears the list.
 func Release(list ...*Item) {
 	var free *freeList
-	for i, it := range list {
+	for i, item := range list {
 		list[i] = nil
-		if it.refs.Add(-1) > 0 {
+		if item.refs.Add(-1) > 0 {
 			continue
 		}
-		it.Payload.Release()
-		it.Topic = nil
+		item.Payload.Release()
+		item.Topic = nil
 		if free == nil {
 			free = emptyLists.Get().(*freeList)
 		}
-		free.items = append(free.items, it)
+		free.items = append(free.items, item)
 		if len(free.items) == freeListSize {
 			fullLists.Put(free)
 			free = nil
@@ -76,12 +76,12 @@ func Release(list ...*Item) {
 // subscription delivers in order.
 func Sort(list []*Item, sorted int) {
 	for i := max(sorted, 1); i < len(list); i++ {
-		it := list[i]
+		item := list[i]
 		j := i
-		for ; j > 0 && list[j-1].ReceiveTime > it.ReceiveTime; j-- {
+		for ; j > 0 && list[j-1].ReceiveTime > item.ReceiveTime; j-- {
 			list[j] = list[j-1]
 		}
-		list[j] = it
+		list[j] = item
 	}
 }
 
@@ -108,7 +108,7 @@ func (f *freeList) take() *Item {
 		}
 	}
 	last := len(f.items) - 1
-	it := f.items[last]
+	item := f.items[last]
 	f.items = f.items[:last]
-	return it
+	return item
 }

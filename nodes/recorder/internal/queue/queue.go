@@ -40,26 +40,26 @@ func (q *Queue) Push(t *Topic, list, dropped []*Item) []*Item {
 		t.queued.listed = true
 		q.topics = append(q.topics, t)
 	}
-	for _, it := range list {
-		if it.Size() > q.MaxBytes {
-			dropped = append(dropped, it)
+	for _, item := range list {
+		if item.Size() > q.MaxBytes {
+			dropped = append(dropped, item)
 			continue
 		}
 		if q.next-q.first == uint64(len(q.ring)) {
 			q.makeRoom()
 		}
-		q.ring[q.next&uint64(len(q.ring)-1)] = it
-		q.now = max(q.now, it.ReceiveTime)
-		it.position, it.since = q.next, q.now
+		q.ring[q.next&uint64(len(q.ring)-1)] = item
+		q.now = max(q.now, item.ReceiveTime)
+		item.position, item.since = q.next, q.now
 		q.next++
 		q.count++
 		if t.queued.newest == nil {
-			t.queued.oldest = it
+			t.queued.oldest = item
 		} else {
-			t.queued.newest.newer = it
+			t.queued.newest.newer = item
 		}
-		t.queued.newest = it
-		size := it.Size()
+		t.queued.newest = item
+		size := item.Size()
 		t.queued.bytes += size
 		q.bytes += size
 	}
@@ -70,20 +70,20 @@ func (q *Queue) Push(t *Topic, list, dropped []*Item) []*Item {
 		dropped = q.drop(q.top().queued.oldest, dropped)
 	}
 	for ; q.MaxAge > 0 && q.count > 0; q.first++ {
-		if it := q.ring[q.first&uint64(len(q.ring)-1)]; it != nil && q.now-it.since <= int64(q.MaxAge) {
+		if item := q.ring[q.first&uint64(len(q.ring)-1)]; item != nil && q.now-item.since <= int64(q.MaxAge) {
 			break
-		} else if it != nil {
-			dropped = q.drop(it, dropped)
+		} else if item != nil {
+			dropped = q.drop(item, dropped)
 		}
 	}
 	return dropped
 }
 
 // drop removes the oldest item of a topic and appends it to dropped.
-func (q *Queue) drop(it *Item, dropped []*Item) []*Item {
-	q.remove(it)
-	q.bytes -= it.Size()
-	return append(dropped, it)
+func (q *Queue) drop(item *Item, dropped []*Item) []*Item {
+	q.remove(item)
+	q.bytes -= item.Size()
+	return append(dropped, item)
 }
 
 // load returns the bytes of the topic in the queue, divided by its priority.
@@ -115,13 +115,13 @@ func (q *Queue) top() *Topic {
 }
 
 // remove removes the oldest item of a topic. Its bytes still count.
-func (q *Queue) remove(it *Item) {
-	t := it.Topic
-	q.ring[it.position&uint64(len(q.ring)-1)] = nil
+func (q *Queue) remove(item *Item) {
+	t := item.Topic
+	q.ring[item.position&uint64(len(q.ring)-1)] = nil
 	q.count--
-	t.queued.bytes -= it.Size()
-	t.queued.oldest = it.newer
-	it.newer = nil
+	t.queued.bytes -= item.Size()
+	t.queued.oldest = item.newer
+	item.newer = nil
 	if t.queued.oldest == nil {
 		t.queued.newest = nil
 	}
@@ -132,13 +132,13 @@ func (q *Queue) Pop(maxBytes int64, out []*Item) []*Item {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for taken := int64(0); q.count > 0 && taken < maxBytes; q.first++ {
-		it := q.ring[q.first&uint64(len(q.ring)-1)]
-		if it == nil {
+		item := q.ring[q.first&uint64(len(q.ring)-1)]
+		if item == nil {
 			continue
 		}
-		taken += it.Size()
-		q.remove(it)
-		out = append(out, it)
+		taken += item.Size()
+		q.remove(item)
+		out = append(out, item)
 	}
 	if q.count == 0 {
 		q.first = q.next
@@ -176,11 +176,11 @@ func (q *Queue) makeRoom() {
 	}
 	position := q.first
 	for p := q.first; p != q.next; p++ {
-		it := q.ring[p&uint64(len(q.ring)-1)]
+		item := q.ring[p&uint64(len(q.ring)-1)]
 		q.ring[p&uint64(len(q.ring)-1)] = nil
-		if it != nil {
-			it.position = position
-			ring[position&uint64(len(ring)-1)] = it
+		if item != nil {
+			item.position = position
+			ring[position&uint64(len(ring)-1)] = item
 			position++
 		}
 	}

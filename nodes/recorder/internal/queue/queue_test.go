@@ -10,8 +10,8 @@ import (
 
 // push pushes an item received at t, of size bytes with overhead, and returns the dropped items.
 func push(q *Queue, topic *Topic, t, size int64) []*Item {
-	it, _ := testItem(topic, t, int(size-Overhead))
-	return q.Push(topic, []*Item{it}, nil)
+	item, _ := testItem(topic, t, int(size-Overhead))
+	return q.Push(topic, []*Item{item}, nil)
 }
 
 func TestQueueDropsTheOldest(t *testing.T) {
@@ -63,8 +63,8 @@ func TestQueueDropsByAge(t *testing.T) {
 	require.Empty(t, push(q, b, 298, 500))
 	require.Len(t, push(q, b, 304, 500), 3)
 	var kept []int64
-	for _, it := range q.Pop(1<<30, nil) {
-		kept = append(kept, it.ReceiveTime)
+	for _, item := range q.Pop(1<<30, nil) {
+		kept = append(kept, item.ReceiveTime)
 	}
 	require.Equal(t, []int64{294, 296, 298, 3, 298, 304}, kept)
 	q.Done(6 * 500)
@@ -97,13 +97,13 @@ func TestQueueIsFair(t *testing.T) {
 	lost := map[*Topic]int{}
 	for i := range int64(2000) {
 		for _, topic := range []*Topic{left, right} {
-			for _, it := range push(q, topic, i, 10_000) {
-				lost[it.Topic]++
+			for _, item := range push(q, topic, i, 10_000) {
+				lost[item.Topic]++
 			}
 		}
 		for range 5 {
-			for _, it := range push(q, imu, i, 300) {
-				lost[it.Topic]++
+			for _, item := range push(q, imu, i, 300) {
+				lost[item.Topic]++
 			}
 		}
 		if i == 100 {
@@ -134,24 +134,24 @@ func TestQueueKeepsOrder(t *testing.T) {
 			pushed++
 			gone += len(dropped)
 			if len(dropped) > 0 {
-				it := dropped[len(dropped)-1]
+				item := dropped[len(dropped)-1]
 				most := 0.
 				for _, topic := range topics {
 					most = max(most, topic.load())
 				}
-				if load := it.Topic.load() + float64(it.Size())/float64(it.Topic.Priority); load < most*.8 {
+				if load := item.Topic.load() + float64(item.Size())/float64(item.Topic.Priority); load < most*.8 {
 					require.GreaterOrEqual(t, load, most*.8)
 				}
 			}
 		}
 		if random.IntN(50) == 0 {
 			var bytes int64
-			for _, it := range q.Pop(random.Int64N(400_000), nil) {
-				if it.ReceiveTime <= last {
-					require.Greater(t, it.ReceiveTime, last)
+			for _, item := range q.Pop(random.Int64N(400_000), nil) {
+				if item.ReceiveTime <= last {
+					require.Greater(t, item.ReceiveTime, last)
 				}
-				last = it.ReceiveTime
-				bytes += it.Size()
+				last = item.ReceiveTime
+				bytes += item.Size()
 				gone++
 			}
 			q.Done(bytes)
@@ -174,8 +174,8 @@ func TestQueueAllocatesNothing(t *testing.T) {
 	in, out := make([]*Item, 1), make([]*Item, 0, 4)
 	free := make([]*Item, 0, 100)
 	for i := range int64(20) {
-		it, _ := testItem(a, i, 1000-Overhead)
-		free = append(free, it)
+		item, _ := testItem(a, i, 1000-Overhead)
+		free = append(free, item)
 	}
 	push(q, b, 0, 500)
 	require.Zero(t, testing.AllocsPerRun(10_000, func() {

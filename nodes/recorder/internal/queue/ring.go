@@ -21,7 +21,7 @@ type Ring struct {
 	count       uint64   // number of items that came so far
 	oldest      *Item    // first item within the limits
 	bytes       int64    // bytes of items within the limits
-	held        int64    // bytes of evicted items that views have yet to read
+	unreadBytes int64    // bytes of evicted items that views have yet to read
 	topics      []*Topic // topics with items within the limits
 	views       []*View
 	unread      uint64 // number of the first item that a view has yet to read, or allRead
@@ -80,15 +80,15 @@ func (r *Ring) Push(t *Topic, list, out []*Item) []*Item {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t.kept.last = max(t.kept.last, list[len(list)-1].ReceiveTime)
-	for _, it := range list {
-		r.append(it)
-		if size := it.Size(); size > r.maxBytes || t.Limits.Bytes > 0 && size > t.Limits.Bytes {
-			r.cut = it.ReceiveTime
-			out = r.evict(it, out)
+	for _, item := range list {
+		r.append(item)
+		if size := item.Size(); size > r.maxBytes || t.Limits.Bytes > 0 && size > t.Limits.Bytes {
+			r.cut = item.ReceiveTime
+			out = r.evict(item, out)
 			continue
 		}
-		r.admit(it)
-		for t.exceedsLimits(it.ReceiveTime) {
+		r.admit(item)
+		for t.exceedsLimits(item.ReceiveTime) {
 			out = r.evictOldest(t, out)
 		}
 		for r.bytes > r.maxBytes {
@@ -96,7 +96,7 @@ func (r *Ring) Push(t *Topic, list, out []*Item) []*Item {
 			out = r.evictOldest(r.oldest.Topic, out)
 		}
 	}
-	for r.held > r.maxBytes {
+	for r.unreadBytes > r.maxBytes {
 		v := slices.MinFunc(r.views, func(a, b *View) int { return a.behind(b) })
 		passed := v.next
 		if v.reaches(passed) && passed.ReceiveTime <= v.until {
@@ -109,42 +109,42 @@ func (r *Ring) Push(t *Topic, list, out []*Item) []*Item {
 }
 
 // append adds an item to the end of the list of all items.
-func (r *Ring) append(it *Item) {
+func (r *Ring) append(item *Item) {
 	r.count++
-	it.link = link{prev: r.last, number: r.count}
+	item.link = link{prev: r.last, number: r.count}
 	if r.last == nil {
-		r.first = it
+		r.first = item
 	} else {
-		r.last.link.next = it
+		r.last.link.next = item
 	}
-	r.last = it
+	r.last = item
 	for _, v := range r.views {
 		if v.next == nil {
-			v.next = it
+			v.next = item
 		}
 	}
 	if len(r.views) > 0 {
-		r.unread = min(r.unread, it.link.number)
+		r.unread = min(r.unread, item.link.number)
 	}
 }
 
 // admit counts the last item as one within the limits.
-func (r *Ring) admit(it *Item) {
-	k := &it.Topic.kept
+func (r *Ring) admit(item *Item) {
+	k := &item.Topic.kept
 	if k.newest == nil {
-		k.oldest = it
+		k.oldest = item
 	} else {
-		k.newest.link.newer = it
+		k.newest.link.newer = item
 	}
-	k.newest = it
-	k.bytes += it.Size()
-	r.bytes += it.Size()
+	k.newest = item
+	k.bytes += item.Size()
+	r.bytes += item.Size()
 	if r.oldest == nil {
-		r.oldest = it
+		r.oldest = item
 	}
 	if !k.listed {
 		k.listed = true
-		r.topics = append(r.topics, it.Topic)
+		r.topics = append(r.topics, item.Topic)
 	}
 }
 
@@ -158,32 +158,32 @@ func (t *Topic) exceedsLimits(now int64) bool {
 // evictOldest evicts the oldest item of a topic.
 func (r *Ring) evictOldest(t *Topic, out []*Item) []*Item {
 	k := &t.kept
-	it := k.oldest
-	k.oldest = it.link.newer
+	item := k.oldest
+	k.oldest = item.link.newer
 	if k.oldest == nil {
 		k.newest = nil
 	}
-	k.bytes -= it.Size()
-	r.bytes -= it.Size()
-	for r.oldest == it || r.oldest != nil && r.oldest.link.evicted {
+	k.bytes -= item.Size()
+	r.bytes -= item.Size()
+	for r.oldest == item || r.oldest != nil && r.oldest.link.evicted {
 		r.oldest = r.oldest.link.next
 	}
-	return r.evict(it, out)
+	return r.evict(item, out)
 }
 
 // evict removes an item at once, or when all views have read it.
-func (r *Ring) evict(it *Item, out []*Item) []*Item {
-	it.link.evicted = true
-	r.held += it.Size()
-	if it.link.number < r.unread {
-		out = r.remove(it, out)
+func (r *Ring) evict(item *Item, out []*Item) []*Item {
+	item.link.evicted = true
+	r.unreadBytes += item.Size()
+	if item.link.number < r.unread {
+		out = r.remove(item, out)
 	}
 	return out
 }
 
 // remove removes an evicted item from the ring and appends it to out.
-func (r *Ring) remove(it *Item, out []*Item) []*Item {
-	l := &it.link
+func (r *Ring) remove(item *Item, out []*Item) []*Item {
+	l := &item.link
 	if l.prev == nil {
 		r.first = l.next
 	} else {
@@ -195,8 +195,8 @@ func (r *Ring) remove(it *Item, out []*Item) []*Item {
 		l.next.link.prev = l.prev
 	}
 	*l = link{}
-	r.held -= it.Size()
-	return append(out, it)
+	r.unreadBytes -= item.Size()
+	return append(out, item)
 }
 
 // settle is called after a view went on from an item. It removes the evicted items that no view will read any more.
@@ -266,10 +266,10 @@ func (v *View) Cut() int64 { return v.cut }
 func (v *View) Since(t *Topic) int64 { return max(v.begin(t), v.first) }
 
 // Includes reports whether the view will yield an item. Nothing must have been read from the view.
-func (v *View) Includes(it *Item) bool {
+func (v *View) Includes(item *Item) bool {
 	v.ring.mu.Lock()
 	defer v.ring.mu.Unlock()
-	return it.link.number != 0 && v.reaches(it)
+	return item.link.number != 0 && v.reaches(item)
 }
 
 // Extend moves the end of the view to a later time. It reports false if Finish has fixed the end.
@@ -311,10 +311,10 @@ func (v *View) Read(list []*Item) (_ []*Item, more bool) {
 	r.mu.Lock()
 	from, taken := v.next, int64(0)
 	for n := 0; n < viewItems && taken < viewBytes && v.next != nil; n++ {
-		if it := v.next; v.reaches(it) {
-			it.Retain()
-			list = append(list, it)
-			taken += it.Size()
+		if item := v.next; v.reaches(item) {
+			item.Retain()
+			list = append(list, item)
+			taken += item.Size()
 		}
 		v.next = v.next.link.next
 	}
@@ -345,7 +345,7 @@ func (v *View) Close() {
 }
 
 // reaches reports whether an item is not too early for the view.
-func (v *View) reaches(it *Item) bool { return it.ReceiveTime >= v.begin(it.Topic) }
+func (v *View) reaches(item *Item) bool { return item.ReceiveTime >= v.begin(item.Topic) }
 
 // begin returns the time at which the view begins for a topic; 0 is no limit.
 func (v *View) begin(t *Topic) int64 {

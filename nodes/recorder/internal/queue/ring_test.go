@@ -32,11 +32,11 @@ func newRingTest(t *testing.T, maxBytes int64) *ringTest {
 
 // put pushes an item of size bytes with overhead, received at a time in seconds.
 func (r *ringTest) put(tr *Topic, second float64, size int) {
-	it, freed := testItem(tr, int64(second*1e9), size-Overhead)
-	it.PublishTime = r.next
+	item, freed := testItem(tr, int64(second*1e9), size-Overhead)
+	item.PublishTime = r.next
 	r.alive[r.next] = freed
 	r.next++
-	Release(r.Push(tr, []*Item{it}, nil)...)
+	Release(r.Push(tr, []*Item{item}, nil)...)
 }
 
 // kept returns the numbers of the items whose payloads were not freed.
@@ -55,9 +55,9 @@ func (r *ringTest) all(v *View) (numbers []int64) {
 	for more := true; more; {
 		var list []*Item
 		list, more = v.Read(nil)
-		for _, it := range list {
-			if it.ReceiveTime <= v.until {
-				numbers = append(numbers, it.PublishTime)
+		for _, item := range list {
+			if item.ReceiveTime <= v.until {
+				numbers = append(numbers, item.PublishTime)
 			}
 		}
 		Release(list...)
@@ -92,7 +92,7 @@ func TestRingKeepsWhatItsLimitsAllow(t *testing.T) {
 			}
 			require.Equal(t, c.want, r.kept())
 			require.EqualValues(t, 1000*len(c.want), r.bytes)
-			require.Zero(t, r.held)
+			require.Zero(t, r.unreadBytes)
 		})
 	}
 }
@@ -180,12 +180,12 @@ func TestViewsKeepWhatTheyHaveNotRead(t *testing.T) {
 	}
 	b := r.Open(2e9, 0, 100e9)
 	require.Equal(t, upTo(0, 6), r.kept())
-	require.EqualValues(t, 3000, r.held)
+	require.EqualValues(t, 3000, r.unreadBytes)
 	require.Equal(t, upTo(0, 6), r.all(a))
 	require.Equal(t, upTo(0, 6), r.kept(), "b has yet to read them")
 	require.Equal(t, upTo(0, 6), r.all(b))
 	require.Equal(t, upTo(3, 6), r.kept())
-	require.Zero(t, r.held)
+	require.Zero(t, r.unreadBytes)
 	r.put(tr, 30, 1000)
 	require.Equal(t, []int64{6}, r.all(b))
 	b.Close()
@@ -240,7 +240,7 @@ func TestSlowViewsMissTheOldest(t *testing.T) {
 	for i := range int64(10) {
 		r.put(tr, float64(i), 1000)
 		require.Equal(t, []int64{i}, r.all(fast))
-		require.LessOrEqual(t, r.held, int64(3000))
+		require.LessOrEqual(t, r.unreadBytes, int64(3000))
 	}
 	require.Equal(t, upTo(4, 10), r.kept(), "as much within the limits as beyond them")
 	require.Equal(t, upTo(4, 10), r.all(slow))
@@ -262,7 +262,7 @@ func TestViewsMayBeClosedBeforeTheyHaveReadAll(t *testing.T) {
 	v.Close()
 	require.Len(t, r.kept(), 2)
 	require.Empty(t, r.views)
-	require.Zero(t, r.held)
+	require.Zero(t, r.unreadBytes)
 }
 
 func TestViewsTakeBatches(t *testing.T) {
@@ -297,21 +297,21 @@ func TestRingAgainstModel(t *testing.T) {
 				now += random.Float64() / 5
 				tr := topics[random.IntN(len(topics))]
 				r.put(tr, now, Overhead+random.IntN(1500))
-				it := r.last
-				if it == nil || it.PublishTime != r.next-1 {
+				item := r.last
+				if item == nil || item.PublishTime != r.next-1 {
 					continue // the item was too large
 				}
 				for _, v := range readers {
-					if v.reaches(it) && it.ReceiveTime <= v.until {
-						v.want = append(v.want, it.PublishTime)
+					if v.reaches(item) && item.ReceiveTime <= v.until {
+						v.want = append(v.want, item.PublishTime)
 					}
 				}
 			case n < 17 && len(readers) < 5:
 				v := &reader{View: r.Open(int64(now*1e9), time.Duration(random.IntN(3e9)),
 					int64(now*1e9)+int64(random.IntN(3e9)))}
-				for it := r.first; it != nil; it = it.link.next {
-					if v.reaches(it) && it.ReceiveTime <= v.until {
-						v.want = append(v.want, it.PublishTime)
+				for item := r.first; item != nil; item = item.link.next {
+					if v.reaches(item) && item.ReceiveTime <= v.until {
+						v.want = append(v.want, item.PublishTime)
 					}
 				}
 				readers = append(readers, v)
@@ -337,20 +337,20 @@ func TestRingAgainstModel(t *testing.T) {
 			if step%20 > 0 {
 				continue
 			}
-			var bytes, held int64
-			for it := r.first; it != nil; it = it.link.next {
-				if it.link.evicted {
-					held += it.Size()
+			var bytes, unread int64
+			for item := r.first; item != nil; item = item.link.next {
+				if item.link.evicted {
+					unread += item.Size()
 				} else {
-					bytes += it.Size()
+					bytes += item.Size()
 				}
 			}
-			require.Equal(t, []int64{bytes, held}, []int64{r.bytes, r.held})
+			require.Equal(t, []int64{bytes, unread}, []int64{r.bytes, r.unreadBytes})
 		}
 		for _, v := range readers {
 			v.Close()
 		}
-		require.Zero(t, r.held)
+		require.Zero(t, r.unreadBytes)
 	}
 	require.Greater(t, whole, 180)
 }
@@ -366,10 +366,10 @@ func TestRingUnderLoad(t *testing.T) {
 		writers.Go(func() {
 			tr := limited(Limits{Age: time.Duration(w) * time.Millisecond})
 			for n := range 5000 {
-				it, freed := testItem(tr, time.Now().UnixNano(), 100)
-				it.PublishTime = int64(n)
+				item, freed := testItem(tr, time.Now().UnixNano(), 100)
+				item.PublishTime = int64(n)
 				all[w] = append(all[w], freed)
-				Release(r.Push(tr, []*Item{it}, nil)...)
+				Release(r.Push(tr, []*Item{item}, nil)...)
 			}
 		})
 		readers.Go(func() {
@@ -391,7 +391,7 @@ func TestRingUnderLoad(t *testing.T) {
 	writers.Wait()
 	close(stop)
 	readers.Wait()
-	require.Zero(t, r.held)
+	require.Zero(t, r.unreadBytes)
 	kept := 0
 	for _, list := range all {
 		for _, freed := range list {
@@ -411,9 +411,9 @@ func TestRingAllocatesNothing(t *testing.T) {
 	v := r.Open(0, 0, math.MaxInt64)
 	var batches [][]*Item
 	for i := range int64(1001) {
-		it, _ := testItem(tr, i*1e9, 100)
-		it.Retain()
-		batches = append(batches, []*Item{it})
+		item, _ := testItem(tr, i*1e9, 100)
+		item.Retain()
+		batches = append(batches, []*Item{item})
 	}
 	out := make([]*Item, 0, 10)
 	require.Zero(t, testing.AllocsPerRun(1000, func() {

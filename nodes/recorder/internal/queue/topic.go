@@ -51,15 +51,15 @@ func NewTopic(c *codec.Channel) *Topic {
 
 // NewItem returns an item for a sample, with one reference. Only one goroutine at a time may call it.
 func (t *Topic) NewItem(sample *bridge.Sample, logTime int64) *Item {
-	it := t.free.take()
-	it.Topic = t
-	it.ReceiveTime = sample.Received
-	it.LogTime = logTime
-	it.PublishTime = sample.SourceTime
-	it.Payload = sample.Retain()
-	it.Skipped = false
-	it.refs.Store(1)
-	return it
+	item := t.free.take()
+	item.Topic = t
+	item.ReceiveTime = sample.Received
+	item.LogTime = logTime
+	item.PublishTime = sample.SourceTime
+	item.Payload = sample.Retain()
+	item.Skipped = false
+	item.refs.Store(1)
+	return item
 }
 
 // Name returns the name of the topic.
@@ -102,6 +102,6 @@ func (t *Topic) Update(change func(*codec.Channel) bool) bool {
 }
 
 // Waits reports whether the item still waits for the definition of its type at the time now.
-func (it *Item) Waits(now int64) bool {
-	return it.Topic.undefined.Load() && now-it.ReceiveTime < int64(DefinitionWait)
+func (item *Item) Waits(now int64) bool {
+	return item.Topic.undefined.Load() && now-item.ReceiveTime < int64(DefinitionWait)
 }

@@ -186,10 +186,10 @@ func (n *Snapshot) write() error {
 // findLatched returns the messages that late subscribers would have got at the begin of the snapshot, with references.
 // It leaves out messages of the view, of which nothing must have been read yet.
 func (n *Snapshot) findLatched() []*queue.Item {
-	list := slices.DeleteFunc(n.set.Latched(n.view.Since), func(it *queue.Item) bool {
-		included := n.view.Includes(it)
+	list := slices.DeleteFunc(n.set.Latched(n.view.Since), func(item *queue.Item) bool {
+		included := n.view.Includes(item)
 		if included {
-			queue.Release(it)
+			queue.Release(item)
 		}
 		return included
 	})

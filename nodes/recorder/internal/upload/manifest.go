@@ -84,40 +84,40 @@ func (s *spool) relative(path string) string {
 
 // join joins the descriptions of a recording's files to one, without the definitions of types. Some may be nil.
 func join(files ...*codec.Info) *codec.Info {
-	all := &codec.Info{Complete: true, Metadata: map[string]string{}}
+	joined := &codec.Info{Complete: true, Metadata: map[string]string{}}
 	for _, info := range files {
 		if info == nil {
 			continue
 		}
-		all.Format = cmp.Or(all.Format, info.Format)
+		joined.Format = cmp.Or(joined.Format, info.Format)
 		if info.MessageCount > 0 {
-			if all.MessageCount == 0 {
-				all.StartTime = info.StartTime
+			if joined.MessageCount == 0 {
+				joined.StartTime = info.StartTime
 			}
-			all.StartTime, all.EndTime = min(all.StartTime, info.StartTime), max(all.EndTime, info.EndTime)
+			joined.StartTime, joined.EndTime = min(joined.StartTime, info.StartTime), max(joined.EndTime, info.EndTime)
 		}
-		all.Size += info.Size
-		all.MessageCount += info.MessageCount
-		all.Complete = all.Complete && info.Complete
-		all.Files = append(all.Files, info.Files...)
-		all.Events = append(all.Events, info.Events...)
-		all.Attachments = append(all.Attachments, info.Attachments...)
-		maps.Copy(all.Metadata, info.AllMetadata())
+		joined.Size += info.Size
+		joined.MessageCount += info.MessageCount
+		joined.Complete = joined.Complete && info.Complete
+		joined.Files = append(joined.Files, info.Files...)
+		joined.Events = append(joined.Events, info.Events...)
+		joined.Attachments = append(joined.Attachments, info.Attachments...)
+		maps.Copy(joined.Metadata, info.AllMetadata())
 		for _, t := range info.Topics {
-			i := slices.IndexFunc(all.Topics, func(o codec.TopicInfo) bool {
+			i := slices.IndexFunc(joined.Topics, func(o codec.TopicInfo) bool {
 				return o.Channel.Topic == t.Channel.Topic && o.Channel.Type == t.Channel.Type &&
 					o.Channel.Encoding == t.Channel.Encoding
 			})
 			if i < 0 {
 				channel := *t.Channel
 				channel.Schema.Data = nil
-				all.Topics = append(all.Topics, codec.TopicInfo{Channel: &channel})
-				i = len(all.Topics) - 1
+				joined.Topics = append(joined.Topics, codec.TopicInfo{Channel: &channel})
+				i = len(joined.Topics) - 1
 			}
-			all.Topics[i].MessageCount += t.MessageCount
+			joined.Topics[i].MessageCount += t.MessageCount
 		}
 	}
-	return all
+	return joined
 }
 
 // describe returns the description of a recording whose files are all in the store.
@@ -142,9 +142,9 @@ func (q *Queue) describe(s *spool) *codec.Info {
 	if list[0] == nil && len(list) == 2 {
 		return list[1] // the same as in 'converter info'
 	}
-	all := join(list...)
-	all.Path = s.Path
-	return all
+	joined := join(list...)
+	joined.Path = s.Path
+	return joined
 }
 
 // begin is called before f is sent as the first file of a recording. It fails if another process sends the recording,
