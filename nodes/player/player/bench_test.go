@@ -52,7 +52,7 @@ func BenchmarkEngine(b *testing.B) {
 			require.NoError(b, err)
 			defer timer.close()
 			n := &nowhere{count: int64(b.N), size: size, ready: timer.wake}
-			e := newEngine(plan{end: time.Hour.Nanoseconds(), rounds: 1, rate: immediate, clockPeriod: 10e6}, n, n,
+			e := newEngine(settings{end: time.Hour.Nanoseconds(), rounds: 1, rate: immediate, clockPeriod: 10e6}, n, n,
 				timer)
 			b.SetBytes(int64(size))
 			b.ReportAllocs()

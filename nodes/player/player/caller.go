@@ -17,7 +17,7 @@ import (
 	"tapedeck/msgs/rosidl/wire"
 )
 
-// replyPatience is how long a reply is waited for.
+// replyPatience is the time to wait for a reply.
 const replyPatience = 5 * time.Minute
 
 // caller sends requests to one service. Its methods may be called from several goroutines at once.
@@ -27,14 +27,14 @@ type caller struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	mu       sync.Mutex
-	sent     int
-	unsent   int
-	answered int
-	failing  bool     // the last request was not sent
-	reasons  []string // why others were not, each once
-	late     int      // replies that come once a goal is reached
-	replied  chan struct{}
+	mu             sync.Mutex
+	sent           int
+	unsent         int
+	answered       int
+	failing        bool     // the last request was not sent
+	reasons        []string // logged reasons for which requests were dropped
+	pendingResults int      // replies that come only when a goal is reached
+	replied        chan struct{}
 }
 
 func newCaller(node bridge.Node, client bridge.Client) *caller {
@@ -43,8 +43,9 @@ func newCaller(node bridge.Node, client bridge.Client) *caller {
 	return c
 }
 
-// send sends a request and calls then, unless it is nil, with the reply. It reports false if the request was not sent.
-func (c *caller) send(request []byte, late bool, then func(response []byte)) bool {
+// send sends a request. It calls onReply, unless nil, with the reply. isResult means that the reply comes only when a
+// goal is reached. It returns false if the request was not sent.
+func (c *caller) send(request []byte, isResult bool, onReply func(response []byte)) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wait, err := c.client.Send(request)
@@ -58,23 +59,23 @@ func (c *caller) send(request []byte, late bool, then func(response []byte)) boo
 	}
 	c.sent++
 	c.failing = false
-	if late {
-		c.late++
+	if isResult {
+		c.pendingResults++
 	}
 	go func() {
 		ctx, cancel := context.WithTimeout(c.ctx, replyPatience)
 		defer cancel()
 		response, err := wait(ctx)
-		if err == nil && then != nil {
-			then(response)
+		if err == nil && onReply != nil {
+			onReply(response)
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if err == nil {
 			c.answered++
 		}
-		if err == nil && late {
-			c.late--
+		if err == nil && isResult {
+			c.pendingResults--
 		}
 		select {
 		case c.replied <- struct{}{}:
@@ -84,7 +85,7 @@ func (c *caller) send(request []byte, late bool, then func(response []byte)) boo
 	return true
 }
 
-// drop counts a request that is not sent, and logs each reason once.
+// drop counts a request that is not sent. It logs each reason once.
 func (c *caller) drop(reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,11 +96,11 @@ func (c *caller) drop(reason string) {
 	}
 }
 
-// settle waits until ctx ends for replies, but not for results of goals.
-func (c *caller) settle(ctx context.Context) {
+// awaitReplies waits until ctx ends for replies, but not for results of goals.
+func (c *caller) awaitReplies(ctx context.Context) {
 	for {
 		c.mu.Lock()
-		open := c.sent - c.answered - c.late
+		open := c.sent - c.answered - c.pendingResults
 		c.mu.Unlock()
 		if open <= 0 {
 			return
@@ -112,7 +113,7 @@ func (c *caller) settle(ctx context.Context) {
 	}
 }
 
-// report ends the caller and logs what became of the requests.
+// report ends the caller and logs the numbers of sent, answered and unsent requests.
 func (c *caller) report() {
 	c.cancel()
 	c.mu.Lock()
@@ -130,21 +131,21 @@ type callers struct {
 	actions []*action
 }
 
-// finish waits until ctx ends for replies and logs what became of the requests.
+// finish waits until ctx ends for replies, and logs the numbers of requests.
 func (all callers) finish(ctx context.Context) {
 	for _, c := range all.list {
-		c.settle(ctx)
+		c.awaitReplies(ctx)
 	}
 	for _, a := range all.actions {
 		a.finish()
 	}
 	for _, c := range all.list {
-		c.settle(ctx)
+		c.awaitReplies(ctx)
 		c.report()
 	}
 }
 
-// missing returns the names of the services that are not there.
+// missing returns the names of the services that are not available.
 func (all callers) missing() (names []string) {
 	for _, c := range all.list {
 		if !c.client.Available() {
@@ -157,22 +158,22 @@ func (all callers) missing() (names []string) {
 // goalID is the identifier of a goal, the first field of all requests of actions.
 type goalID [16]byte
 
-// action gives the goals that are sent new identifiers, as an action server accepts each identifier only once.
+// action gives each sent goal a new identifier, because an action server accepts an identifier only once.
 type action struct {
 	mu    sync.Mutex
-	goals map[goalID]*goal // by the recorded identifier
-	open  map[*goal]bool   // those without an answer, also of earlier rounds
+	goals map[goalID]*goal // by recorded identifier
+	open  map[*goal]bool   // goals without an answer, also of earlier rounds
 }
 
 // goal is a goal that was sent.
 type goal struct {
 	id                 goalID
 	answered, accepted bool
-	waiting            []func() // requests about the goal that came before it was answered
+	waiting            []func() // requests about the goal, sent once it is answered
 }
 
-// send sends a request of the action.
-func (a *action) send(c *caller, part string, request []byte, playingTime func(int64) int64) error {
+// send sends a request of the action's service operation, such as bridge.SendGoal.
+func (a *action) send(c *caller, operation string, request []byte, playingTime func(int64) int64) error {
 	if len(request) < wire.HeaderSize+len(goalID{}) {
 		return errMismatch
 	}
@@ -180,7 +181,7 @@ func (a *action) send(c *caller, part string, request []byte, playingTime func(i
 	recorded := goalID(request[wire.HeaderSize:])
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	switch part {
+	switch operation {
 	case bridge.SendGoal:
 		a.sendGoal(c, recorded, request)
 		return nil
@@ -193,7 +194,7 @@ func (a *action) send(c *caller, part string, request []byte, playingTime func(i
 			*t = builtin_interfaces.TimeAt(playingTime(t.Nanoseconds()))
 		}
 		request, _ = cdr.Marshal(&m)
-		if recorded == (goalID{}) { // all goals, or those up to the stamp
+		if recorded == (goalID{}) { // all goals, or all up to the stamp
 			c.send(request, false, nil)
 			return nil
 		}
@@ -207,7 +208,7 @@ func (a *action) send(c *caller, part string, request []byte, playingTime func(i
 	send := func() {
 		switch {
 		case g.accepted:
-			c.send(request, part == bridge.GetResult, nil)
+			c.send(request, operation == bridge.GetResult, nil)
 		case g.answered:
 			c.drop("its goal was not accepted")
 		default:
@@ -222,7 +223,7 @@ func (a *action) send(c *caller, part string, request []byte, playingTime func(i
 	return nil
 }
 
-// sendGoal sends a goal with a new identifier. a.mu is held.
+// sendGoal sends a goal with a new identifier. The caller must hold a.mu.
 func (a *action) sendGoal(c *caller, recorded goalID, request []byte) {
 	g := new(goal)
 	rand.Read(g.id[:])
@@ -234,7 +235,7 @@ func (a *action) sendGoal(c *caller, recorded goalID, request []byte) {
 	}
 }
 
-// answer sends what waited for the answer to a goal.
+// answer handles the response to a goal.
 func (a *action) answer(c *caller, g *goal, response []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -244,22 +245,23 @@ func (a *action) answer(c *caller, g *goal, response []byte) {
 	if !g.accepted {
 		c.node.Log(bridge.Warn, "a goal of %s was rejected", strings.TrimSuffix(c.client.Service(), bridge.SendGoal))
 	}
-	g.release()
+	g.sendWaiting()
 }
 
-// release sends what waited for the answer, or drops it if the goal was not accepted. a.mu is held.
-func (g *goal) release() {
+// sendWaiting sends the waiting requests, or drops them if the goal was not accepted. The caller must hold the action's
+// mu.
+func (g *goal) sendWaiting() {
 	for _, send := range g.waiting {
 		send()
 	}
 	g.waiting = nil
 }
 
-// finish drops what still waits for an answer.
+// finish drops the requests that wait for answers to goals.
 func (a *action) finish() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for g := range a.open {
-		g.release()
+		g.sendWaiting()
 	}
 }

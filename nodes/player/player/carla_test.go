@@ -93,7 +93,7 @@ func TestLogOfCARLA(t *testing.T) {
 
 	o = testOptions()
 	o.Follow = "ego"
-	_, err := openSource(t.Context(), nil, []string{makeLog(t)}, nil, false, everything, o.ReadOptions)
+	_, err := openRecordings(t.Context(), nil, []string{makeLog(t)}, nil, false, everything, o.ReadOptions)
 	require.ErrorContains(t, err, `drive.log: there is no vehicle or walker "ego" to follow; there are 2 (hero), 3 `+
 		`(other)`)
 }

@@ -32,7 +32,7 @@ pace at which they were recorded. Several recordings are merged in time. The
 commands control a player that is running; write ./pause to play a file with the
 name of a command.`
 
-// hints are what to use instead of flags of ros2 bag, rosbag and cyber_recorder.
+// hints name the options to use instead of flags of ros2 bag, rosbag and cyber_recorder.
 var hints = map[string]string{
 	"s": hintStorage, "storage": hintStorage, "storage-config-file": "reading needs no configuration; leave it out",
 	"f": "name the recordings without a flag, or behind --input",
@@ -54,7 +54,7 @@ const (
 	hintBurst    = "start with --start-paused, and use player burst N"
 )
 
-// NewCommand returns the command, which reads recordings from files, with its subcommands.
+// NewCommand returns the command player with its subcommands. It reads recordings from files.
 func NewCommand(files *store.Files) *cobra.Command {
 	o := defaultOptions()
 	root := config.New("player FILE...", "play recordings", long, &o,
@@ -76,7 +76,7 @@ func NewCommand(files *store.Files) *cobra.Command {
 	return root
 }
 
-// noTopics returns a usage error if an argument is the name of a topic and no file.
+// noTopics returns a usage error if an argument is the name of a topic and not of a file.
 func noTopics(args []string) error {
 	for _, arg := range args {
 		if config.IsName(arg) && strings.HasPrefix(arg, "/") {
@@ -87,8 +87,8 @@ func noTopics(args []string) error {
 	return nil
 }
 
-// named returns the recordings that are named, by the command line or else by a parameter, and the rules for topics
-// among the arguments, /from:=/to, as of rosbag play.
+// named returns the paths of the recordings, from the command line or else from the parameter files. It also returns
+// the arguments that are rules for topics, /from:=/to, as in rosbag play.
 func named(in *config.Input, o *options) (paths, rules []string) {
 	for _, arg := range in.Args {
 		if _, err := os.Stat(arg); err != nil && strings.Contains(arg, ":=") {
@@ -128,20 +128,20 @@ func play(ctx context.Context, in *config.Input, o *options, files *store.Files)
 	if _, err := names.Topic(o.prefixed("/topic")); err != nil {
 		return config.Usagef("prefix: %w", err)
 	}
-	s, err := openSource(ctx, files, paths, offsets, o.AlignStarts, wants, o.ReadOptions)
+	recordings, err := openRecordings(ctx, files, paths, offsets, o.AlignStarts, wants, o.ReadOptions)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
+	defer func() { err = errors.Join(err, recordings.Close()) }()
 	if o.DamagedError {
-		if err := s.lacks(); err != nil {
+		if err := recordings.checkMissing(); err != nil {
 			return err
 		}
 	}
-	if err := o.unmatched(s.all); err != nil && !o.AllowUnmatched {
+	if err := o.unmatched(recordings.allChannels); err != nil && !o.AllowUnmatched {
 		return err
 	} else if err != nil {
-		s.warnings = append(s.warnings, err.Error())
+		recordings.warnings = append(recordings.warnings, err.Error())
 	}
 	if o.Quiet && in.ROS.LogLevel == "" {
 		in.ROS.LogLevel = "warn"
@@ -152,10 +152,10 @@ func play(ctx context.Context, in *config.Input, o *options, files *store.Files)
 		return err
 	}
 	defer func() { err = errors.Join(err, node.Close()) }()
-	for _, text := range s.warnings {
+	for _, text := range recordings.warnings {
 		node.Log(bridge.Warn, "%s", text)
 	}
-	p, err := newPlayer(*o, s, node, line)
+	p, err := newPlayer(*o, recordings, node, line)
 	if err != nil {
 		return err
 	}

@@ -9,55 +9,54 @@ import (
 	"tapedeck/codec"
 )
 
-// input is what an engine plays: sourceInput, or a test's messages in memory.
+// input yields the messages that an engine plays. It is a recordingInput, or messages in memory in tests.
 type input interface {
-	// from returns the messages from t up to before end.
+	// from returns the messages with t ≤ LogTime < end.
 	from(t, end int64) (feed, error)
-	// latched calls publish with the last messages of latched topics before t, in their order. No feed is open
-	// meanwhile.
+	// latched calls publish with the latest messages of latched topics before t, in time order. No feed may be open.
 	latched(t int64, publish func(*codec.Message) error) error
 }
 
 // feed yields messages in the order of LogTime.
 type feed interface {
-	// Next returns the next message, which is valid until the next call; nil while none is read yet; io.EOF at the end.
+	// Next returns the next message, valid until the next call. It returns nil if none is read yet, io.EOF at the end.
 	Next() (*codec.Message, error)
 	Close() error
 }
 
-// output is where an engine publishes.
+// output publishes what an engine plays. It is a graphOutput, or a list in tests.
 type output interface {
 	publish(m *codec.Message) error
 	publishClock(clock int64) error
 }
 
-// plan describes a playback. Times are ns.
-type plan struct {
+// settings describe a playback. Times are in ns.
+type settings struct {
 	start, end   int64  // the recorded time range that is played
 	rounds       uint64 // number of times to play; 0: without end
 	rate         float64
 	paused       bool
 	keepAlive    bool  // wait for requests at the end
-	restartClock bool  // with each round
-	skipEmpty    int64 // gaps between messages longer than this are skipped; 0: none
+	restartClock bool  // /clock restarts with each round
+	skipEmpty    int64 // longer gaps between messages are skipped; 0: none
 
-	pauseTopics []string // it pauses before their messages
+	pauseTopics []string // playback pauses before messages of these topics
 
-	clockPeriod int64                   // of /clock, 0: none
-	clockWith   func(topic string) bool // reports whether /clock is published before its messages
+	clockPeriod int64                   // 0: /clock is not published periodically
+	clockWith   func(topic string) bool // reports whether /clock is published before messages of topic
 
 	step       int64 // length of a lock-step; 0: time runs freely
 	eagerFirst bool  // the first step need not be requested
 }
 
 // clocked reports whether /clock is published.
-func (p *plan) clocked() bool { return p.clockPeriod > 0 || p.clockWith != nil }
+func (p *settings) clocked() bool { return p.clockPeriod > 0 || p.clockWith != nil }
 
 // engine publishes the messages of an input when they are due and owns the playback's time. Only the goroutine of run
 // may use its fields, except shown, which mu guards. Other goroutines send requests with do, which run executes between
 // two messages, and read state. run blocks only on the timer and the output.
 type engine struct {
-	plan
+	settings
 	input  input
 	output output
 	timer  timer
@@ -69,39 +68,41 @@ type engine struct {
 	first int64          // recorded time at which playback begins
 	last  int64          // recorded time up to which everything was played
 	feed  feed           // nil until begin
-	head  *codec.Message // the next message; nil while it is not known
+	head  *codec.Message // the next message; nil: not read yet
 	empty bool           // the feed has ended
 
-	finished    bool // everything was played, or playback was stopped
-	over        bool // run returns
-	failure     error
-	pausing     bool // pauseTopics are in force
-	passed      bool // playback has already paused before head
-	shift       int64
-	round       uint64
-	wholeRound  bool   // there was no seek in this round
-	playedRound uint64 // messages
-	played      uint64 // messages
-	tick        int64  // by the timer: the next /clock
-	bursts      []*burst
-	lock        lockStep
-	epoch       int64 // the machine's clock minus the timer
+	finished       bool // everything was played, or stop was called
+	stopped        bool // run must return
+	failure        error
+	pausesAtTopics bool // pauseTopics apply
+	pausedAtHead   bool // playback has paused before head and was resumed
+	shift          int64
+	round          uint64
+	wholeRound     bool   // this round began at start, without a seek
+	playedRound    uint64 // messages played in this round
+	played         uint64 // messages played in all rounds
+	tick           int64  // timer's time of the next /clock
+	bursts         []*burst
+	lockStep       lockStep
+	epoch          int64 // ns to add to the timer's time for the machine's clock
 
 	mu    sync.Mutex
 	shown snapshot
 }
 
-// burst is a number of messages to play without delay while paused.
+// burst is a number of messages to play without delay while playback is paused.
 type burst struct {
-	left, played uint64
-	reply        chan uint64 // receives played at the end
+	remaining, played uint64
+	reply             chan uint64 // receives played when the burst ends
 }
 
-func newEngine(p plan, input input, output output, timer timer) *engine {
+func newEngine(p settings, input input, output output, timer timer) *engine {
 	e := &engine{
-		plan: p, input: input, output: output, timer: timer, requests: make(chan func(), 16), done: make(chan struct{}),
-		line: timeline{rate: p.rate, recorded: p.start}, first: p.start, last: p.start, pausing: true, tick: never,
-		lock: lockStep{length: p.step, period: p.clockPeriod},
+		settings: p, input: input, output: output, timer: timer,
+		requests: make(chan func(), 16), done: make(chan struct{}),
+		line: timeline{rate: p.rate, recorded: p.start}, first: p.start, last: p.start, pausesAtTopics: true,
+		tick:     never,
+		lockStep: lockStep{length: p.step, period: p.clockPeriod},
 	}
 	if p.clockPeriod > 0 && p.step == 0 {
 		e.tick = timer.now()
@@ -110,7 +111,7 @@ func newEngine(p plan, input input, output output, timer timer) *engine {
 	return e
 }
 
-// run plays from begin on, until the end or until ctx is done, which is no error.
+// run plays from begin on. It returns at the end, or without an error once ctx is done.
 func (e *engine) run(ctx context.Context) (err error) {
 	defer close(e.done)
 	defer func() {
@@ -121,7 +122,7 @@ func (e *engine) run(ctx context.Context) (err error) {
 		}
 	}()
 	defer context.AfterFunc(ctx, e.timer.wake)()
-	for !e.over && ctx.Err() == nil {
+	for !e.stopped && ctx.Err() == nil {
 		select {
 		case request := <-e.requests:
 			request()
@@ -135,19 +136,19 @@ func (e *engine) run(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		if until != atOnce || e.over || e.played%16 == 0 { // a run of messages that are due need not show each
+		if until != atOnce || e.stopped || e.played%16 == 0 { // of many due messages not each needs show
 			e.show()
 		}
-		if until != atOnce && !e.over {
+		if until != atOnce && !e.stopped {
 			e.timer.sleep(until)
 		}
 	}
 	return e.failure
 }
 
-const atOnce = 0 // by the timer
+const atOnce = 0 // timer's time in the past
 
-// advance does at most one thing that is due. It returns the time at which the next one is due.
+// advance does at most one due thing. It returns the timer's time of the next one.
 func (e *engine) advance() (until int64, err error) {
 	if err := e.fetch(); err != nil {
 		return 0, err
@@ -166,8 +167,8 @@ func (e *engine) advance() (until int64, err error) {
 		return e.tick, nil
 	case e.paused:
 		return atOnce, e.playBurst(now)
-	case e.lock.held():
-		if !e.lock.next() {
+	case e.lockStep.held():
+		if !e.lockStep.next() {
 			return e.tick, nil
 		}
 		e.line.move(e.last, now)
@@ -180,19 +181,19 @@ func (e *engine) advance() (until int64, err error) {
 	switch {
 	case when > now:
 		return min(when, e.tick), nil
-	case e.lock.marks(due):
+	case e.lockStep.isNextMark(due):
 		return atOnce, e.mark(due)
 	case e.head == nil:
 		return atOnce, e.endRound(when)
-	case e.pausing && !e.passed && names(e.pauseTopics, e.head.Channel.Topic):
-		e.passed = true
+	case e.pausesAtTopics && !e.pausedAtHead && names(e.pauseTopics, e.head.Channel.Topic):
+		e.pausedAtHead = true
 		e.setPaused(true)
 		return atOnce, nil
 	}
 	return atOnce, e.play(now)
 }
 
-// fetch gets the next message from the feed, if it has been read.
+// fetch gets the next message from the feed, if the feed has read it.
 func (e *engine) fetch() error {
 	if e.feed == nil || e.head != nil || e.empty {
 		return nil
@@ -214,10 +215,10 @@ func (e *engine) due() int64 {
 	case e.empty:
 		due = max(due, e.roundEnd())
 	}
-	return min(due, e.lock.nextMark())
+	return min(due, e.lockStep.nextMark())
 }
 
-// leastRound is how long a round of a loop takes at least, in ns, so that a single message does not loop without pause.
+// leastRound is the least duration of a round of a loop in ns. A loop of one message would not pause otherwise.
 const leastRound = 1_000_000
 
 // roundEnd returns the recorded time at which a round ends.
@@ -228,8 +229,10 @@ func (e *engine) roundEnd() int64 {
 	return max(e.end, e.start+leastRound)
 }
 
-// running reports whether time passes.
-func (e *engine) running() bool { return e.feed != nil && !e.finished && !e.paused && !e.lock.held() }
+// running reports whether recorded time passes.
+func (e *engine) running() bool {
+	return e.feed != nil && !e.finished && !e.paused && !e.lockStep.held()
+}
 
 // position returns the current recorded time.
 func (e *engine) position(now int64) int64 {
@@ -245,7 +248,7 @@ func (e *engine) settle() {
 	e.line.move(e.position(now), now)
 }
 
-// publishClock publishes a recorded time on /clock, if there is one.
+// publishClock publishes a recorded time on /clock if /clock is published.
 func (e *engine) publishClock(recorded int64) error {
 	if !e.clocked() {
 		return nil
@@ -253,8 +256,8 @@ func (e *engine) publishClock(recorded int64) error {
 	return e.output.publishClock(recorded + e.shift)
 }
 
-// playingTime returns when a message recorded at that time is played: by /clock if there is one, else by the machine's
-// clock.
+// playingTime returns when a message recorded at that time is played: as /clock if it is published, else as time of the
+// machine's clock.
 func (e *engine) playingTime(recorded int64) int64 {
 	switch {
 	case e.clocked():
@@ -268,11 +271,11 @@ func (e *engine) playingTime(recorded int64) int64 {
 // play publishes the next message.
 func (e *engine) play(now int64) error {
 	m := e.head
-	e.head, e.passed = nil, false
+	e.head, e.pausedAtHead = nil, false
 	e.last = max(e.last, m.LogTime)
 	if e.paused || e.line.rate == immediate {
 		e.line.move(e.last, now)
-		e.lock.reach(e.last)
+		e.lockStep.reach(e.last)
 	}
 	if e.paused || e.clockWith != nil && e.clockWith(m.Channel.Topic) {
 		if err := e.publishClock(e.last); err != nil {
@@ -289,12 +292,12 @@ func (e *engine) playBurst(now int64) error {
 	b := e.bursts[0]
 	if e.head != nil {
 		b.played++
-		b.left--
+		b.remaining--
 		if err := e.play(now); err != nil {
 			return err
 		}
 	}
-	if b.left == 0 || e.empty {
+	if b.remaining == 0 || e.empty {
 		e.bursts = e.bursts[1:]
 		e.show()
 		b.reply <- b.played
@@ -302,10 +305,10 @@ func (e *engine) playBurst(now int64) error {
 	return nil
 }
 
-// mark publishes t on /clock. It may be the end of a step.
+// mark publishes t on /clock. t may be the end of a step.
 func (e *engine) mark(t int64) error {
 	e.last = t
-	if e.lock.pass(t) || e.line.rate == immediate {
+	if e.lockStep.passMark(t) || e.line.rate == immediate {
 		e.line.move(t, e.timer.now())
 	}
 	return e.publishClock(t)
@@ -319,9 +322,9 @@ func (e *engine) moveTo(t int64) error {
 		}
 		e.feed = nil
 	}
-	e.head, e.empty, e.passed, e.finished, e.playedRound = nil, false, false, false, 0
+	e.head, e.empty, e.pausedAtHead, e.finished, e.playedRound = nil, false, false, false, 0
 	e.last = t
-	e.lock.start(t)
+	e.lockStep.start(t)
 	e.line.move(t, e.timer.now())
 	if err := e.publishClock(t); err != nil {
 		return err
@@ -335,7 +338,7 @@ func (e *engine) moveTo(t int64) error {
 	return err
 }
 
-// endRound begins the next round, or ends the playback. The round ended when the timer read at.
+// endRound begins the next round, or ends the playback. The timer's time at the end of the round is at.
 func (e *engine) endRound(at int64) error {
 	e.round++
 	end := e.roundEnd()
@@ -343,7 +346,7 @@ func (e *engine) endRound(at int64) error {
 		e.last = end
 		e.line.move(end, at)
 		e.finish()
-		e.over = !e.keepAlive
+		e.stopped = !e.keepAlive
 		return e.publishClock(end)
 	}
 	if !e.restartClock {
@@ -357,12 +360,12 @@ func (e *engine) endRound(at int64) error {
 	return err
 }
 
-// finish ends the playback where it is and answers all requests that wait for it.
+// finish ends the playback at its position. It answers all waiting requests.
 func (e *engine) finish() {
 	e.settle()
 	e.finished = true
 	e.answerBursts()
-	e.lock.drop()
+	e.lockStep.drop()
 }
 
 func (e *engine) answerBursts() {
@@ -372,8 +375,9 @@ func (e *engine) answerBursts() {
 	e.bursts = nil
 }
 
-// The following are requests: only the goroutine of run may call them.
+// The methods below, up to do, are requests: only the goroutine of run may call them.
 
+// begin starts time and the playback.
 // begin starts time and the playback.
 func (e *engine) begin() {
 	e.round, e.shift, e.wholeRound = 0, 0, e.first == e.start
@@ -382,6 +386,7 @@ func (e *engine) begin() {
 }
 
 // beginFirst begins, unless playback was stopped meanwhile or another time range was begun.
+// beginFirst begins the playback, unless it was stopped before or another time range was begun.
 func (e *engine) beginFirst() {
 	if e.feed == nil && !e.finished {
 		e.begin()
@@ -390,6 +395,8 @@ func (e *engine) beginFirst() {
 
 // seek continues, or will begin, the playback at t, or at the plan's bound nearest to it. It returns false if that
 // fails.
+// seek continues the playback at t, limited to the played time range. Before begin it sets where the playback will
+// begin. It returns false if that fails.
 func (e *engine) seek(t int64) bool {
 	t = min(max(t, e.start), e.end)
 	if e.feed == nil {
@@ -422,6 +429,7 @@ func (e *engine) setRate(rate float64) bool {
 }
 
 // burst plays count messages without delay, 0 for all. reply receives how many were played: 0 unless paused.
+// burst plays count messages without delay, 0 for all. reply receives the number of played messages, 0 unless paused.
 func (e *engine) burst(count uint64, reply chan uint64) {
 	if !e.paused || e.finished {
 		reply <- 0
@@ -430,10 +438,11 @@ func (e *engine) burst(count uint64, reply chan uint64) {
 	if count == 0 {
 		count = never
 	}
-	e.bursts = append(e.bursts, &burst{left: count, reply: reply})
+	e.bursts = append(e.bursts, &burst{remaining: count, reply: reply})
 }
 
 // askStep requests a lock-step. reply, unless nil, receives true when it is complete, or false at the end.
+// askStep requests a lock-step. reply, unless nil, receives true when the step is complete, or false at the end.
 func (e *engine) askStep(reply chan bool) {
 	if e.finished {
 		if reply != nil {
@@ -441,28 +450,31 @@ func (e *engine) askStep(reply chan bool) {
 		}
 		return
 	}
-	e.lock.ask(reply)
+	e.lockStep.ask(reply)
 }
 
 // askFirst requests the first step where others need not.
+// askFirst requests the first step if eagerFirst is set.
 func (e *engine) askFirst() {
 	if e.eagerFirst {
-		e.lock.ask(nil)
+		e.lockStep.ask(nil)
 	}
 }
 
 // stop ends the playback, and run unless it is kept alive. It returns false if it has ended.
+// stop ends the playback, and run unless keepAlive is set. It returns false if the playback has ended.
 func (e *engine) stop() bool {
 	if e.finished {
 		return false
 	}
 	e.finish()
-	e.over = !e.keepAlive
+	e.stopped = !e.keepAlive
 	return true
 }
 
-// again plays another time range once the playback has ended. It returns false until then.
-func (e *engine) again(start, end int64) bool {
+// playAgain plays another time range once the playback has ended. It returns false until then.
+// playAgain plays another time range after the playback has ended. It returns false before the end.
+func (e *engine) playAgain(start, end int64) bool {
 	if !e.finished {
 		return false
 	}
@@ -487,7 +499,7 @@ func (e *engine) do(f func()) bool {
 	case <-e.done:
 	}
 	select {
-	case <-called: // before the end
+	case <-called: // run executed f before it ended
 		return true
 	default:
 		return false

@@ -151,10 +151,10 @@ func (s *testRun) publishClock(clock int64) error {
 }
 
 // newTestRun plans to play an input from 0 to 100 ms.
-func newTestRun(t *testing.T, r *memoryInput, change func(*plan)) *testRun {
+func newTestRun(t *testing.T, r *memoryInput, change func(*settings)) *testRun {
 	s := &testRun{t: t, clock: &testTimer{t: t}, input: r}
 	r.wake = s.clock.wake
-	p := plan{start: 0, end: 100e6, rounds: 1, rate: 1}
+	p := settings{start: 0, end: 100e6, rounds: 1, rate: 1}
 	if change != nil {
 		change(&p)
 	}
@@ -191,21 +191,21 @@ func TestEngine(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		messages []string
-		plan     func(*plan)
+		plan     func(*settings)
 		script   []at
 		want     string
 		ends     int64 // ms
 	}{
 		"at its pace":   {three, nil, nil, "a@0+0 b@30+30 a@60+60", 100},
-		"twice as fast": {three, func(p *plan) { p.rate = 2 }, nil, "a@0+0 b@30+15 a@60+30", 50},
-		"at half speed": {three, func(p *plan) { p.rate = 0.5 }, nil, "a@0+0 b@30+60 a@60+120", 200},
-		"at once":       {three, func(p *plan) { p.rate = immediate }, nil, "a@0+0 b@30+0 a@60+0", 0},
+		"twice as fast": {three, func(p *settings) { p.rate = 2 }, nil, "a@0+0 b@30+15 a@60+30", 50},
+		"at half speed": {three, func(p *settings) { p.rate = 0.5 }, nil, "a@0+0 b@30+60 a@60+120", 200},
+		"at once":       {three, func(p *settings) { p.rate = immediate }, nil, "a@0+0 b@30+0 a@60+0", 0},
 		"nothing":       {nil, nil, nil, "", 100},
 		"equal times":   {[]string{"a@5", "b@5", "c@5"}, nil, nil, "a@5+5 b@5+5 c@5+5", 100},
-		"a part":        {three, func(p *plan) { p.start = 20e6; p.end = 50e6 }, nil, "b@30+10", 30},
+		"a part":        {three, func(p *settings) { p.start = 20e6; p.end = 50e6 }, nil, "b@30+10", 30},
 
 		"paused": {three, nil, []at{{10, pause}, {50, resume}}, "a@0+0 b@30+70 a@60+100", 140},
-		"paused at first": {three, func(p *plan) { p.paused = true }, []at{{50, resume}}, "a@0+50 b@30+80 a@60+110",
+		"paused at first": {three, func(p *settings) { p.paused = true }, []at{{50, resume}}, "a@0+50 b@30+80 a@60+110",
 			150},
 		"paused twice": {three, nil, []at{{10, pause}, {20, pause}, {50, resume}, {55, resume}},
 			"a@0+0 b@30+70 a@60+100", 140},
@@ -214,17 +214,17 @@ func TestEngine(t *testing.T) {
 		"at once from now": {three, nil, []at{{20, rate(immediate)}}, "a@0+0 b@30+20 a@60+20", 20},
 		"no such rate": {three, nil, []at{{20, rate(0)}, {21, rate(math.NaN())}, {22, rate(-1)}},
 			"a@0+0 b@30+30 a@60+60", 100},
-		"slow then at once": {three, func(p *plan) { p.rate = immediate; p.paused = true },
+		"slow then at once": {three, func(p *settings) { p.rate = immediate; p.paused = true },
 			[]at{{10, rate(1)}, {10, resume}},
 			"a@0+10 b@30+40 a@60+70", 110},
 
-		"next": {three, func(p *plan) { p.paused = true }, []at{{10, burst(1)}, {20, burst(1)}, {30, resume}},
+		"next": {three, func(p *settings) { p.paused = true }, []at{{10, burst(1)}, {20, burst(1)}, {30, resume}},
 			"a@0+10 b@30+20 a@60+60", 100},
-		"burst": {three, func(p *plan) { p.paused = true }, []at{{10, burst(2)}, {30, resume}},
+		"burst": {three, func(p *settings) { p.paused = true }, []at{{10, burst(2)}, {30, resume}},
 			"a@0+10 b@30+10 a@60+60", 100},
-		"burst of all": {three, func(p *plan) { p.paused = true }, []at{{10, burst(0)}, {30, resume}},
+		"burst of all": {three, func(p *settings) { p.paused = true }, []at{{10, burst(0)}, {30, resume}},
 			"a@0+10 b@30+10 a@60+10", 70},
-		"burst too many": {three, func(p *plan) { p.paused = true }, []at{{10, burst(9)}, {30, resume}},
+		"burst too many": {three, func(p *settings) { p.paused = true }, []at{{10, burst(9)}, {30, resume}},
 			"a@0+10 b@30+10 a@60+10", 70},
 		"burst unpaused": {three, nil, []at{{10, burst(2)}}, "a@0+0 b@30+30 a@60+60", 100},
 
@@ -236,25 +236,26 @@ func TestEngine(t *testing.T) {
 		"seek while paused":  {three, nil, []at{{10, pause}, {20, seek(50)}, {40, resume}}, "a@0+0 a@60+50", 90},
 		"seek then next": {three, nil, []at{{10, pause}, {20, seek(30)}, {30, burst(1)}, {40, resume}},
 			"a@0+0 b@30+30 a@60+70", 110},
-		"seek in a part": {three, func(p *plan) { p.start = 20e6 }, []at{{5, seek(0)}}, "b@30+15 a@60+45", 85},
+		"seek in a part": {three, func(p *settings) { p.start = 20e6 }, []at{{5, seek(0)}}, "b@30+15 a@60+45", 85},
 
-		"two rounds": {three, func(p *plan) { p.rounds = 2 }, nil,
+		"two rounds": {three, func(p *settings) { p.rounds = 2 }, nil,
 			"a@0+0 b@30+30 a@60+60 a@0+100 b@30+130 a@60+160", 200},
-		"rounds of nothing": {nil, func(p *plan) { p.rounds = 0 }, nil, "", 100},
-		"rounds at once": {[]string{"a@0"}, func(p *plan) { p.rounds = 3; p.rate = immediate }, nil,
+		"rounds of nothing": {nil, func(p *settings) { p.rounds = 0 }, nil, "", 100},
+		"rounds at once": {[]string{"a@0"}, func(p *settings) { p.rounds = 3; p.rate = immediate }, nil,
 			"a@0+0 a@0+0 a@0+0", 0},
-		"a seek to nothing is no end of rounds": {[]string{"a@0"}, func(p *plan) { p.rounds = 2 }, []at{{10, seek(50)}},
+		"a seek to nothing is no end of rounds": {[]string{"a@0"}, func(p *settings) { p.rounds = 2 },
+			[]at{{10, seek(50)}},
 			"a@0+0 a@0+60", 160},
 
-		"skip what is empty": {[]string{"a@50", "b@55", "c@80"}, func(p *plan) { p.skipEmpty = 20e6 }, nil,
+		"skip what is empty": {[]string{"a@50", "b@55", "c@80"}, func(p *settings) { p.skipEmpty = 20e6 }, nil,
 			"a@50+0 b@55+5 c@80+5", 25},
-		"pause before": {three, func(p *plan) { p.pauseTopics = []string{"b"} }, []at{{40, resume}},
+		"pause before": {three, func(p *settings) { p.pauseTopics = []string{"b"} }, []at{{40, resume}},
 			"a@0+0 b@30+40 a@60+70", 110},
-		"pause before, next": {three, func(p *plan) { p.pauseTopics = []string{"b"} },
+		"pause before, next": {three, func(p *settings) { p.pauseTopics = []string{"b"} },
 			[]at{{40, burst(1)}, {50, resume}},
 			"a@0+0 b@30+40 a@60+80", 120},
-		"pause before no more": {three, func(p *plan) { p.pauseTopics = []string{"b", "a"} },
-			[]at{{5, func(e *engine) { e.pausing = false }}, {10, resume}}, "a@0+10 b@30+40 a@60+70", 110},
+		"pause before no more": {three, func(p *settings) { p.pauseTopics = []string{"b", "a"} },
+			[]at{{5, func(e *engine) { e.pausesAtTopics = false }}, {10, resume}}, "a@0+10 b@30+40 a@60+70", 110},
 		"stop":              {three, nil, []at{{40, func(e *engine) { e.stop() }}}, "a@0+0 b@30+30", 40},
 		"stop while paused": {three, nil, []at{{10, pause}, {40, func(e *engine) { e.stop() }}}, "a@0+0", 40},
 	} {
@@ -275,17 +276,17 @@ func TestEngine(t *testing.T) {
 }
 
 func TestEngineClock(t *testing.T) {
-	clock := func(p *plan) { p.clockPeriod = 20e6 }
+	clock := func(p *settings) { p.clockPeriod = 20e6 }
 	with := func(topic string) func(string) bool {
 		return func(t string) bool { return topic == "" || t == topic }
 	}
 	for name, test := range map[string]struct {
-		plan   func(*plan)
+		plan   func(*settings)
 		script func(*testRun)
 		want   string
 	}{
 		"steady": {clock, nil, "clock 0+0 clock 0+0 a@10+10 clock 20+20 clock 40+40 b@50+50 clock 60+60 clock 60+60"},
-		"steady at any rate": {func(p *plan) { clock(p); p.rate = 0.5 }, nil,
+		"steady at any rate": {func(p *settings) { clock(p); p.rate = 0.5 }, nil,
 			"clock 0+0 clock 0+0 clock 10+20 a@10+20 clock 20+40 clock 30+60 clock 40+80 clock 50+100 b@50+100 clock " +
 				"60+120 clock 60+120"},
 		"frozen while paused": {clock, func(s *testRun) {
@@ -298,23 +299,23 @@ func TestEngineClock(t *testing.T) {
 		}, "clock 0+0 clock 0+0 clock 10+5 a@10+5 clock 15+20 clock 35+40 b@50+55 clock 55+60 clock 60+65"},
 		"jumps on a seek": {clock, func(s *testRun) { s.on(30, func(e *engine) { e.seek(45e6) }) },
 			"clock 0+0 clock 0+0 a@10+10 clock 20+20 clock 45+30 b@50+35 clock 55+40 clock 60+45"},
-		"goes on in rounds": {func(p *plan) { clock(p); p.rounds = 2 }, nil,
+		"goes on in rounds": {func(p *settings) { clock(p); p.rounds = 2 }, nil,
 			"clock 0+0 clock 0+0 a@10+10 clock 20+20 clock 40+40 b@50+50 clock 60+60 clock 60+60 " +
 				"a@10+70 clock 80+80 clock 100+100 b@50+110 clock 120+120 clock 120+120"},
-		"begins anew in rounds": {func(p *plan) { clock(p); p.rounds = 2; p.restartClock = true }, nil,
+		"begins anew in rounds": {func(p *settings) { clock(p); p.rounds = 2; p.restartClock = true }, nil,
 			"clock 0+0 clock 0+0 a@10+10 clock 20+20 clock 40+40 b@50+50 clock 60+60 clock 0+60 " +
 				"a@10+70 clock 20+80 clock 40+100 b@50+110 clock 60+120 clock 60+120"},
-		"a seek ends the sum of rounds": {func(p *plan) { clock(p); p.rounds = 2 },
+		"a seek ends the sum of rounds": {func(p *settings) { clock(p); p.rounds = 2 },
 			func(s *testRun) { s.on(75, func(e *engine) { e.seek(40e6) }) },
 			"clock 0+0 clock 0+0 a@10+10 clock 20+20 clock 40+40 b@50+50 clock 60+60 clock 60+60 a@10+70 " +
 				"clock 40+75 clock 45+80 b@50+85 clock 60+95"},
-		"with every message": {func(p *plan) { p.clockWith = with("") }, nil,
+		"with every message": {func(p *settings) { p.clockWith = with("") }, nil,
 			"clock 0+0 clock 10+10 a@10+10 clock 50+50 b@50+50 clock 60+60"},
-		"with a topic": {func(p *plan) { p.clockWith = with("b") }, nil,
+		"with a topic": {func(p *settings) { p.clockWith = with("b") }, nil,
 			"clock 0+0 a@10+10 clock 50+50 b@50+50 clock 60+60"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newTestRun(t, record("a@10", "b@50"), func(p *plan) { p.end = 60e6; test.plan(p) })
+			s := newTestRun(t, record("a@10", "b@50"), func(p *settings) { p.end = 60e6; test.plan(p) })
 			if test.script != nil {
 				test.script(s)
 			}
@@ -325,7 +326,7 @@ func TestEngineClock(t *testing.T) {
 
 // What is played late holds the clock up, and is caught up with.
 func TestEngineClockWaitsForTheOutput(t *testing.T) {
-	s := newTestRun(t, record("a@10", "b@20", "c@90"), func(p *plan) { p.clockPeriod = 20e6 })
+	s := newTestRun(t, record("a@10", "b@20", "c@90"), func(p *settings) { p.clockPeriod = 20e6 })
 	s.busy = 25e6
 	require.Equal(t, "clock 0+0 clock 0+0 a@10+10 clock 20+35 b@20+35 clock 60+60 clock 80+80 c@90+90 clock 100+115 "+
 		"clock 100+115", s.run())
@@ -334,13 +335,13 @@ func TestEngineClockWaitsForTheOutput(t *testing.T) {
 func TestEngineLatched(t *testing.T) {
 	r := record("map@0", "a@10", "map@20", "a@30", "map@40", "a@50")
 	r.state["map"] = true
-	s := newTestRun(t, r, func(p *plan) { p.start = 25e6; p.rounds = 2; p.end = 60e6 })
+	s := newTestRun(t, r, func(p *settings) { p.start = 25e6; p.rounds = 2; p.end = 60e6 })
 	s.on(10, func(e *engine) { e.seek(45e6) })
 	require.Equal(t, "map@20+0 a@30+5 map@40+10 a@50+15 map@20+25 a@30+30 map@40+40 a@50+50", s.run())
 }
 
 func TestEngineAnswers(t *testing.T) {
-	s := newTestRun(t, record("a@0", "a@1", "a@2", "a@3"), func(p *plan) { p.paused, p.clockPeriod = true, 10e6 })
+	s := newTestRun(t, record("a@0", "a@1", "a@2", "a@3"), func(p *settings) { p.paused, p.clockPeriod = true, 10e6 })
 	counts := make(chan uint64, 10)
 	s.on(1, func(e *engine) { e.burst(2, counts) })
 	s.on(2, func(e *engine) { e.burst(1, counts) })
@@ -358,21 +359,21 @@ func TestEngineAnswers(t *testing.T) {
 }
 
 func TestEngineKeptAlive(t *testing.T) {
-	s := newTestRun(t, record("a@10", "a@50"), func(p *plan) { p.keepAlive = true })
+	s := newTestRun(t, record("a@10", "a@50"), func(p *settings) { p.keepAlive = true })
 	var said []any
-	s.on(40, func(e *engine) { said = append(said, e.again(0, 20e6)) })
+	s.on(40, func(e *engine) { said = append(said, e.playAgain(0, 20e6)) })
 	s.on(200, func(e *engine) { said = append(said, e.stop(), e.state().word, e.seek(40e6)) })
-	s.on(400, func(e *engine) { said = append(said, e.again(5e6, 20e6)) })
-	s.on(500, func(e *engine) { said = append(said, e.stop()); e.over = true })
+	s.on(400, func(e *engine) { said = append(said, e.playAgain(5e6, 20e6)) })
+	s.on(500, func(e *engine) { said = append(said, e.stop()); e.stopped = true })
 	require.Equal(t, "a@10+10 a@50+50 a@50+210 a@10+405", s.run())
 	require.Equal(t, []any{false, false, "ENDED", true, true, false}, said)
 }
 
 // A loop takes some time, however short what is played is.
 func TestEngineLoopsOfOneMessage(t *testing.T) {
-	s := newTestRun(t, record("a@0", "b@5"), func(p *plan) { p.end, p.rounds, p.keepAlive = 1, 2, true })
-	s.on(10, func(e *engine) { require.True(t, e.again(5e6, 5e6+1)) })
-	s.on(20, func(e *engine) { e.over = true })
+	s := newTestRun(t, record("a@0", "b@5"), func(p *settings) { p.end, p.rounds, p.keepAlive = 1, 2, true })
+	s.on(10, func(e *engine) { require.True(t, e.playAgain(5e6, 5e6+1)) })
+	s.on(20, func(e *engine) { e.stopped = true })
 	require.Equal(t, "a@0+0 a@0+1 b@5+10 b@5+11", s.run())
 }
 
@@ -380,24 +381,24 @@ func TestEngineLockStep(t *testing.T) {
 	messages := []string{"a@0", "b@5", "a@10", "b@25", "a@30"}
 	want := "clock 0 a@0 b@5 clock 10 a@10 clock 20 b@25 clock 30 a@30 clock 40 clock 40"
 	for name, test := range map[string]struct {
-		plan  func(*plan)
+		plan  func(*settings)
 		every int64 // ms between acknowledgements
 	}{
-		"paced":                {func(*plan) {}, 20},
-		"faster":               {func(p *plan) { p.rate = 3 }, 7},
-		"at once":              {func(p *plan) { p.rate = immediate }, 1},
-		"requested in advance": {func(*plan) {}, 1},
-		"acknowledged":         {func(p *plan) { p.eagerFirst = true }, 15},
+		"paced":                {func(*settings) {}, 20},
+		"faster":               {func(p *settings) { p.rate = 3 }, 7},
+		"at once":              {func(p *settings) { p.rate = immediate }, 1},
+		"requested in advance": {func(*settings) {}, 1},
+		"acknowledged":         {func(p *settings) { p.eagerFirst = true }, 15},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newTestRun(t, record(messages...), func(p *plan) {
+			s := newTestRun(t, record(messages...), func(p *settings) {
 				p.step, p.end = 10e6, 40e6
 				p.clockWith = func(string) bool { return false }
 				test.plan(p)
 			})
 			replies := make(chan bool, 10)
 			for i := range int64(6) {
-				s.on(5+i*test.every, func(e *engine) { e.lock.ask(replies) })
+				s.on(5+i*test.every, func(e *engine) { e.lockStep.ask(replies) })
 			}
 			got := s.run()
 			for i, event := range s.events {
@@ -412,14 +413,14 @@ func TestEngineLockStep(t *testing.T) {
 }
 
 func TestEngineLockStepClock(t *testing.T) {
-	s := newTestRun(t, record("a@5", "b@17"), func(p *plan) {
+	s := newTestRun(t, record("a@5", "b@17"), func(p *settings) {
 		p.step, p.end, p.clockPeriod, p.rounds = 10e6, 25e6, 4e6,
 			2
 	})
 	for i := range int64(8) {
-		s.on(100*i, func(e *engine) { e.lock.ask(make(chan bool, 1)) })
+		s.on(100*i, func(e *engine) { e.lockStep.ask(make(chan bool, 1)) })
 	}
-	s.clock.stalled = func() { s.requests <- func() { s.over = true } }
+	s.clock.stalled = func() { s.requests <- func() { s.stopped = true } }
 	s.run()
 	for i, event := range s.events {
 		s.events[i], _, _ = strings.Cut(event, "+")
@@ -444,7 +445,7 @@ func TestLockStepReaches(t *testing.T) {
 // TestEngineClockOfToday plays what was recorded in this century as fast as possible: /clock has no decades to catch up
 // with.
 func TestEngineClockOfToday(t *testing.T) {
-	s := newTestRun(t, record("a@1700000000000", "a@1700000000010"), func(p *plan) {
+	s := newTestRun(t, record("a@1700000000000", "a@1700000000010"), func(p *settings) {
 		p.start, p.end, p.clockPeriod, p.rate = 1_700_000_000e9, 1_700_000_001e9, 1e6, immediate
 	})
 	require.Equal(t, "clock 1700000000000+0 clock 1700000000000+0 a@1700000000000+0 a@1700000000010+0 clock "+
@@ -466,20 +467,21 @@ func TestEngineEnds(t *testing.T) {
 }
 
 func TestEnginePlayingTime(t *testing.T) {
-	s := newTestRun(t, record("a@0"), func(p *plan) { p.rate = 2 })
+	s := newTestRun(t, record("a@0"), func(p *settings) { p.rate = 2 })
 	s.epoch = 1000e6
 	s.on(10, func(e *engine) {
 		require.Equal(t, int64(1010e6), e.playingTime(20e6))
 		require.Equal(t, int64(1005e6), e.playingTime(10e6), "equal times stay equal, whenever they are asked for")
 	})
 	s.run()
-	s = newTestRun(t, record("a@0"), func(p *plan) { p.rounds, p.clockPeriod = 2, 50e6 })
+	s = newTestRun(t, record("a@0"), func(p *settings) { p.rounds, p.clockPeriod = 2, 50e6 })
 	s.on(110, func(e *engine) { require.Equal(t, int64(120e6), e.playingTime(20e6), "by /clock") })
 	s.run()
 }
 
 func TestPress(t *testing.T) {
-	s := newTestRun(t, record("a@0", "a@1000", "a@9000"), func(p *plan) { p.end, p.pauseTopics = 20e9, []string{"b"} })
+	s := newTestRun(t, record("a@0", "a@1000", "a@9000"),
+		func(p *settings) { p.end, p.pauseTopics = 20e9, []string{"b"} })
 	press := func(key string) {
 		done := make(chan struct{})
 		go func() { s.press(key); close(done) }()
@@ -506,7 +508,7 @@ func TestPress(t *testing.T) {
 	}
 	require.InDelta(t, minRate, s.state().rate, 1e-9)
 	press("t")
-	require.False(t, s.pausing)
+	require.False(t, s.pausesAtTopics)
 	press("x")
 	press(" ")
 	require.False(t, s.paused)
@@ -525,16 +527,16 @@ func TestEngineState(t *testing.T) {
 }
 
 func TestEngineBeginsWhereItWasSought(t *testing.T) {
-	s := newTestRun(t, record("a@0", "b@30", "a@60"), func(p *plan) { p.rounds = 2 })
+	s := newTestRun(t, record("a@0", "b@30", "a@60"), func(p *settings) { p.rounds = 2 })
 	require.True(t, s.seek(50e6))
 	require.Equal(t, "a@60+10 a@0+50 b@30+80 a@60+110", s.run())
 }
 
 func TestEngineIsStoppedBeforeItBegins(t *testing.T) {
-	s := newTestRun(t, record("a@0"), func(p *plan) { p.keepAlive = true })
+	s := newTestRun(t, record("a@0"), func(p *settings) { p.keepAlive = true })
 	s.on(10, func(e *engine) { require.True(t, e.stop()) }).on(20, (*engine).beginFirst)
-	s.on(30, func(e *engine) { require.True(t, e.again(0, 50e6)) }).on(40, (*engine).beginFirst)
-	s.on(50, func(e *engine) { e.over = true })
+	s.on(30, func(e *engine) { require.True(t, e.playAgain(0, 50e6)) }).on(40, (*engine).beginFirst)
+	s.on(50, func(e *engine) { e.stopped = true })
 	require.NoError(t, s.engine.run(t.Context()))
 	require.Equal(t, "a@0+30", strings.Join(s.events, " "))
 }

@@ -16,52 +16,53 @@ import (
 	"tapedeck/nodes/internal/readahead"
 )
 
-// sourceInput plays a source: it orders the messages and reads them ahead.
-type sourceInput struct {
-	source     *source
-	publishers publishers
-	order      string
-	stamps     map[*codec.Channel]*cdr.Stamps // for order by header
-	readAhead  int64
-	damaged    func(error)
-	labels     func(error) // see codec.Query.Mislabelled
-	ready      func()      // called when more was read
+// recordingInput is the input of recordings: it orders their messages and reads them ahead.
+type recordingInput struct {
+	recordings  *mergedRecordings
+	publishers  publishers
+	order       string
+	stamps      map[*codec.Channel]*cdr.Stamps // of each channel; for order byHeader
+	readAhead   int64
+	damaged     func(error)
+	mislabelled func(error) // called as codec.Query.Mislabelled
+	ready       func()      // called when more messages are read
 }
 
-func (r *sourceInput) from(t, end int64) (feed, error) {
-	it, err := r.read(t, end)
+func (i *recordingInput) from(t, end int64) (feed, error) {
+	it, err := i.read(t, end)
 	if err != nil {
 		return nil, err
 	}
-	return readahead.New(it, r.readAhead, r.ready), nil
+	return readahead.New(it, i.readAhead, i.ready), nil
 }
 
-func (r *sourceInput) read(t, end int64) (codec.Iterator, error) {
-	q := codec.Query{Start: t, End: end, Topics: r.published, Damaged: r.damaged,
-		Mislabelled: r.labels}
+func (i *recordingInput) read(t, end int64) (codec.Iterator, error) {
+	q := codec.Query{Start: t, End: end, Topics: i.published, Damaged: i.damaged,
+		Mislabelled: i.mislabelled}
 	time := sendTime
-	switch r.order {
+	switch i.order {
 	case byReceipt:
-		return r.source.Read(q)
+		return i.recordings.Read(q)
 	case byHeader:
-		time = func(m *codec.Message) int64 { return headerTime(r.stamps[m.Channel], m) }
+		time = func(m *codec.Message) int64 { return headerTime(i.stamps[m.Channel], m) }
 	}
 	q.Start -= disorder
 	q.End += disorder
-	it, err := r.source.Read(q)
-	return &ordered{it: it, time: time, start: t, end: end, first: r.source.start, last: r.source.end}, err
+	it, err := i.recordings.Read(q)
+	return &orderedIterator{it: it, time: time, start: t, end: end, first: i.recordings.start,
+		last: i.recordings.end}, err
 }
 
-func (r *sourceInput) published(c *codec.Channel) bool { return r.publishers[c] != nil }
+func (i *recordingInput) published(c *codec.Channel) bool { return i.publishers[c] != nil }
 
-func (r *sourceInput) latched(t int64, publish func(*codec.Message) error) error {
-	if t <= r.source.start {
+func (i *recordingInput) latched(t int64, publish func(*codec.Message) error) error {
+	if t <= i.recordings.start {
 		return nil
 	}
-	published := func(c *codec.Channel) bool { return r.published(c) && r.publishers[c].caller == nil }
-	q := codec.Query{End: t, Topics: published, Damaged: r.damaged,
-		Last: func(c *codec.Channel) int { return r.publishers[c].latchedDepth(c) }}
-	for m, err := range codec.Messages(r.source, q) {
+	published := func(c *codec.Channel) bool { return i.published(c) && i.publishers[c].caller == nil }
+	q := codec.Query{End: t, Topics: published, Damaged: i.damaged,
+		Last: func(c *codec.Channel) int { return i.publishers[c].latchedDepth(c) }}
+	for m, err := range codec.Messages(i.recordings, q) {
 		if err == nil {
 			err = publish(m)
 		}
@@ -72,21 +73,21 @@ func (r *sourceInput) latched(t int64, publish func(*codec.Message) error) error
 	return nil
 }
 
-// source is the recordings to be played, merged in time, with the selected topics.
-type source struct {
+// mergedRecordings are the recordings to be played, merged in time, with the selected topics.
+type mergedRecordings struct {
 	*recordings.Edited
-	options  recordings.Options // with which they were opened
-	channels []*codec.Channel   // selected, in the order of the files
-	all      []*codec.Channel   // with those that are not selected
-	start    int64              // ns since the Unix epoch, of the earliest message of all
-	end      int64              // of the latest
-	warnings []string           // for the log
+	options     recordings.Options // with which the recordings were opened
+	channels    []*codec.Channel   // selected, in the order of the files
+	allChannels []*codec.Channel   // selected or not
+	start       int64              // time of the earliest message, ns since the Unix epoch
+	end         int64              // time of the latest message, ns since the Unix epoch
+	warnings    []string           // for the log
 }
 
-// openSource opens the recordings at paths. offsets are by path, in ns that a recording is played later; with
-// alignStarts they count from the earliest start. Reading the source ends with ctx. The caller closes it.
-func openSource(ctx context.Context, files *store.Files, paths []string, offsets map[string]int64, alignStarts bool,
-	wants func(*codec.Channel) bool, o formats.ReadOptions) (*source, error) {
+// openRecordings opens the recordings at paths. offsets are by path, in ns by which a recording is played later; with
+// alignStarts they count from the earliest start. Reading fails after ctx has ended. The caller must call Close.
+func openRecordings(ctx context.Context, files *store.Files, paths []string, offsets map[string]int64, alignStarts bool,
+	wants func(*codec.Channel) bool, o formats.ReadOptions) (*mergedRecordings, error) {
 	options := o.Options(formats.All(), files)
 	options.Context, options.SkipUnwritten, options.Outlying = ctx, true, true
 	options.Align, options.Shift = alignStarts, offsets
@@ -94,65 +95,65 @@ func openSource(ctx context.Context, files *store.Files, paths []string, offsets
 	if err != nil {
 		return nil, err
 	}
-	s := &source{Edited: opened.Edit(recordings.Edits{Select: wants}), options: options}
+	merged := &mergedRecordings{Edited: opened.Edit(recordings.Edits{Select: wants}), options: options}
 	for _, path := range opened.Unwritten {
-		s.warnings = append(s.warnings, path+" is unfinished and empty; nothing of it is played")
+		merged.warnings = append(merged.warnings, path+" is unfinished and empty; nothing of it is played")
 	}
 	for _, p := range opened.Parts {
-		s.add(p)
+		merged.addPart(p)
 	}
-	s.start, s.end = opened.Window()
+	merged.start, merged.end = opened.Window()
 	for _, text := range recordings.FarApart(opened.Infos()) {
-		s.warnings = append(s.warnings, text+", --skip-empty skips the time between")
+		merged.warnings = append(merged.warnings, text+", --skip-empty skips the time between")
 	}
 	if !alignStarts {
 		var readers []codec.Reader
 		for _, p := range opened.Parts {
 			readers = append(readers, p.Reader)
 		}
-		s.warnings = append(s.warnings, recordings.Doubled(readers)...)
+		merged.warnings = append(merged.warnings, recordings.Doubled(readers)...)
 	}
-	return s, nil
+	return merged, nil
 }
 
-// add adds the channels of a recording, and warnings about it.
-func (s *source) add(p *recordings.Part) {
+// addPart adds the channels of a recording, and warnings about it.
+func (r *mergedRecordings) addPart(p *recordings.Part) {
 	for _, e := range p.Info.Events {
 		if e.Kind == codec.EventTimes {
-			s.warnings = append(s.warnings, p.Path+": "+e.Text+"; the player waits as long as times are apart, "+
+			r.warnings = append(r.warnings, p.Path+": "+e.Text+"; the player waits as long as times are apart, "+
 				"--skip-empty skips that")
 		}
 	}
-	s.warnings = append(s.warnings, p.Info.Notes...)
+	r.warnings = append(r.warnings, p.Info.Notes...)
 	if !p.Info.Complete {
-		s.warnings = append(s.warnings, fmt.Sprintf("%s is unfinished or damaged%s; playing what is readable (for "+
+		r.warnings = append(r.warnings, fmt.Sprintf("%s is unfinished or damaged%s; playing what is readable (for "+
 			"details: converter info)", p.Path, damage(p.Info)))
 	}
 	for _, e := range p.Info.Events {
 		if e.Kind == codec.EventLabel || e.Kind == codec.EventNote {
-			s.warnings = append(s.warnings, p.Path+": "+e.Text)
+			r.warnings = append(r.warnings, p.Path+": "+e.Text)
 		}
 	}
 	for _, err := range p.Left {
-		s.warnings = append(s.warnings, fmt.Sprintf("%s: not played: %v", p.Path, err))
+		r.warnings = append(r.warnings, fmt.Sprintf("%s: not played: %v", p.Path, err))
 	}
 	for _, t := range p.Info.Topics {
-		s.all = append(s.all, t.Channel)
-		if s.Selects(t.Channel) {
-			s.channels = append(s.channels, t.Channel)
+		r.allChannels = append(r.allChannels, t.Channel)
+		if r.Selects(t.Channel) {
+			r.channels = append(r.channels, t.Channel)
 		}
 	}
 }
 
-// last returns where playback ends that is to end before a time, 0 for none.
-func (s *source) last(end int64) int64 {
-	if end == 0 || end > s.end {
-		return max(s.end, s.end+1) // of a time beyond 2262 there is no later one
+// lastTime returns the end of playback for an end that was asked for; 0: none was.
+func (r *mergedRecordings) lastTime(end int64) int64 {
+	if end == 0 || end > r.end {
+		return max(r.end, r.end+1) // s.end+1 overflows at the latest time, in 2262
 	}
 	return end
 }
 
-// damage returns the first damage found, "" if there is none.
+// damage returns the first damage found as ": TEXT", "" if there is none.
 func damage(info *codec.Info) string {
 	for _, e := range info.Events {
 		if e.Kind == codec.EventDamage || e.Kind == codec.EventMissing {
@@ -162,12 +163,12 @@ func damage(info *codec.Info) string {
 	return ""
 }
 
-// lacks returns an error if a file of a recording is not there that would have messages to be played.
-func (s *source) lacks() error {
-	for _, p := range s.Parts {
+// checkMissing returns an error if a missing file of a recording would have messages to be played.
+func (r *mergedRecordings) checkMissing() error {
+	for _, p := range r.Parts {
 		for _, e := range p.Info.Events {
 			if e.Kind == codec.EventMissing && (e.Topic == "" ||
-				slices.ContainsFunc(s.channels, func(c *codec.Channel) bool { return c.Topic == e.Topic })) {
+				slices.ContainsFunc(r.channels, func(c *codec.Channel) bool { return c.Topic == e.Topic })) {
 				return fmt.Errorf("%s: %s; without --stop-at-damage everything else is played", p.Info.Path, e.Text)
 			}
 		}
@@ -175,7 +176,7 @@ func (s *source) lacks() error {
 	return nil
 }
 
-// offsets parses input_offset: by path, by how many ns a recording is played later.
+// offsets parses the option InputOffset. The result is by path, in ns by which a recording is played later.
 func (o *options) offsets(paths []string) (map[string]int64, error) {
 	offsets := map[string]int64{}
 	for _, text := range o.InputOffset {

@@ -29,7 +29,7 @@ import (
 func everything(*codec.Channel) bool { return true }
 
 // messages returns how many messages the recordings of a source have.
-func messages(s *source) (n uint64) {
+func messages(s *mergedRecordings) (n uint64) {
 	for _, info := range s.Infos() {
 		n += info.MessageCount
 	}
@@ -59,7 +59,7 @@ func writeRecording(t *testing.T, name, topic string, closed bool, times ...int6
 
 // The first of several files means all of them, also where all are named. A later one is played alone, and a recording
 // beside another that has the same messages with a warning.
-func TestSourceReadsSeries(t *testing.T) {
+func TestRecordingsOfSeries(t *testing.T) {
 	folder := t.TempDir()
 	place := func(name string, times ...int64) string {
 		path := filepath.Join(folder, name)
@@ -78,7 +78,7 @@ func TestSourceReadsSeries(t *testing.T) {
 		{[]string{second}, 2, second + " is a part of the recording " + first},
 		{[]string{first, second, snapshot}, 6, first + " and " + snapshot + " have messages in common"},
 	} {
-		s, err := openSource(t.Context(), nil, test.paths, nil, false, everything, formats.ReadOptions{})
+		s, err := openRecordings(t.Context(), nil, test.paths, nil, false, everything, formats.ReadOptions{})
 		require.NoError(t, err)
 		require.Equal(t, test.messages, messages(s))
 		if test.warning == "" {
@@ -91,9 +91,9 @@ func TestSourceReadsSeries(t *testing.T) {
 	}
 }
 
-func TestSourceMergesRecordings(t *testing.T) {
+func TestRecordingsAreMerged(t *testing.T) {
 	wants := everything
-	s, err := openSource(t.Context(), nil, []string{
+	s, err := openRecordings(t.Context(), nil, []string{
 		writeRecording(t, "none.record", "/none", true), writeRecording(t, "a.record", "/a", true, 100, 300),
 		writeRecording(t, "b.mcap", "/b", true, 0, 200),
 	}, nil, false, func(c *codec.Channel) bool { return wants(c) }, formats.ReadOptions{})
@@ -123,14 +123,14 @@ func TestSourceMergesRecordings(t *testing.T) {
 	require.Empty(t, read(codec.Query{Topics: func(c *codec.Channel) bool { return c.Topic == "/b" }}))
 }
 
-func TestSourceNamesWhatIsMissing(t *testing.T) {
+func TestMissingInputIsNamed(t *testing.T) {
 	folder := t.TempDir()
 	for i, n := range []int{0, 2} {
 		data, err := os.ReadFile(writeRecording(t, "a.record", "/a", true, int64(100*i)))
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(folder, fmt.Sprintf("a.record.%05d", n)), data, 0o644))
 	}
-	s, err := openSource(t.Context(), nil, []string{folder}, nil, false, everything, formats.ReadOptions{})
+	s, err := openRecordings(t.Context(), nil, []string{folder}, nil, false, everything, formats.ReadOptions{})
 	require.NoError(t, err)
 	defer s.Close()
 	require.EqualValues(t, 2, messages(s))
@@ -138,9 +138,9 @@ func TestSourceNamesWhatIsMissing(t *testing.T) {
 	require.Contains(t, s.warnings[0], "a.record.00001 is missing")
 }
 
-func TestSourceTellsOfUnfinishedRecordings(t *testing.T) {
+func TestUnfinishedRecordings(t *testing.T) {
 	path := writeRecording(t, "killed.record", "/a", false, 1, 2)
-	s, err := openSource(t.Context(), nil, []string{path}, nil, false, everything, formats.ReadOptions{})
+	s, err := openRecordings(t.Context(), nil, []string{path}, nil, false, everything, formats.ReadOptions{})
 	require.NoError(t, err)
 	defer s.Close()
 	require.Len(t, s.warnings, 1)
@@ -148,9 +148,9 @@ func TestSourceTellsOfUnfinishedRecordings(t *testing.T) {
 	require.Equal(t, uint64(2), messages(s))
 }
 
-func TestSourceFailsWithOneOfItsRecordings(t *testing.T) {
-	_, err := openSource(t.Context(), nil, []string{writeRecording(t, "a.record", "/a", true, 1), "nowhere.record"}, nil,
-		false, everything, formats.ReadOptions{})
+func TestOneInputFails(t *testing.T) {
+	paths := []string{writeRecording(t, "a.record", "/a", true, 1), "nowhere.record"}
+	_, err := openRecordings(t.Context(), nil, paths, nil, false, everything, formats.ReadOptions{})
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
@@ -272,8 +272,8 @@ func TestAlignStarts(t *testing.T) {
 	a := writeRecording(t, "a.record", "/a", true, 800*day, 800*day+5)
 	b := writeRecording(t, "b.record", "/b", true, 10, 20)
 	empty := writeRecording(t, "c.record", "/c", true)
-	open := func(align bool) *source {
-		s, err := openSource(t.Context(), nil, []string{a, b, empty}, map[string]int64{b: 3}, align, everything,
+	open := func(align bool) *mergedRecordings {
+		s, err := openRecordings(t.Context(), nil, []string{a, b, empty}, map[string]int64{b: 3}, align, everything,
 			formats.ReadOptions{})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
@@ -307,16 +307,17 @@ func TestMissingFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "take")
 			c.make(t, folder)
-			open := func(wants func(*codec.Channel) bool) *source {
-				s, err := openSource(t.Context(), nil, []string{folder}, nil, false, wants, formats.ReadOptions{})
+			open := func(wants func(*codec.Channel) bool) *mergedRecordings {
+				s, err := openRecordings(t.Context(), nil, []string{folder}, nil, false, wants, formats.ReadOptions{})
 				require.NoError(t, err)
 				t.Cleanup(func() { require.NoError(t, s.Close()) })
 				require.Contains(t, strings.Join(s.warnings, "\n"), c.what)
 				return s
 			}
-			require.ErrorContains(t, open(everything).lacks(), folder+": "+c.what+": "+filepath.Join(folder, c.at))
+			require.ErrorContains(t, open(everything).checkMissing(),
+				folder+": "+c.what+": "+filepath.Join(folder, c.at))
 			others := func(c *codec.Channel) bool { return !strings.Contains(c.Topic, "camera_0") }
-			require.NoError(t, open(others).lacks())
+			require.NoError(t, open(others).checkMissing())
 		})
 	}
 }
@@ -349,24 +350,24 @@ func withoutVideo(t *testing.T, sample, folder string) {
 }
 
 // A recorder that is killed while it begins a file leaves an empty one: the others are played.
-func TestSourceSkipsUnwritten(t *testing.T) {
+func TestUnwrittenFilesAreSkipped(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "drive.mcap"+codec.ActiveSuffix)
 	require.NoError(t, os.WriteFile(empty, nil, 0o666))
 	wants := func(*codec.Channel) bool { return true }
-	_, err := openSource(t.Context(), nil, []string{empty}, nil, false, wants, formats.ReadOptions{})
+	_, err := openRecordings(t.Context(), nil, []string{empty}, nil, false, wants, formats.ReadOptions{})
 	require.ErrorIs(t, err, codec.ErrUnwritten)
-	_, err = openSource(t.Context(), nil, []string{empty, empty}, nil, false, wants, formats.ReadOptions{})
+	_, err = openRecordings(t.Context(), nil, []string{empty, empty}, nil, false, wants, formats.ReadOptions{})
 	require.ErrorIs(t, err, codec.ErrUnwritten)
 }
 
 // Reading ends with the context, also where nothing of what is read is played.
-func TestSourceEnds(t *testing.T) {
+func TestReadingEndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	log := generate.Path(t, "mavlink/synthetic_px4_v2.tlog")
-	s, err := openSource(ctx, nil, []string{log}, nil, false, everything, formats.ReadOptions{})
+	s, err := openRecordings(ctx, nil, []string{log}, nil, false, everything, formats.ReadOptions{})
 	require.NoError(t, err)
 	defer s.Close()
-	r := &sourceInput{source: s, publishers: publishers{}}
+	r := &recordingInput{recordings: s, publishers: publishers{}}
 	for _, c := range s.channels {
 		r.publishers[c] = &publisher{Offer: rospub.Offer{QoS: codec.QoS{Durability: codec.TransientLocal}}}
 	}
@@ -383,7 +384,7 @@ func TestSourceEnds(t *testing.T) {
 func TestOutlyingTimes(t *testing.T) {
 	for _, name := range []string{"clock_set.tlog", "first_message_at_0s.mcap"} {
 		path := samples.Path(t, "faults/"+name)
-		s, err := openSource(t.Context(), nil, []string{path}, nil, false, everything, formats.ReadOptions{})
+		s, err := openRecordings(t.Context(), nil, []string{path}, nil, false, everything, formats.ReadOptions{})
 		require.NoError(t, err)
 		require.Len(t, s.warnings, 1)
 		require.Regexp(t, `: the times of \d+ messages are 19676 days before .*; the player waits as long as times `+

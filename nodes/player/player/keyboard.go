@@ -24,7 +24,7 @@ func (e *engine) press(key string) {
 				e.burst(1, make(chan uint64, 1))
 			}
 		case "t":
-			e.pausing = !e.pausing
+			e.pausesAtTopics = !e.pausesAtTopics
 		case "\x1b[A": // up
 			if e.line.rate != immediate {
 				e.setRate(min(e.line.rate*rateBy, maxRate))

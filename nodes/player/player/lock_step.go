@@ -1,9 +1,9 @@
 package player
 
 // lockStep advances time in steps, each on request, so that messages and /clock depend on the recording alone: /clock
-// is published at each step's end and, within a step, by recorded time. All times are ns.
+// is published at each step's end and, within a step, by recorded time. All times are in ns.
 type lockStep struct {
-	length int64 // of a step; 0: time runs freely
+	length int64 // length of a step; 0: time runs freely
 	period int64 // of /clock; 0: none
 
 	limit   int64       // recorded time at which the step ends
@@ -13,7 +13,7 @@ type lockStep struct {
 	current chan bool
 }
 
-// start begins at a recorded time, with a step that is complete.
+// start begins at a recorded time. The step before is complete.
 func (l *lockStep) start(t int64) {
 	if l.length == 0 {
 		return
@@ -26,10 +26,10 @@ func (l *lockStep) start(t int64) {
 // held reports whether time stands still until a step is requested.
 func (l *lockStep) held() bool { return l.length > 0 && l.waiting }
 
-// ask requests a step. reply, unless nil, receives true when it is complete, or false at the end.
+// ask requests a step. reply, unless nil, receives true when the step is complete, or false at the end.
 func (l *lockStep) ask(reply chan bool) { l.asked = append(l.asked, reply) }
 
-// next begins the next step if one was requested.
+// next begins the next step. It returns false if none was requested.
 func (l *lockStep) next() bool {
 	if len(l.asked) == 0 {
 		return false
@@ -51,11 +51,11 @@ func (l *lockStep) nextMark() int64 {
 	return min(l.limit, l.clock)
 }
 
-// marks reports whether t is that time.
-func (l *lockStep) marks(t int64) bool { return l.length > 0 && t == l.nextMark() }
+// isNextMark reports whether t is the time of the next /clock message.
+func (l *lockStep) isNextMark(t int64) bool { return l.length > 0 && t == l.nextMark() }
 
-// pass is called when that time has come. It reports whether it is the end of the step.
-func (l *lockStep) pass(t int64) bool {
+// passMark is called when recorded time has reached the next mark, t. It reports whether the step ends there.
+func (l *lockStep) passMark(t int64) bool {
 	if t == l.clock {
 		l.clock += l.period
 	}
@@ -67,7 +67,7 @@ func (l *lockStep) pass(t int64) bool {
 	return true
 }
 
-// reach is called when a message recorded at t was played without a step, by a burst or at the rate immediate.
+// reach is called after a message recorded at t was played without a step, by a burst or at the rate immediate.
 func (l *lockStep) reach(t int64) {
 	if l.length == 0 {
 		return

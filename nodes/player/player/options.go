@@ -114,9 +114,9 @@ func (o *options) check() error {
 	return o.CheckTimes()
 }
 
-// plan returns how to play the time range from start to end, in ns of recorded time.
-func (o *options) plan(start, end int64) plan {
-	p := plan{
+// settings returns how to play the time range from start to end, in ns of recorded time.
+func (o *options) settings(start, end int64) settings {
+	p := settings{
 		start: start, end: end, rounds: max(o.LoopCount, 1), rate: o.Rate, paused: o.StartPaused,
 		keepAlive:    o.KeepAlive,
 		restartClock: o.RestartClock, skipEmpty: int64(o.SkipEmpty), pauseTopics: o.PauseTopics,

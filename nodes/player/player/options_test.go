@@ -42,39 +42,39 @@ func TestPlan(t *testing.T) {
 	start, end := int64(1000), int64(2000)
 	for name, test := range map[string]struct {
 		set   func(*options)
-		check func(*testing.T, plan)
+		check func(*testing.T, settings)
 	}{
-		"once": {func(*options) {}, func(t *testing.T, p plan) {
+		"once": {func(*options) {}, func(t *testing.T, p settings) {
 			require.Equal(t, []any{uint64(1), end, false}, []any{p.rounds, p.end, p.clocked()})
 		}},
-		"for ever": {func(o *options) { o.Loop = true }, func(t *testing.T, p plan) {
+		"for ever": {func(o *options) { o.Loop = true }, func(t *testing.T, p settings) {
 			require.Equal(t, []any{uint64(0), end}, []any{p.rounds, p.end})
 		}},
 		"three times": {func(o *options) { o.LoopCount = 3 },
-			func(t *testing.T, p plan) { require.Equal(t, uint64(3), p.rounds) }},
+			func(t *testing.T, p settings) { require.Equal(t, uint64(3), p.rounds) }},
 		"a loop of 3": {func(o *options) { o.Loop, o.LoopCount = true, 3 },
-			func(t *testing.T, p plan) { require.Equal(t, uint64(3), p.rounds) }},
+			func(t *testing.T, p settings) { require.Equal(t, uint64(3), p.rounds) }},
 		"immediate": {func(o *options) { o.Immediate, o.Rate = true, 3 },
-			func(t *testing.T, p plan) { require.InDelta(t, immediate, p.rate, 0) }},
+			func(t *testing.T, p settings) { require.InDelta(t, immediate, p.rate, 0) }},
 		"clock": {func(o *options) { o.Clock = 40 },
-			func(t *testing.T, p plan) { require.Equal(t, int64(25*time.Millisecond), p.clockPeriod) }},
+			func(t *testing.T, p settings) { require.Equal(t, int64(25*time.Millisecond), p.clockPeriod) }},
 		"decades": {func(o *options) { o.Clock, o.LockStep = 1e-300, math.MaxInt64 },
-			func(t *testing.T, p plan) {
+			func(t *testing.T, p settings) {
 				require.Equal(t, []int64{longest, longest}, []int64{p.clockPeriod, p.step})
 			}},
-		"clock topics": {func(o *options) { o.ClockTopics = []string{"a", "/b"} }, func(t *testing.T, p plan) {
+		"clock topics": {func(o *options) { o.ClockTopics = []string{"a", "/b"} }, func(t *testing.T, p settings) {
 			require.Equal(t, []bool{true, true, false, true},
 				[]bool{p.clockWith("/a"), p.clockWith("/b"), p.clockWith("/c"), p.clocked()})
 		}},
 		"clock with all": {func(o *options) { o.ClockTopicsAll = true },
-			func(t *testing.T, p plan) { require.True(t, p.clockWith("/c")) }},
+			func(t *testing.T, p settings) { require.True(t, p.clockWith("/c")) }},
 		"pause topics": {func(o *options) { o.PauseTopics = []string{"a"} },
-			func(t *testing.T, p plan) { require.Equal(t, []string{"a"}, p.pauseTopics) }},
+			func(t *testing.T, p settings) { require.Equal(t, []string{"a"}, p.pauseTopics) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := defaultOptions()
 			test.set(&o)
-			test.check(t, o.plan(start, end))
+			test.check(t, o.settings(start, end))
 		})
 	}
 }

@@ -13,22 +13,22 @@ const (
 	byHeader  = "header"
 )
 
-// disorder is how far the time by which messages are ordered may lie from that of receipt, in ns. One that lies
-// farther is not believed: a clock was not set.
+// disorder is the largest difference in ns between a message's time of order and its time of receipt. A message with a
+// larger difference is ordered by receipt, because a clock was not set.
 const disorder = 2_000_000_000
 
-// ordered yields messages by another time than that of receipt, which becomes their LogTime.
-type ordered struct {
+// orderedIterator yields messages in the order of another time than receipt. That time becomes their LogTime.
+type orderedIterator struct {
 	it          codec.Iterator
 	time        func(*codec.Message) int64
-	start, end  int64 // ns, of that time
-	first, last int64 // of the recording: what was before or after is played then
+	start, end  int64 // the selected range of that time, ns
+	first, last int64 // recorded range of LogTime, ns; times outside are moved to its ends
 
 	waiting codec.Heap[*orderedMessage]
-	read    int64 // time of receipt up to which it was read
+	readTo  int64 // time of receipt up to which messages were read
 	err     error
 	spare   []*orderedMessage
-	out     *orderedMessage // valid until the next call
+	current *orderedMessage // returned by the last call of Next
 	count   uint64
 }
 
@@ -38,29 +38,29 @@ type orderedMessage struct {
 	number uint64
 }
 
-func (o *ordered) Next() (*codec.Message, error) {
-	if o.out != nil {
-		o.spare = append(o.spare, o.out)
-		o.out = nil
+func (o *orderedIterator) Next() (*codec.Message, error) {
+	if o.current != nil {
+		o.spare = append(o.spare, o.current)
+		o.current = nil
 	}
-	for o.err == nil && (len(o.waiting) == 0 || o.waiting[0].time > o.read-disorder) {
+	for o.err == nil && (len(o.waiting) == 0 || o.waiting[0].time > o.readTo-disorder) {
 		o.take()
 	}
 	if len(o.waiting) == 0 {
 		return nil, o.err
 	}
-	o.out = o.waiting.Pop()
-	return &o.out.Message, nil
+	o.current = o.waiting.Pop()
+	return &o.current.Message, nil
 }
 
-// take reads a message.
-func (o *ordered) take() {
+// take reads a message into waiting.
+func (o *orderedIterator) take() {
 	m, err := o.it.Next()
 	if err != nil {
 		o.err = err
 		return
 	}
-	o.read = m.LogTime
+	o.readTo = m.LogTime
 	t := o.time(m)
 	if t < m.LogTime-disorder || t > m.LogTime+disorder {
 		t = m.LogTime
@@ -79,13 +79,13 @@ func (o *ordered) take() {
 	o.waiting.Push(kept)
 }
 
-func (o *ordered) Close() error { return o.it.Close() }
+func (o *orderedIterator) Close() error { return o.it.Close() }
 
 func (m *orderedMessage) Before(o *orderedMessage) bool {
 	return m.time < o.time || m.time == o.time && m.number < o.number
 }
 
-// sendTime returns when a message was sent, as far as that was recorded.
+// sendTime returns when a message was sent, or received if the recording lacks that.
 func sendTime(m *codec.Message) int64 {
 	if m.PublishTime != 0 {
 		return m.PublishTime
@@ -93,7 +93,7 @@ func sendTime(m *codec.Message) int64 {
 	return m.LogTime
 }
 
-// headerTime returns the stamp in the header of a message with those stamps, or when it was received.
+// headerTime returns the stamp in the header of a message, or the time of receipt if there is none.
 func headerTime(stamps *cdr.Stamps, m *codec.Message) int64 {
 	if stamps != nil {
 		if t, ok, err := stamps.First(m.Data); ok && err == nil && t != 0 {
@@ -103,8 +103,8 @@ func headerTime(stamps *cdr.Stamps, m *codec.Message) int64 {
 	return m.LogTime
 }
 
-// stampsOfAll returns those of each channel.
-func stampsOfAll(channels []*codec.Channel) map[*codec.Channel]*cdr.Stamps {
+// stampsOf returns the stamps of each channel's messages.
+func stampsOf(channels []*codec.Channel) map[*codec.Channel]*cdr.Stamps {
 	library := msgs.Library()
 	all := map[*codec.Channel]*cdr.Stamps{}
 	for _, c := range channels {

@@ -49,7 +49,7 @@ func TestOrdered(t *testing.T) {
 	} {
 		for _, end := range []error{io.EOF, damage} {
 			t.Run(name, func(t *testing.T) {
-				o := &ordered{
+				o := &orderedIterator{
 					it: &shuffled{early: test.early, err: end}, time: sendTime,
 					start: epoch + test.start*1e6, end: epoch + test.end*1e6, first: epoch, last: epoch + 3e6,
 				}

@@ -27,54 +27,54 @@ type graphOutput struct {
 	clock       *rospub.Topic // nil: none
 }
 
-// newGraphOutput advertises /clock if clocked.
+// newGraphOutput returns an output on the node's graph. It advertises /clock if clocked is true.
 func newGraphOutput(node bridge.Node, p publishers, clocked bool) (*graphOutput, error) {
-	s := &graphOutput{node: node, publishers: p}
+	o := &graphOutput{node: node, publishers: p}
 	if !clocked {
-		return s, nil
+		return o, nil
 	}
 	var err error
-	s.clock, err = rospub.Advertise(node, clockTopic, &rosgraph_msgs.Clock{}, codec.DefaultQoS())
+	o.clock, err = rospub.Advertise(node, clockTopic, &rosgraph_msgs.Clock{}, codec.DefaultQoS())
 	if err != nil {
 		return nil, fmt.Errorf("publish %s: %w", clockTopic, err)
 	}
-	return s, nil
+	return o, nil
 }
 
-func (s *graphOutput) publish(m *codec.Message) error {
-	p := s.publishers[m.Channel]
-	err := p.send(m, s.playingTime)
+func (o *graphOutput) publish(m *codec.Message) error {
+	p := o.publishers[m.Channel]
+	err := p.send(m, o.playingTime)
 	if errors.Is(err, errMismatch) {
 		if !p.warned {
 			p.warned = true
-			s.node.Log(bridge.Warn, "%s: %v", m.Channel.Topic, err)
+			o.node.Log(bridge.Warn, "%s: %v", m.Channel.Topic, err)
 		}
 		err = nil
 	}
 	return err
 }
 
-func (s *graphOutput) publishClock(clock int64) error {
-	return s.clock.Send(&rosgraph_msgs.Clock{Clock: builtin_interfaces.TimeAt(clock)})
+func (o *graphOutput) publishClock(clock int64) error {
+	return o.clock.Send(&rosgraph_msgs.Clock{Clock: builtin_interfaces.TimeAt(clock)})
 }
 
 // publishers publish the messages of channels.
 type publishers map[*codec.Channel]*publisher
 
-// publisher is shared by the channels of one topic and type. One with a caller is of one channel, and sends its
-// requests to a service instead of publishing.
+// publisher publishes the messages of all channels of one topic and type. A publisher with a caller belongs to one
+// channel, and sends the channel's requests to a service instead of publishing.
 type publisher struct {
 	rospub.Offer
 	requests *requestReader
 	caller   *caller
-	action   *action // nil: of none
+	action   *action // of the requests; nil: they belong to no action
 
-	stamps *cdr.Stamps // of the type, to be moved to the time of playing; nil: left as they are
-	warned bool        // of a payload that does not match the type
+	stamps *cdr.Stamps // stamps to move to the time of playing; nil: they stay unchanged
+	warned bool        // a payload that does not match the type was reported
 }
 
-// advertise creates the publishers of the channels, but for those with a reader of requests, which may be nil. It warns
-// of topics that cannot be published and goes on.
+// advertise creates the publishers of the channels. It skips channels in readers, whose reader may be nil, and topics
+// that cannot be published, of which it warns.
 func advertise(node bridge.Node, channels []*codec.Channel, readers map[*codec.Channel]*requestReader,
 	o *options) (publishers, callers, error) {
 	overrides, err := graph.QoSOverrides(o.QoSOverrides)
@@ -86,7 +86,7 @@ func advertise(node bridge.Node, channels []*codec.Channel, readers map[*codec.C
 	byKey := map[key][]*codec.Channel{}
 	for _, c := range channels {
 		if _, requests := readers[c]; requests || c.Encoding != codec.EncodingCDR {
-			continue // the source warned of other encodings
+			continue // mergedRecordings warned of other encodings
 		}
 		k := key{c.Topic, c.Type}
 		if byKey[k] == nil {
@@ -129,7 +129,7 @@ func advertise(node bridge.Node, channels []*codec.Channel, readers map[*codec.C
 	return all, called, nil
 }
 
-// prefixed returns the name of a topic or service under the prefix, if there is one.
+// prefixed returns the name of a topic or service under the option Prefix.
 func (o *options) prefixed(name string) string {
 	if o.Prefix == "" {
 		return name
@@ -159,13 +159,13 @@ func offer(channels []*codec.Channel) codec.QoS {
 	}
 	qos := bridge.OfferQoS(recorded)
 	if qos.Reliability == codec.Reliable && qos.Durability == codec.Volatile {
-		// A burst reaches subscribers completely: what the network loses is sent again.
+		// KeepAll keeps all messages of a burst until they are acknowledged, so that lost ones can be sent again.
 		qos.History, qos.Depth = codec.KeepAll, 0
 	}
 	return qos
 }
 
-// latchedDepth returns how many of a channel's last messages a late subscriber would have received.
+// latchedDepth returns the number of a channel's latest messages that a late subscriber would have received.
 func (p *publisher) latchedDepth(c *codec.Channel) int {
 	depth := codec.LatchedDepth(c)
 	switch {
@@ -177,7 +177,7 @@ func (p *publisher) latchedDepth(c *codec.Channel) int {
 	return max(p.QoS.Depth, 1)
 }
 
-// offers returns each publisher once, in the order of their topics.
+// offers returns each publisher once, sorted by topic.
 func (p publishers) offers() []rospub.Offer {
 	once := map[*publisher]bool{}
 	var list []rospub.Offer
@@ -191,7 +191,7 @@ func (p publishers) offers() []rospub.Offer {
 	return list
 }
 
-// send publishes a message. Its stamps, if they are to be moved, are moved by playingTime.
+// send publishes a message. It moves stamps to playingTime if the publisher has stamps to move.
 func (p *publisher) send(m *codec.Message, playingTime func(int64) int64) error {
 	if len(m.Data) < wire.HeaderSize {
 		return errMismatch
@@ -208,12 +208,12 @@ func (p *publisher) send(m *codec.Message, playingTime func(int64) int64) error 
 	return p.Publish(m.Data)
 }
 
-// restamp moves the stamps of a message, if they are to be moved.
+// restamp moves the stamps of a message to playingTime if the publisher has stamps to move.
 func (p *publisher) restamp(m *codec.Message, playingTime func(int64) int64) error {
 	if p.stamps != nil {
 		stamp, ok, err := p.stamps.First(m.Data)
 		if ok && err == nil {
-			if stamp == 0 { // not set; others in the message may be
+			if stamp == 0 { // not set, but later stamps of the message may be
 				stamp = m.LogTime
 			}
 			err = p.stamps.Add(m.Data, playingTime(stamp)-stamp)

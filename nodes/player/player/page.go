@@ -17,23 +17,23 @@ import (
 )
 
 const (
-	pageData  = 5 << 20 // bytes of the page's data, of each recording
-	pageBurst = 10 * time.Millisecond
+	pageData  = 5 << 20               // limit of bytes of the page's data for each recording
+	pageBurst = 10 * time.Millisecond // of reading, before a pause of equal length
 )
 
-// page shows the recordings that are played, and where the player is.
+// page shows the played recordings and the position of the player.
 type page struct {
 	player    *player
 	server    *livepage.Server
-	recording *recordings.Recording // is read in the background, beside what is played
+	recording *recordings.Recording // read in the background, while the player reads its own
 
-	mu     sync.Mutex // guards what follows
-	note   string     // while the recordings are not shown
+	mu     sync.Mutex // guards the fields below
+	note   string     // why the recordings are not shown
 	data   []byte     // JSON of a list of report.Data; nil until they are read
-	starts []int64    // of each, ns since the Unix epoch
+	starts []int64    // starts of the recordings, ns since the Unix epoch
 }
 
-// servePage serves the page, and reads what it shows, until close.
+// servePage serves the page and reads its recordings, until close is called.
 func (p *player) servePage(ctx context.Context, paths []string) (close func() error, err error) {
 	if p.options.Page == "" {
 		return func() error { return nil }, nil
@@ -43,7 +43,7 @@ func (p *player) servePage(ctx context.Context, paths []string) (close func() er
 		return nil, err
 	}
 	g := &page{player: p}
-	g.recording, err = recordings.Open(paths, p.source.options)
+	g.recording, err = recordings.Open(paths, p.recordings.options)
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
@@ -74,7 +74,7 @@ func (g *page) say(note string) {
 	g.note = note
 }
 
-// read reads the recordings. It uses at most half of a processor, which playing needs more.
+// read reads the recordings. It uses at most half of a processor, because playing needs it more.
 func (g *page) read(ctx context.Context) error {
 	var all []*report.Data
 	var starts []int64
@@ -106,7 +106,7 @@ func (g *page) read(ctx context.Context) error {
 	return nil
 }
 
-// Update returns the recordings once they are read, and where the player is.
+// Update returns the position of the player, and the recordings once they are read.
 func (g *page) Update(version string) (*livepage.Update, error) {
 	s := g.player.state()
 	g.mu.Lock()
@@ -125,7 +125,7 @@ func (g *page) Update(version string) (*livepage.Update, error) {
 	return u, nil
 }
 
-// Do does what a button asks for.
+// Do executes the command of a button.
 func (g *page) Do(_ context.Context, c livepage.Command) error {
 	e, done := g.player.engine, true
 	switch c.Name {

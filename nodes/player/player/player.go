@@ -23,42 +23,42 @@ type player struct {
 	options    options
 	node       bridge.Node
 	line       *progress.Line
-	source     *source
+	recordings *mergedRecordings
 	publishers publishers
 	callers    callers
 	output     *graphOutput
 	timer      *systemTimer
-	opened     time.Time // when the node joined the graph
+	opened     time.Time // when the node had joined the graph
 }
 
 // newPlayer creates the publishers, so that subscribers can match them before run.
-func newPlayer(o options, s *source, node bridge.Node, line *progress.Line) (*player, error) {
+func newPlayer(o options, recordings *mergedRecordings, node bridge.Node, line *progress.Line) (*player, error) {
 	opened := time.Now()
-	start, end, outside, err := o.Select(s.start, s.end)
+	start, end, outside, err := o.Select(recordings.start, recordings.end)
 	if err != nil {
 		return nil, err
 	}
 	if outside != "" {
 		node.Log(bridge.Warn, "%s", outside)
 	}
-	end = s.last(end)
-	plan := o.plan(start, end)
-	p := &player{options: o, node: node, line: line, source: s, opened: opened}
-	readers, warnings, err := s.readers(&o)
+	end = recordings.lastTime(end)
+	settings := o.settings(start, end)
+	p := &player{options: o, node: node, line: line, recordings: recordings, opened: opened}
+	readers, warnings, err := recordings.requestReaders(&o)
 	if err != nil {
 		return nil, err
 	}
 	for _, text := range warnings {
 		node.Log(bridge.Warn, "%s", text)
 	}
-	p.publishers, p.callers, err = advertise(node, s.channels, readers, &o)
+	p.publishers, p.callers, err = advertise(node, recordings.channels, readers, &o)
 	if err != nil {
 		return nil, err
 	}
 	if (o.SendRequests || o.SendActions) && len(p.callers.list) == 0 && len(warnings) == 0 {
 		node.Log(bridge.Warn, "no request is sent: none is recorded of the selected services and actions")
 	}
-	p.output, err = newGraphOutput(node, p.publishers, plan.clocked())
+	p.output, err = newGraphOutput(node, p.publishers, settings.clocked())
 	if err != nil {
 		return nil, err
 	}
@@ -66,26 +66,26 @@ func newPlayer(o options, s *source, node bridge.Node, line *progress.Line) (*pl
 	if err != nil {
 		return nil, err
 	}
-	input := &sourceInput{source: s, publishers: p.publishers, order: o.Order, readAhead: int64(o.ReadAhead),
-		ready: p.timer.wake}
+	input := &recordingInput{recordings: recordings, publishers: p.publishers, order: o.Order,
+		readAhead: int64(o.ReadAhead), ready: p.timer.wake}
 	if !o.DamagedError {
 		input.damaged = func(err error) { node.Log(bridge.Warn, "continuing behind a damaged place: %v", err) }
 	}
-	var told sync.Map // texts: a loop reads again
-	input.labels = func(err error) {
-		if _, known := told.LoadOrStore(err.Error(), true); !known {
+	var reported sync.Map // texts; each round of a loop reads again
+	input.mislabelled = func(err error) {
+		if _, known := reported.LoadOrStore(err.Error(), true); !known {
 			node.Log(bridge.Warn, "%v", err)
 		}
 	}
 	if o.Order == byHeader || o.Restamp {
-		input.stamps = stampsOfAll(s.channels)
+		input.stamps = stampsOf(recordings.channels)
 	}
 	if o.Restamp {
 		for c, one := range p.publishers {
 			one.stamps = input.stamps[c]
 		}
 	}
-	p.engine = newEngine(plan, input, p.output, p.timer)
+	p.engine = newEngine(settings, input, p.output, p.timer)
 	p.epoch = p.timer.origin.UnixNano() - p.timer.first
 	p.output.playingTime = p.playingTime
 	return p, nil
@@ -132,7 +132,7 @@ func (p *player) run(ctx context.Context) (err error) {
 	defer stop()
 	p.callers.finish(settled)
 	if ctx.Err() != nil {
-		return nil // errors are a consequence of that
+		return nil // the end of ctx caused err
 	} else if err != nil {
 		return err
 	}
@@ -144,11 +144,11 @@ func (p *player) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// timeRangeOf returns the recorded time range that a request of the service play names.
+// timeRangeOf returns the recorded time range of a request of the service play.
 func (p *player) timeRangeOf(offset, duration time.Duration, until int64) (start, end int64, err error) {
 	r := timerange.Range{StartOffset: max(offset, 0), Duration: duration}
-	start, end, _, err = r.Select(p.source.start, p.source.end)
-	end = p.source.last(end)
+	start, end, _, err = r.Select(p.recordings.start, p.recordings.end)
+	end = p.recordings.lastTime(end)
 	if err == nil && until > 0 {
 		end = min(end, until+1)
 		if until < start {
@@ -158,7 +158,7 @@ func (p *player) timeRangeOf(offset, duration time.Duration, until int64) (start
 	return start, end, err
 }
 
-// await waits for subscribers and for the delay.
+// await waits for subscribers and for the option Delay.
 func (p *player) await(ctx context.Context) error {
 	offers := p.publishers.offers()
 	if p.options.AwaitSubs {
@@ -185,8 +185,8 @@ func (p *player) await(ctx context.Context) error {
 	}
 }
 
-// awaitServices waits for the services to which requests are sent: for all of them if that is asked for, otherwise at
-// most for match_patience.
+// awaitServices waits for the services to which requests are sent. It waits for match_patience, or without limit if the
+// option AwaitSubs is set.
 func (p *player) awaitServices(ctx context.Context) error {
 	began, logged := time.Now(), time.Now()
 	for missing := p.callers.missing(); missing != nil && ctx.Err() == nil; missing = p.callers.missing() {
@@ -210,7 +210,7 @@ func (p *player) awaitServices(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// acknowledge requests a lock-step for each message on a topic, whatever its type.
+// acknowledge requests a lock-step for each message on a topic of any type.
 func (p *player) acknowledge(ctx context.Context, topic string, workers *sync.WaitGroup) {
 	subscribe := func() (bool, error) {
 		for _, t := range p.node.Topics() {
@@ -246,10 +246,10 @@ func (p *player) acknowledge(ctx context.Context, topic string, workers *sync.Wa
 
 // report publishes diagnostics and read_split events until ctx is done.
 func (p *player) report(ctx context.Context, library *rosidl.Library) {
-	files := newSplits(p.node, library, p.source)
-	files.reach(p.state().start) // what is played may be over before the first tick
+	files := newSplits(p.node, library, p.recordings)
+	files.reach(p.state().start) // the playback may end before the first tick
 	var health *rospub.Diagnostics
-	var published time.Time // on health
+	var published time.Time // of the latest diagnostics
 	if p.options.Diagnostics {
 		var err error
 		health, err = rospub.NewDiagnostics(p.node)

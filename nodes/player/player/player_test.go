@@ -64,7 +64,7 @@ func newFixture(t *testing.T, o options, paths ...string) *fixture {
 	require.NoError(t, err)
 	offsets, err := o.offsets(paths)
 	require.NoError(t, err)
-	s, err := openSource(t.Context(), nil, paths, offsets, false, wants, o.ReadOptions)
+	s, err := openRecordings(t.Context(), nil, paths, offsets, false, wants, o.ReadOptions)
 	require.NoError(t, err)
 	null, err := os.Open(os.DevNull)
 	require.NoError(t, err)
@@ -350,7 +350,7 @@ func TestPlayerOffsets(t *testing.T) {
 	o.InputOffset = []string{b + "=-0.91s"}
 	h := newFixture(t, o, a, b)
 	h.hears("/n", "std_msgs/msg/UInt32", keepAll())
-	require.Equal(t, []int64{epoch + 90e6, epoch + 120e6}, []int64{h.source.start, h.source.end})
+	require.Equal(t, []int64{epoch + 90e6, epoch + 120e6}, []int64{h.recordings.start, h.recordings.end})
 	h.open()
 	h.end()
 	h.plays("/n", 3, 1, 4, 2)

@@ -199,7 +199,7 @@ func playback(ctx context.Context, p *remote.Peer) (s state, err error) {
 	}
 }
 
-// readStatus returns the times of a status that diagnostics published.
+// readStatus returns the times in a published status.
 func readStatus(status *diag.DiagnosticStatus) (s state, ok bool) {
 	times := map[string]int64{}
 	for _, v := range status.Values {

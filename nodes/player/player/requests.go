@@ -20,7 +20,7 @@ const (
 	fromClients = "client_introspection"
 )
 
-// sends reports whether requests of the service or action are sent, instead of what was recorded being published.
+// sends reports whether requests of the service or action are sent. Otherwise recorded messages are published.
 func (o *options) sends(call bridge.CallTopic) bool {
 	if call.Action != "" {
 		return o.SendActions
@@ -36,15 +36,15 @@ func (o *options) requestEvent() uint8 {
 	return service_msgs.ServiceEventInfo_REQUEST_RECEIVED
 }
 
-// requestReader reads the requests in the messages of a channel.
+// requestReader reads requests from the messages of a channel.
 type requestReader struct {
 	call    bridge.CallTopic
-	event   uint8       // type of the events that hold requests
-	schema  *cdr.Schema // of the events; nil: the messages are requests
+	event   uint8       // type of the events that have requests
+	schema  *cdr.Schema // schema of the events; nil: the messages are requests
 	request *cdr.Schema
 }
 
-// read returns the request that a message holds, nil if it holds none.
+// read returns the request in a message, nil if there is none.
 func (r *requestReader) read(data []byte) ([]byte, error) {
 	if r.schema == nil {
 		return data, nil
@@ -56,27 +56,28 @@ func (r *requestReader) read(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	requests, _ := event.Get("request").([]*cdr.Struct) // the definition is the recording's
+	requests, _ := event.Get("request").([]*cdr.Struct) // the recorded definition may lack the field
 	if len(requests) != 1 {
 		return nil, errors.New("the definition of the event has no request")
 	}
 	return r.request.Encode(requests[0])
 }
 
-// readers returns for each channel whose requests are to be sent how to read them. A service's events are preferred to
-// its requests as a recorder without introspection received them, which may lack those of new clients. Other channels
-// of services and actions whose requests are sent have a nil reader. Warnings name services of which no request can be
+// requestReaders returns the readers of channels whose requests are sent. A service's events are preferred to requests
+// that a recorder without introspection received, because these may lack the requests of new clients. Other channels of
+// services and actions whose requests are sent have a nil reader. Warnings name services of which no request can be
 // sent.
-func (s *source) readers(o *options) (all map[*codec.Channel]*requestReader, warnings []string, err error) {
-	all = map[*codec.Channel]*requestReader{}
-	for _, p := range s.Parts {
+func (r *mergedRecordings) requestReaders(o *options) (readers map[*codec.Channel]*requestReader,
+	warnings []string, err error) {
+	readers = map[*codec.Channel]*requestReader{}
+	for _, p := range r.Parts {
 		services := map[string]*recordedService{}
 		for _, t := range p.Info.Topics {
 			call, ok := bridge.CallTopicOf(t.Channel.Topic, t.Channel.Type)
-			if !ok || !s.Selects(t.Channel) || !o.sends(call) {
+			if !ok || !r.Selects(t.Channel) || !o.sends(call) {
 				continue
 			}
-			all[t.Channel] = nil
+			readers[t.Channel] = nil
 			if services[call.Service] == nil {
 				services[call.Service] = &recordedService{}
 			}
@@ -92,22 +93,22 @@ func (s *source) readers(o *options) (all map[*codec.Channel]*requestReader, war
 			return nil, nil, err
 		}
 		for _, name := range slices.Sorted(maps.Keys(services)) {
-			if reason := services[name].choose(all, o.requestEvent()); reason != "" {
+			if reason := services[name].choose(readers, o.requestEvent()); reason != "" {
 				warnings = append(warnings,
 					fmt.Sprintf("%s: requests of %s are not sent: %s", p.Info.Path, name, reason))
 			}
 		}
 	}
-	return all, warnings, nil
+	return readers, warnings, nil
 }
 
-// recordedService is what a recording has of a service.
+// recordedService has the channels of a service in one recording.
 type recordedService struct {
 	events, requests []*codec.Channel
-	whole            bool // there are events of the wanted type with a request
+	hasRequests      bool // events of the wanted type have requests
 }
 
-// findRequests looks for events with requests, in as many messages as it takes.
+// findRequests sets hasRequests of the services. It reads until it has found a request of each service.
 func findRequests(r codec.Reader, services map[string]*recordedService, event uint8) error {
 	open := map[*codec.Channel]*recordedService{}
 	for _, service := range services {
@@ -128,7 +129,7 @@ func findRequests(r codec.Reader, services map[string]*recordedService, event ui
 		if service == nil || err != nil || info.EventType != event || !there {
 			continue
 		}
-		service.whole = true
+		service.hasRequests = true
 		maps.DeleteFunc(open, func(_ *codec.Channel, of *recordedService) bool { return of == service })
 		if len(open) == 0 {
 			break
@@ -137,9 +138,9 @@ func findRequests(r codec.Reader, services map[string]*recordedService, event ui
 	return nil
 }
 
-// choose sets the readers of the channels from which requests are taken, or returns why there are none.
+// choose sets the readers of the channels from which requests are taken. If there are none, it returns why.
 func (s *recordedService) choose(all map[*codec.Channel]*requestReader, event uint8) (reason string) {
-	if s.whole {
+	if s.hasRequests {
 		for _, c := range s.events {
 			r := &requestReader{event: event}
 			r.call, _ = bridge.CallTopicOf(c.Topic, c.Type)
@@ -176,7 +177,7 @@ func (s *recordedService) choose(all map[*codec.Channel]*requestReader, event ui
 		" takes the events of its server"
 }
 
-// openCallers returns the publishers that send the requests of channels to services, and the callers they use.
+// openCallers returns the publishers that send the requests of channels to services, and their callers.
 func (o *options) openCallers(node bridge.Node, readers map[*codec.Channel]*requestReader) (publishers, callers) {
 	all := publishers{}
 	type key struct{ service, typeName string }
@@ -205,7 +206,7 @@ func (o *options) openCallers(node bridge.Node, readers map[*codec.Channel]*requ
 	return all, callers{list, slices.Collect(maps.Values(actions))}
 }
 
-// call sends the request that a message holds, if it holds one.
+// call sends the request in a message, if there is one.
 func (p *publisher) call(m *codec.Message, playingTime func(int64) int64) error {
 	if err := p.restamp(m, playingTime); err != nil {
 		return err

@@ -70,13 +70,13 @@ func (p *player) onPlay(request *srv.Play_Request) msgs.Message {
 	start, end, err := p.timeRangeOf(time.Duration(offset.Nanoseconds()),
 		time.Duration(duration.Nanoseconds()), until.Nanoseconds())
 	response := &srv.Play_Response{}
-	if err == nil { // else there is no such part
-		p.do(func() { response.Success = p.again(start, end) })
+	if err == nil { // else the recordings have no such time range
+		p.do(func() { response.Success = p.playAgain(start, end) })
 	}
 	return response
 }
 
-// playBursts plays count messages, 0 for all, and returns how many were played.
+// playBursts plays count messages, 0 for all. It returns the number of played messages.
 func (p *player) playBursts(count uint64) uint64 {
 	reply := make(chan uint64, 1)
 	if !p.do(func() { p.burst(count, reply) }) {
@@ -94,7 +94,7 @@ func (p *player) onStop() msgs.Message {
 	return &srv.Stop_Response{}
 }
 
-// onStep plays the next step of lock-step, without lock-step the next message while paused.
+// onStep plays the next step. Without lock-step it plays the next message if the player is paused.
 func (p *player) onStep(context.Context, []byte) ([]byte, error) {
 	var complete bool
 	response := &std_srvs.Trigger_Response{Message: errOver.Error()}

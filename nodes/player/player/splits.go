@@ -10,18 +10,18 @@ import (
 	"tapedeck/nodes/internal/graph/rosbag2compat"
 )
 
-// splits publishes on events/read_split, as rosbag2 does, when playback passes from one file of a recording to the
-// next, judged by the files' time ranges. A nil one does nothing.
+// splits publishes an event on events/read_split when playback passes from one file of a recording to the next, as
+// rosbag2 does. The time ranges of the files decide. All methods do nothing on a nil *splits.
 type splits struct {
 	node      bridge.Node
 	publisher bridge.Publisher
 	forms     rosbag2compat.Forms
-	files     [][]codec.FileInfo // of each recording, in order
-	open      []int              // index of the current file of each; -1 before the first
+	files     [][]codec.FileInfo // by recording, in order
+	open      []int              // by recording: index of the current file; -1 before the first
 }
 
 // newSplits returns nil, and logs why, if the events cannot be published.
-func newSplits(node bridge.Node, library *rosidl.Library, s *source) *splits {
+func newSplits(node bridge.Node, library *rosidl.Library, s *mergedRecordings) *splits {
 	const typeName = "rosbag2_interfaces/msg/ReadSplitEvent"
 	t := &splits{node: node}
 	var err error
@@ -44,7 +44,7 @@ func newSplits(node bridge.Node, library *rosidl.Library, s *source) *splits {
 	return t
 }
 
-// reach publishes the events due when playback reaches a recorded time, also those of files that it has passed.
+// reach publishes the events that are due when playback reaches a recorded time, also those of skipped files.
 func (t *splits) reach(now int64) {
 	if t == nil {
 		return
@@ -71,11 +71,12 @@ func (t *splits) end() {
 	}
 }
 
-// change publishes the events on the way to a file of a recording; behind the last one, there is none.
+// change publishes the events between the current file of a recording and the file with index to. After the last file,
+// to is the number of files.
 func (t *splits) change(recording, to int) {
 	files, open := t.files[recording], &t.open[recording]
 	if *open < 0 {
-		*open = to // the first one is opened without an event
+		*open = to // opening the first file is no event
 	}
 	for *open != to {
 		next := to

@@ -16,7 +16,7 @@ type state struct {
 	paused     bool
 	rate       float64
 	position   int64 // recorded time, ns
-	start, end int64 // the recorded time range that is played
+	start, end int64 // the played time range, recorded time, ns
 	played     uint64
 }
 
@@ -31,7 +31,7 @@ func (s state) String() string {
 		float64(s.position-s.start)/1e9, float64(s.end-s.start)/1e9, rate, human.Count(s.played, "message"))
 }
 
-// snapshot is what state needs to compute the present position.
+// snapshot has the values from which state computes the present position.
 type snapshot struct {
 	state   state
 	line    timeline
@@ -50,7 +50,7 @@ func (e *engine) show() {
 		s.state.word = "ENDED"
 	case e.paused:
 		s.state.word = "PAUSED"
-	case e.lock.held():
+	case e.lockStep.held():
 		s.state.word = "HELD"
 	}
 	e.mu.Lock()
@@ -58,7 +58,7 @@ func (e *engine) show() {
 	e.shown = s
 }
 
-// state returns the progress. It does not wait for the output and may be called by any goroutine.
+// state returns the progress. It does not wait for the output. Any goroutine may call it.
 func (e *engine) state() state {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -69,12 +69,12 @@ func (e *engine) state() state {
 	return s.state
 }
 
-// remoteStatus returns how the player is, for its service status.
+// remoteStatus returns the status for the player's service status.
 func (p *player) remoteStatus() remote.Status {
 	s := p.state()
 	status := remote.Status{State: s.word, Text: s.String(), Seconds: float64(s.position-s.start) / 1e9,
 		Duration: float64(s.end-s.start) / 1e9, Rate: rateText(s.rate), Messages: s.played}
-	for _, info := range p.source.Infos() {
+	for _, info := range p.recordings.Infos() {
 		status.Paths = append(status.Paths, info.Path)
 	}
 	for _, offer := range p.publishers.offers() {
@@ -90,7 +90,7 @@ const (
 	statusName        = "playback"
 )
 
-// status returns the state as it is published on rospub.DiagnosticsTopic.
+// status returns the state for rospub.DiagnosticsTopic.
 func (s state) status(d *rospub.Diagnostics) diag.DiagnosticStatus {
 	return d.Status(statusName, s.String(), "state", s.word, "rate", s.rate, "position",
 		fmt.Sprintf("%.3f", float64(s.position-s.start)/1e9), "start", human.Seconds(s.start), "end",

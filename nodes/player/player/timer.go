@@ -11,17 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// never is a time that is never reached.
+// never is a time that is not reached.
 const never = math.MaxInt64
 
-// exactSleep is how long a timer may sleep without reacting to wake: clock_nanosleep is the system's most exact sleep,
-// but nothing ends it early. Longer sleeps use ppoll, which wake ends, until this much is left.
+// exactSleep is how long a timer may sleep without reacting to wake. clock_nanosleep is the system's most exact sleep,
+// but nothing ends it early. Longer sleeps use ppoll, which wake ends, until exactSleep remains.
 const exactSleep = 2 * time.Millisecond
 
-// timer is the clock and the sleep of an engine. Its times are ns.
+// timer is the clock of an engine. Its times are in ns.
 type timer interface {
 	now() int64
-	sleep(until int64) // returns at that time, or soon after wake
+	sleep(until int64) // returns at until, or soon after wake
 	wake()
 }
 
@@ -31,7 +31,7 @@ type systemTimer struct {
 	fd     int32
 	origin time.Time
 	first  int64 // at origin
-	alone  bool  // there is only one P, which others need
+	alone  bool  // GOMAXPROCS is 1: other goroutines need the only P
 }
 
 func newSystemTimer() (*systemTimer, error) {

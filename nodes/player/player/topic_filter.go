@@ -14,8 +14,8 @@ import (
 	"tapedeck/nodes/internal/graph"
 )
 
-// selector is an option that names topics.
-type selector struct {
+// topicOption is an option that selects topics.
+type topicOption struct {
 	option  string
 	text    string
 	exclude bool
@@ -23,14 +23,14 @@ type selector struct {
 }
 
 // selectors returns the options that select topics.
-func (o *options) selectors() (all []selector, err error) {
+func (o *options) selectors() (all []topicOption, err error) {
 	add := func(option string, texts []string, match func(p pattern.Patterns, c *codec.Channel) bool) {
 		for _, text := range texts {
 			p, failed := pattern.Parse(text)
 			if failed != nil && err == nil {
 				err = config.Usagef("%s: %w", option, failed)
 			}
-			all = append(all, selector{option, text, strings.HasPrefix(option, "exclude"),
+			all = append(all, topicOption{option, text, strings.HasPrefix(option, "exclude"),
 				func(c *codec.Channel) bool { return match(pattern.Patterns{p}, c) }})
 		}
 	}
@@ -57,7 +57,7 @@ func (o *options) selectors() (all []selector, err error) {
 			return nil, failed
 		} else if re != nil {
 			re = regexp.MustCompile("^(?:" + r.text + ")$") // as in rosbag2's player, but not its recorder
-			all = append(all, selector{r.option, r.text, strings.HasPrefix(r.option, "exclude"),
+			all = append(all, topicOption{r.option, r.text, strings.HasPrefix(r.option, "exclude"),
 				func(c *codec.Channel) bool { return re.MatchString(c.Topic) }})
 		}
 	}
