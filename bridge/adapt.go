@@ -8,9 +8,9 @@ import (
 )
 
 // AdaptQoS returns the QoS that a subscriber must request to match all publishers with these offers, as rosbag2's
-// adapt_request_to_offers chooses it: reliable if all are reliable, transient local if all are transient local. mixed
-// says that some but not all are, so that samples may be lost or latched ones missed. Without offers the request is
-// reliable and volatile. History is KeepAll: the subscriber is drained at once.
+// adapt_request_to_offers chooses it: reliable if all offers are reliable, transient local if all offers are transient
+// local. mixed reports whether offers differ in either policy, so that samples may be lost or latched messages missed.
+// Without offers the request is reliable and volatile. History is KeepAll: the subscriber is drained at once.
 func AdaptQoS(offers []codec.QoS) (request codec.QoS, mixed bool) {
 	request = codec.DefaultQoS()
 	request.History, request.Depth = codec.KeepAll, 0
@@ -36,10 +36,10 @@ func AdaptQoS(offers []codec.QoS) (request codec.QoS, mixed bool) {
 	return request, mixed
 }
 
-// OfferQoS returns what a player offers for a topic whose publishers offered recorded, as rosbag2's
-// adapt_offer_to_recorded_offers chooses it: what they offered if they agreed on all that decides whether a subscriber
-// matches, else the default. The history is at least the default's 10; a longer recorded one is kept, so that
-// late subscribers of latched topics receive what they did then.
+// OfferQoS returns the QoS that a player offers for a topic whose publishers offered recorded, as rosbag2's
+// adapt_offer_to_recorded_offers chooses it: the recorded offer if all recorded offers agree on the policies that
+// decide whether a subscriber matches, else the default. The history has at least the default's 10 messages. A longer
+// recorded history is kept, so that late subscribers of latched topics receive as many messages as when recorded.
 func OfferQoS(recorded []codec.QoS) codec.QoS {
 	offer := codec.DefaultQoS()
 	if len(recorded) == 0 {

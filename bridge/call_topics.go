@@ -7,35 +7,35 @@ import (
 	"tapedeck/msgs/service_msgs"
 )
 
-// ServiceEvents follows the name of a service in the name of the topic of its introspection.
+// ServiceEvents is the suffix of the topic of a service's introspection, behind the service's name.
 const ServiceEvents = "/_service_event"
 
-// Topics of an action, behind its name.
+// Suffixes of an action's topics, behind the action's name.
 const (
 	ActionFeedback = "/_action/feedback"
 	ActionStatus   = "/_action/status"
 )
 
-// Services of an action, behind its name.
+// Suffixes of an action's services, behind the action's name.
 const (
 	SendGoal   = "/_action/send_goal"
 	CancelGoal = "/_action/cancel_goal"
 	GetResult  = "/_action/get_result"
 )
 
-// serviceTopics are the endings of the topics of a service.
+// serviceTopics are the suffixes of a service's topics.
 var serviceTopics = []string{ServiceEvents, CallRequests, CallReplies}
 
-// CallTopic is what a topic has to do with a service or an action.
+// CallTopic describes a topic that carries calls of a service, or belongs to an action.
 type CallTopic struct {
 	Service string // "/light", "/dock/_action/send_goal"; "" on ActionFeedback and ActionStatus
-	Type    string // of the service: "std_srvs/srv/SetBool"
+	Type    string // type of the service: "std_srvs/srv/SetBool"
 	Ending  string // ServiceEvents, CallRequests, CallReplies, ActionFeedback or ActionStatus
-	Action  string // "/dock"; "" if it is of no action
-	Part    string // of the action: SendGoal, CancelGoal, GetResult, ActionFeedback or ActionStatus
+	Action  string // "/dock"; "" if the topic does not belong to an action
+	Part    string // SendGoal, CancelGoal, GetResult, ActionFeedback or ActionStatus; "" without an action
 }
 
-// CallTopicOf returns what a topic has to do with a service or an action. ok is false for other topics.
+// CallTopicOf returns the description of a topic of a service or an action. ok is false for other topics.
 func CallTopicOf(topic, typeName string) (t CallTopic, ok bool) {
 	for _, part := range []string{ActionFeedback, ActionStatus} {
 		if action, ok := strings.CutSuffix(topic, part); ok {
@@ -60,8 +60,8 @@ func CallTopicOf(topic, typeName string) (t CallTopic, ok bool) {
 	return t, false
 }
 
-// ActionType returns the type of the action, "pkg/action/Dock", as the type of one of its topics tells it, "" if that
-// does not.
+// ActionType returns the type of an action, "pkg/action/Dock", from the type of one of the action's topics or services.
+// It returns "" if topicType does not contain the action's type.
 func ActionType(topicType string) string {
 	for _, part := range []string{"_FeedbackMessage", "_SendGoal", "_GetResult"} {
 		if i := strings.LastIndex(topicType, part); i > 0 && strings.Contains(topicType[:i], "/action/") {
@@ -71,7 +71,8 @@ func ActionType(topicType string) string {
 	return ""
 }
 
-// ServiceEvent returns the head of an event, and whether the request is in it, which the introspection may leave out.
+// ServiceEvent returns the head of a service event. request reports whether the event contains the request, which the
+// introspection may leave out.
 func ServiceEvent(payload []byte) (info service_msgs.ServiceEventInfo, request bool, err error) {
 	d := wire.NewDecoder(payload)
 	info.UnmarshalCDR(d)

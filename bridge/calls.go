@@ -24,8 +24,8 @@ func Call(ctx context.Context, n Node, c Client, request []byte) ([]byte, error)
 	return wait(ctx)
 }
 
-// await sends a request once the service is available. It looks at each change of the graph and every few ms, as
-// middleware does not announce when it has matched.
+// await sends a request once the service is available. It tries at each change of the graph and every 5 ms, because the
+// middleware does not announce that client and service have matched.
 func await(ctx context.Context, n Node, c Client, request []byte) (wait func(context.Context) ([]byte, error),
 	err error) {
 	watching, cancel := context.WithCancel(ctx)
@@ -42,24 +42,24 @@ func await(ctx context.Context, n Node, c Client, request []byte) (wait func(con
 		case <-changed:
 		case <-tick.C:
 		case <-ctx.Done():
-			why := strings.TrimPrefix(err.Error(), ErrUnavailable.Error()) // if c knows
+			why := strings.TrimPrefix(err.Error(), ErrUnavailable.Error()) // "" if c gives no reason
 			return nil, fmt.Errorf("wait for the service: %w%s", ctx.Err(), why)
 		}
 	}
 }
 
-// MaxRequest is how many bytes a request of a service may have.
+// MaxRequest is the largest size of a service request in bytes.
 const MaxRequest = 1 << 20
 
-// What the calls of a service may take that are being answered, and how many of those that fail are logged.
+// Limits of one service.
 const (
-	maxCalls     = 1000
-	maxCallBytes = 64 << 20
-	loggedCalls  = 10
+	maxCalls     = 1000     // calls that are answered at once
+	maxCallBytes = 64 << 20 // sum of their requests' sizes
+	loggedCalls  = 10       // failed calls that are logged; later, only every 1000th is
 )
 
-// Calls are the calls of a service that are being answered, which it bounds. Its methods may be called from several
-// goroutines at once.
+// Calls are the calls of a service that are being answered. It limits their number and size. Its methods may be called
+// from several goroutines at once.
 type Calls struct {
 	node    Node
 	service string
@@ -69,18 +69,19 @@ type Calls struct {
 
 	mu     sync.Mutex
 	count  int
-	bytes  int // of their requests
+	bytes  int // sum of the requests' sizes
 	failed int
 }
 
-// NewCalls returns the calls of a service of n.
+// NewCalls returns a Calls without calls for a service of n.
 func NewCalls(n Node, service string) *Calls {
 	c := &Calls{node: n, service: service}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
 
-// Begin admits a call whose request has so many bytes, or logs why it is refused. An admitted call goes on with Answer.
+// Begin admits a call whose request has the given size, or logs why it refuses the call. Answer must follow each
+// admitted call.
 func (c *Calls) Begin(bytes int) bool {
 	err := c.admit(bytes)
 	if err != nil {
@@ -107,7 +108,7 @@ func (c *Calls) admit(bytes int) error {
 	return nil
 }
 
-// Answer answers an admitted call by answer, in a goroutine, and logs its error.
+// Answer runs answer for an admitted call in a goroutine, and logs answer's error. bytes is the size that Begin had.
 func (c *Calls) Answer(bytes int, answer func(context.Context) error) {
 	go func() {
 		defer c.running.Done()

@@ -12,14 +12,14 @@ import (
 	tdi "tapedeck/msgs/type_description_interfaces"
 )
 
-// maxDefinition is how many bytes an answer of a node about a type may have.
+// maxDefinition is the largest size in bytes of a node's answer about a type.
 const maxDefinition = 4 << 20
 
 // FetchDefinition asks the node of e for the definition of e's type, by the service ~/get_type_description that nodes
-// of ROS 2 Iron and later offer. It returns the text with those of all messages in it, in the form of
-// rosidl.Library.Concatenated, and has made sure that e's type hash is its hash. What the node has as another text than
-// .msg or .srv, as the events of services, comes without comments, constants and defaults. The service may never appear
-// or answer: ctx limits the wait.
+// of ROS 2 Iron and later offer. It returns the definitions of the type and of all types in it, in the form of
+// rosidl.Library.Concatenated, and verifies that their hash is e's type hash. If the node has no .msg or .srv text of a
+// type, as for service events, the definition lacks comments, constants and defaults. The service may never appear or
+// answer: ctx limits the wait.
 func FetchDefinition(ctx context.Context, n Node, e Endpoint) (string, error) {
 	text, err := fetchDefinition(ctx, n, e)
 	if err != nil {
@@ -70,7 +70,7 @@ func fetchDefinition(ctx context.Context, n Node, e Endpoint) (string, error) {
 	return text, nil
 }
 
-// verified returns a concatenated definition in the usual order if it is that of e's type.
+// verified returns text, a concatenated definition, in the usual order. It fails if text does not define e's type.
 func verified(e Endpoint, text string) (string, error) {
 	l, err := rosidl.ParseConcatenated(e.Type, text)
 	if err != nil {
@@ -88,22 +88,23 @@ func verified(e Endpoint, text string) (string, error) {
 
 // sourceText concatenates the sources in .msg, .srv and .action.
 func sourceText(sources []tdi.TypeSource) string {
-	var parts []string
+	var sections []string
 	for _, s := range sources {
 		if slices.Contains([]string{"msg", "srv", "action"}, s.Encoding) {
-			parts = append(parts, part(strings.ToUpper(s.Encoding), s.TypeName_, s.RawFileContents))
+			sections = append(sections, section(strings.ToUpper(s.Encoding), s.TypeName_, s.RawFileContents))
 		}
 	}
-	return strings.Join(parts, "\n")
+	return strings.Join(sections, "\n")
 }
 
-func part(kind, name, text string) string {
+// section returns one section of a concatenated definition: a separator, the type and its definition.
+func section(kind, name, text string) string {
 	return strings.Repeat("=", 80) + "\n" + kind + ": " + name + "\n" + text
 }
 
 // descriptionText returns the definitions of the described types.
 func descriptionText(d *tdi.TypeDescription) (string, error) {
-	var parts []string
+	var sections []string
 	var request, response string
 	service, isEvent := strings.CutSuffix(d.TypeDescription.TypeName_, "_Event")
 	for _, t := range append(d.ReferencedTypeDescriptions, d.TypeDescription) {
@@ -118,13 +119,13 @@ func descriptionText(d *tdi.TypeDescription) (string, error) {
 			response = text
 		case service + "_Event":
 		default:
-			parts = append(parts, part("MSG", t.TypeName_, text))
+			sections = append(sections, section("MSG", t.TypeName_, text))
 		}
 	}
 	if isEvent {
-		parts = append(parts, part("SRV", service, request+"---\n"+response))
+		sections = append(sections, section("SRV", service, request+"---\n"+response))
 	}
-	return strings.Join(parts, "\n"), nil
+	return strings.Join(sections, "\n"), nil
 }
 
 func fieldsText(fields []tdi.Field) (string, error) {

@@ -9,8 +9,8 @@ import (
 	tdi "tapedeck/msgs/type_description_interfaces"
 )
 
-// ServeDefinitions offers ~/get_type_description, as nodes of ROS 2 Iron and later do. library returns the definitions
-// to use for a type.
+// ServeDefinitions serves ~/get_type_description, as nodes of ROS 2 Iron and later do. library returns the library that
+// defines a type.
 func ServeDefinitions(n Node, library func(typeName string) *rosidl.Library) error {
 	const typeName = "type_description_interfaces/srv/GetTypeDescription"
 	_, err := n.Serve("~/get_type_description", typeName, func(_ context.Context, request []byte) ([]byte, error) {
@@ -24,7 +24,7 @@ func ServeDefinitions(n Node, library func(typeName string) *rosidl.Library) err
 	return err
 }
 
-// DescribeType answers a request by the definitions of a library.
+// DescribeType answers a request from the definitions of a library.
 func DescribeType(l *rosidl.Library, in *tdi.GetTypeDescription_Request) (out tdi.GetTypeDescription_Response) {
 	if hash, err := l.Hash(in.TypeName_); err != nil || hash != in.TypeHash {
 		out.FailureReason = "Type not currently in use by this node"
@@ -38,23 +38,24 @@ func DescribeType(l *rosidl.Library, in *tdi.GetTypeDescription_Request) (out td
 	if err != nil {
 		return tdi.GetTypeDescription_Response{FailureReason: err.Error()}
 	}
-	var all []tdi.IndividualTypeDescription
+	var descriptions []tdi.IndividualTypeDescription
 	for _, m := range messages {
 		source := tdi.TypeSource{TypeName_: m.Name, Encoding: "msg", RawFileContents: m.Text}
 		if strings.Contains(m.Name, "/srv/") {
 			source.Encoding, source.RawFileContents = "implicit", ""
 		}
 		out.TypeSources = append(out.TypeSources, source)
-		one := tdi.IndividualTypeDescription{TypeName_: m.Name}
+		description := tdi.IndividualTypeDescription{TypeName_: m.Name}
 		for _, f := range m.Described() {
-			one.Fields = append(one.Fields, tdi.Field{Name: f.Name, Type: tdi.FieldType{
+			description.Fields = append(description.Fields, tdi.Field{Name: f.Name, Type: tdi.FieldType{
 				TypeId: uint8(f.Type.ID()), Capacity: uint64(f.Type.Length),
 				StringCapacity: uint64(f.Type.StringBound), NestedTypeName: f.Type.Message,
 			}})
 		}
-		all = append(all, one)
+		descriptions = append(descriptions, description)
 	}
-	out.TypeDescription.TypeDescription, out.TypeDescription.ReferencedTypeDescriptions = all[0], all[1:]
+	out.TypeDescription.TypeDescription = descriptions[0]
+	out.TypeDescription.ReferencedTypeDescriptions = descriptions[1:]
 	if !in.IncludeTypeSources {
 		out.TypeSources = nil
 	}

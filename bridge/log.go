@@ -57,8 +57,8 @@ type Logger struct {
 	console io.Writer
 }
 
-// NewLogger returns the logger of the node of that full name. It leaves out lines below level; 0 is Info. publish sends
-// a payload to /rosout.
+// NewLogger returns the logger of a node; node is its full name. The logger leaves out lines below level; 0 is Info.
+// publish sends a payload to /rosout.
 func NewLogger(node string, level LogLevel, console io.Writer, publish func(payload []byte) error) *Logger {
 	if level == 0 {
 		level = Info
@@ -67,12 +67,12 @@ func NewLogger(node string, level LogLevel, console io.Writer, publish func(payl
 	return &Logger{name: name, level: level, publish: publish, console: console}
 }
 
-// Log writes one line. In /rosout it names the place of the caller's caller, because Node.Log calls Log.
+// Log writes one line. In /rosout, the line names the place of the caller's caller, because Node.Log calls Log.
 func (l *Logger) Log(level LogLevel, format string, args ...any) {
 	if level < l.level {
 		return
 	}
-	text := printable.Line(fmt.Sprintf(format, args...)) // others have a say in it
+	text := printable.Line(fmt.Sprintf(format, args...)) // it may contain texts of other programs
 	now := time.Now()
 	l.mu.Lock()
 	fmt.Fprintf(l.console, "[%s] [%d.%09d] [%s]: %s\n", level, now.Unix(), now.Nanosecond(), l.name, text)

@@ -7,13 +7,13 @@ import (
 	"tapedeck/codec"
 )
 
-// LossCounters counts the losses of a translator, whose readings may count at once.
+// LossCounters counts the losses of a translator. Several readings may count at the same time.
 type LossCounters struct {
 	mu     sync.Mutex
-	counts map[codec.Loss]*atomic.Uint64 // by losses without Messages
+	counts map[codec.Loss]*atomic.Uint64 // messages; the keys have no Messages
 }
 
-// Lost returns the number of messages on a topic that lost something. The caller increases it.
+// Lost returns the counter of messages on a topic that lost what. The caller increases the counter.
 func (l *LossCounters) Lost(topic, what string) *atomic.Uint64 {
 	key := codec.Loss{Topic: topic, What: what}
 	l.mu.Lock()

@@ -13,22 +13,22 @@ const (
 	maxNamespace = 245
 )
 
-// Names are the names of one node: its own, and how it expands and remaps those of its topics and services. They follow
-// rcl: https://design.ros2.org/articles/topic_and_service_names.html and
+// Names has the name of a node, and expands and remaps the names of the node's topics and services. It follows rcl:
+// https://design.ros2.org/articles/topic_and_service_names.html and
 // https://design.ros2.org/articles/static_remapping.html.
 type Names struct {
 	name, namespace string
 	rules           []remap
 }
 
-// remap is one rule for topics or services, both sides expanded.
+// remap is a rule for topics, services or both, with both sides expanded.
 type remap struct {
 	topic, service bool
 	from, to       string
 }
 
-// NewNames applies the rules of o.Remaps that rename the node and checks all of them. An error names the rule or name
-// that is wrong.
+// NewNames applies the rules of o.Remaps that rename the node, and checks all rules. An error names the wrong rule or
+// name.
 func NewNames(o Options) (*Names, error) {
 	n := &Names{name: o.Name, namespace: o.Namespace}
 	if n.namespace == "" {
@@ -45,7 +45,8 @@ func NewNames(o Options) (*Names, error) {
 		}
 		rules[i] = r
 	}
-	// A rule's node prefix means the given name for __node and the new one for all else, as in rcl_node_init.
+	// The node prefix of a __node rule means the given name. The prefix of any other rule means the new name, as in
+	// rcl_node_init.
 	if r := firstRule(rules, "__node", n.name); r != nil {
 		n.name = r.to
 	}
@@ -92,7 +93,7 @@ func (n *Names) Topic(name string) (string, error) {
 	return n.full("topic", name, func(r remap) bool { return r.topic })
 }
 
-// Service returns the full name of a service, as Topic does for topics.
+// Service returns the full name of a service, after expansion and remapping.
 func (n *Names) Service(name string) (string, error) {
 	return n.full("service", name, func(r remap) bool { return r.service })
 }
@@ -140,7 +141,7 @@ func join(namespace, name string) string {
 
 // rule is a remap rule as written: [node:][scheme://]from:=to.
 type rule struct {
-	node     string // restricts the rule to the node of this name; "" does not
+	node     string // the rule applies to the node of this name only; "": to any node
 	scheme   string // "rostopic", "rosservice" or ""
 	from, to string // from is "__node" or "__ns" in rules that rename the node
 }
@@ -218,8 +219,8 @@ func checkNamespace(name string) error {
 	return checkFull(name, maxNamespace)
 }
 
-// checkFull applies the rules of rmw_validate_full_topic_name. Repeated underscores are accepted, as there, though the
-// design document forbids them.
+// checkFull applies the rules of rmw_validate_full_topic_name. Like that function it accepts repeated underscores,
+// which the design document forbids.
 func checkFull(name string, longest int) error {
 	switch {
 	case name == "" || name[0] != '/':

@@ -1,6 +1,6 @@
 // Package bridge connects tapedeck to the ROS graph: it has the Node interface, which tapedeck/bridge/graph/dds and
-// tapedeck/bridge/graph/rcl implement, and what both share: names and remapping, quality of service, parameters,
-// logging. It also has the interface of translators of foreign messages.
+// tapedeck/bridge/graph/rcl implement, and the code that both implementations share: names and remapping, quality of
+// service, parameters, logging. It also has the interface of translators of foreign messages.
 package bridge
 
 import (
@@ -18,11 +18,11 @@ type Options struct {
 	Namespace string // "/" or "/robot"; "" is "/"
 	Enclave   string // security enclave; "" is "/"
 
-	// Remaps are rules as behind --ros-args -r, "[node:]from:=to", the first that matches wins. __node, __ns,
-	// rostopic:// and rosservice:// rules count too.
+	// Remaps are rules as behind --ros-args -r: "[node:]from:=to". The first matching rule wins. Rules with __node,
+	// __ns, rostopic:// and rosservice:// are allowed.
 	Remaps []string
 
-	// Parameters to begin with, by name, as parameter files and -p gave them: they win over the values with which the
+	// Parameters are the initial values by name, from parameter files and -p. They win over the values with which the
 	// node declares its parameters.
 	Parameters map[string]any
 
@@ -47,42 +47,44 @@ type Node interface {
 	Advertise(topic, typeName string, qos codec.QoS) (Publisher, error)
 
 	// Subscribe calls handle with each batch of samples, one call at a time, until the subscription is closed. Calls
-	// may come from different goroutines, which also serve other subscriptions. A handler that blocks delays those by
-	// some 20 ms. The subscription drains the middleware at once and does not bound it, except by qos with KeepLast:
-	// the handler must drop and count what it cannot process.
+	// may come from different goroutines, which also serve other subscriptions. A handler that blocks delays the other
+	// subscriptions by some 20 ms. The subscription takes samples from the middleware at once and without limit, except
+	// when qos has KeepLast: the handler must drop and count what it cannot process.
 	Subscribe(topic, typeName string, qos codec.QoS, handle func([]Sample)) (Subscription, error)
 
 	// Serve answers calls of a service. handle runs in a goroutine of its own per call and returns the response as CDR
-	// with its encapsulation header. An error is logged, and a request of more than MaxRequest bytes is one; the client
-	// gets no reply.
+	// with its encapsulation header. If handle fails, or a request has more than MaxRequest bytes, the error is logged
+	// and the client gets no reply.
 	Serve(service, typeName string, handle func(ctx context.Context, request []byte) ([]byte, error)) (Service, error)
 
 	// Call waits for the service, calls it and returns the response as CDR. When ctx is done it returns its error.
 	Call(ctx context.Context, service, typeName string, request []byte) ([]byte, error)
 
-	// Client returns the client of a service, the same for all calls, which the node closes.
+	// Client returns the client of a service. It returns one client for all calls with the same service; the node
+	// closes it.
 	Client(service, typeName string) (Client, error)
 
-	// Topics returns the topics of the graph as it is known now, by name, the node's own endpoints included.
+	// Topics returns the presently known topics of the graph by name, including the node's own endpoints.
 	Topics() []Topic
 
-	// Calls returns the service calls of the graph as it is known now, by name: as topics, which ROS 2 does not have,
-	// and to which Subscribe subscribes. The requests of SERVICE are the topic SERVICE + CallRequests of type
+	// Calls returns the service calls of the presently known graph by name, as topics to which Subscribe can subscribe.
+	// ROS 2 has no such topics. The requests of SERVICE are the topic SERVICE + CallRequests of type
 	// pkg/srv/Type_Request, the replies SERVICE + CallReplies of type pkg/srv/Type_Response. Samples are the request or
-	// the reply without the identity of the caller. There are none through ROS 2's own libraries.
+	// the reply without the identity of the caller. Through ROS 2's own libraries, Calls returns nothing.
 	Calls() []Topic
 
-	// Watch returns a channel that receives a value after the graph changed. Changes in quick succession may come as
-	// one. It is closed when ctx or the node ends.
+	// Watch returns a channel that receives a value after the graph changed. Changes in quick succession may send only
+	// one value. The channel is closed when ctx or the node ends.
 	Watch(ctx context.Context) <-chan struct{}
 
-	// Define gives the node the definition of a type before it creates endpoints of the type. It wins over the one that
-	// the node has. The node announces its hash and offers it to other nodes. ROS 2's own libraries do this for the
-	// types that are installed, can publish no others, and ignore the definition.
+	// Define gives the node the definition of a type before it creates endpoints of the type. The definition replaces
+	// the one that the node has. The node announces the definition's hash and serves the definition to other nodes.
+	// With ROS 2's own libraries, Define does nothing: they announce and serve installed types, and can publish no
+	// others.
 	Define(typeName string, library *rosidl.Library) error
 
 	// Delivered returns a time by the clock of Monotonic: handlers have returned from all samples that were received
-	// before; 0 if that is not known. It must not be called after Close.
+	// before that time. It returns 0 if the time is not known. It must not be called after Close.
 	Delivered() int64
 
 	// Security returns how the node takes part in SROS 2.
@@ -103,13 +105,14 @@ type Node interface {
 type Publisher interface {
 	// Topic returns the full name, after remapping.
 	Topic() string
-	// Publish sends one payload, which is the caller's again when it returns. It may block while a reliable
-	// subscriber's acknowledgements are behind, as QoS says.
+	// Publish sends one payload. The caller may change data when Publish returns. Publish may block while a reliable
+	// subscriber's acknowledgements are behind, depending on the QoS.
 	Publish(data []byte) error
-	// PublishAt does the same with the given source time in ns since the Unix epoch, where the middleware can.
+	// PublishAt publishes with the given source time in ns since the Unix epoch. Where the middleware cannot set the
+	// source time, PublishAt is Publish.
 	PublishAt(data []byte, sourceTime int64) error
-	// Lend is Publish of a payload that lies in buffer, where the middleware can without a copy if it is large. It may
-	// keep references to buffer until the payload is sent and acknowledged.
+	// Lend publishes data, which lies in buffer. It does not copy a large payload if the middleware allows that, and
+	// may hold references to buffer until the payload is sent and acknowledged.
 	Lend(data []byte, buffer *codec.Buffer) error
 	// Subscribers returns how many subscribers are matched now.
 	Subscribers() int
@@ -124,9 +127,9 @@ type Client interface {
 	Service() string
 	// Available reports whether the service is there.
 	Available() bool
-	// Send sends a request, after those sent before, and does not wait: without a service the error wraps
-	// ErrUnavailable. The request is the caller's again then. The caller must call wait once, which returns the
-	// response as CDR.
+	// Send sends a request, after all earlier requests. It does not wait for the service: if the service is not there,
+	// the error wraps ErrUnavailable. The caller may change request when Send returns. The caller must call wait once;
+	// wait returns the response as CDR.
 	Send(request []byte) (wait func(context.Context) ([]byte, error), err error)
 }
 

@@ -21,12 +21,13 @@ type Parameter struct {
 	Value any
 
 	Description string
-	ReadOnly    bool // only overrides change it
+	ReadOnly    bool // only overrides change the value
 
-	// From and To are the inclusive range of a number, if they differ. Infinities leave one side open.
+	// From and To are the inclusive range of a number. If From and To are equal, there is no range. An infinity leaves
+	// one side open.
 	From, To float64
 
-	Constraint func(value any) error // what else a value must obey; may be nil
+	Constraint func(value any) error // refuses values with an error; may be nil
 }
 
 // Parameters are the parameters of one node. Their methods may be called from several goroutines at once.
@@ -39,17 +40,17 @@ type Parameters struct {
 	overrides map[string]any // not yet declared
 
 	watchers []func([]Parameter) error
-	event    func(added, changed []Parameter) // publishes on /parameter_events; nil while not served
+	event    func(added, changed []Parameter) // publishes on /parameter_events; nil before Serve
 }
 
-// NewParameters returns the parameters of the node of that full name. overrides win over the values with which
+// NewParameters returns the parameters of a node; node is its full name. overrides win over the values with which
 // parameters are declared.
 func NewParameters(node string, overrides map[string]any) *Parameters {
 	return &Parameters{node: node, declared: make(map[string]*Parameter), overrides: maps.Clone(overrides)}
 }
 
-// Declare adds a parameter with d.Value, or what overrides give for it. An override may be of any Go type from which
-// the value follows without loss.
+// Declare adds a parameter with the value of its override, or d.Value without one. An override may have any Go type
+// that converts to the parameter's type without loss.
 func (p *Parameters) Declare(d Parameter) error {
 	p.setting.Lock()
 	defer p.setting.Unlock()
@@ -110,14 +111,14 @@ func (d *Parameter) accept(value any) (any, error) {
 	return v, nil
 }
 
-// Set changes a parameter. The value may be of any Go type from which the parameter's follows without loss. It is
-// refused if the parameter is read-only or not declared, or if its range, its constraint or a function given to
-// OnChange refuses it.
+// Set changes a parameter. The value may have any Go type that converts to the parameter's type without loss. Set fails
+// if the parameter is read-only or not declared, or if the parameter's range, its constraint or a function given to
+// OnChange refuses the value.
 func (p *Parameters) Set(name string, value any) error {
 	return p.set([]Parameter{{Name: name, Value: value}})
 }
 
-// set changes all parameters or, with an error, none.
+// set changes all parameters. If it returns an error, it has changed none.
 func (p *Parameters) set(values []Parameter) error {
 	p.setting.Lock()
 	defer p.setting.Unlock()
@@ -161,15 +162,16 @@ func (p *Parameters) set(values []Parameter) error {
 	return nil
 }
 
-// OnChange registers f to be called before parameters change, with their new values. An error refuses the change. f
-// must not change parameters itself.
+// OnChange registers f, which is called with the new values before parameters change. An error of f refuses the change.
+// f must not change parameters itself.
 func (p *Parameters) OnChange(f func(changed []Parameter) error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.watchers = append(slices.Clip(p.watchers), f)
 }
 
-// Follow calls f with the value of a parameter now, and before each change as OnChange does. No change is lost between.
+// Follow calls f at once with the present value of a parameter, and registers f with OnChange for changes of that
+// parameter. No change in between is missed.
 func (p *Parameters) Follow(name string, f func(value any) error) error {
 	p.setting.Lock()
 	defer p.setting.Unlock()
@@ -191,13 +193,13 @@ func (p *Parameters) Follow(name string, f func(value any) error) error {
 	return nil
 }
 
-// Get returns the value of a parameter, false if it is not declared.
+// Get returns the value of a parameter, or false if the parameter is not declared.
 func (p *Parameters) Get(name string) (any, bool) {
 	d, ok := p.Describe(name)
 	return d.Value, ok
 }
 
-// Describe returns a parameter with its value, false if it is not declared.
+// Describe returns a parameter with its value, or false if the parameter is not declared.
 func (p *Parameters) Describe(name string) (Parameter, bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -218,7 +220,7 @@ func (p *Parameters) List() []Parameter {
 	return list
 }
 
-// kind is one of the types a parameter may have.
+// kind is a type that a parameter may have.
 type kind struct {
 	name    string
 	is      func(value any) bool
@@ -227,7 +229,7 @@ type kind struct {
 	write   func(m *rcl_interfaces.ParameterValue, value any)
 }
 
-// kinds are numbered as rcl_interfaces/msg/ParameterType does.
+// kinds are indexed by the constants of rcl_interfaces/msg/ParameterType.
 var kinds = [...]kind{
 	rcl_interfaces.ParameterType_PARAMETER_NOT_SET: {
 		name:    "not set",
@@ -295,7 +297,7 @@ func convertSlice[T any](value any, element func(any) (T, bool)) ([]T, bool) {
 	return out, true
 }
 
-// elements returns the elements of a slice that may be converted to one of another type.
+// elements returns the elements of a slice whose type may be converted to another slice type.
 func elements(value any) ([]any, bool) {
 	switch value.(type) {
 	case []any, []int, []int64, []float64:

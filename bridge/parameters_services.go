@@ -14,8 +14,8 @@ import (
 	"tapedeck/msgs/rcl_interfaces"
 )
 
-// Serve first declares the given parameters, and use_sim_time if it is not among them. Then it serves the six parameter
-// services of node n and publishes its /parameter_events, until n is closed. Implementations of Node call it.
+// Serve first declares the given parameters, and use_sim_time if it is not declared. Then it serves the six parameter
+// services of node n and publishes /parameter_events, until n is closed. Implementations of Node call Serve.
 func (p *Parameters) Serve(n Node, declare []Parameter) error {
 	for _, d := range declare {
 		if err := p.Declare(d); err != nil {
@@ -42,7 +42,7 @@ func (p *Parameters) Serve(n Node, declare []Parameter) error {
 			NewParameters:     toMessages(added),
 			ChangedParameters: toMessages(changed),
 		}
-		// The change stands even if the event cannot be published, as while the node closes.
+		// The change stands even if the event cannot be published, for example while the node closes.
 		if data, err := cdr.Marshal(&event); err == nil {
 			_ = events.Publish(data)
 		}
@@ -103,7 +103,7 @@ func (p *Parameters) answerDescribe(in *rcl_interfaces.DescribeParameters_Reques
 	return &out
 }
 
-// limit returns the integer at or next to f.
+// limit returns f as an int64: truncated, and limited to the range of int64.
 func limit(f float64) int64 {
 	switch {
 	case f >= math.MaxInt64:
@@ -146,8 +146,8 @@ func (p *Parameters) answerList(in *rcl_interfaces.ListParameters_Request) msgs.
 	return &out
 }
 
-// listed reports whether a parameter is below one of the prefixes, if any are given, and at most depth levels deep
-// there; depth 0 means any.
+// listed reports whether a parameter is at most depth levels below one of the prefixes, or below the root if there are
+// no prefixes. Depth 0 means any depth.
 func listed(name string, prefixes []string, depth uint64) bool {
 	shallow := func(rest string) bool { return depth == 0 || uint64(strings.Count(rest, ".")) < depth }
 	if len(prefixes) == 0 {

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// Security is how a node takes part in SROS 2.
+// Security describes how a node takes part in SROS 2.
 type Security struct {
-	Enclave string // the node's, as the graph knows it
+	Enclave string // enclave of the node, as the graph knows it
 	Keys    string // folder with the keys and permissions of the enclave; "" is without security
-	Enforce bool   // without keys there is no node
-	Unsure  bool   // a library that does not tell may go on without security
+	Enforce bool   // the node cannot be created without keys
+	Unsure  bool   // the middleware may go on without security and does not report it
 }
 
-// String describes it for people: "off", or "on, enclave /talker, keys in /keystore/enclaves/talker, Enforce".
+// String returns a text for users: "off", or "on, enclave /talker, keys in /keystore/enclaves/talker, Enforce".
 func (s Security) String() string {
 	if s.Keys == "" {
 		return "off"
@@ -54,8 +54,8 @@ func checkEnclave(what, name string) error {
 	return nil
 }
 
-// NewSecurity returns what ROS_SECURITY_ENABLE, ROS_SECURITY_STRATEGY, ROS_SECURITY_KEYSTORE and
-// ROS_SECURITY_ENCLAVE_OVERRIDE mean for a node of an enclave, "" for /. warnings are for the user.
+// NewSecurity returns the security that ROS_SECURITY_ENABLE, ROS_SECURITY_STRATEGY, ROS_SECURITY_KEYSTORE and
+// ROS_SECURITY_ENCLAVE_OVERRIDE ask for. enclave is the enclave of the node; "" is /. warnings are for the user.
 func NewSecurity(enclave string, getenv func(string) string) (s Security, warnings []string, err error) {
 	s.Enclave = enclave
 	if enclave == "" {
@@ -86,7 +86,7 @@ func NewSecurity(enclave string, getenv func(string) string) (s Security, warnin
 	return s, warnings, nil
 }
 
-// findKeys returns the folder of an enclave, in which all files are.
+// findKeys returns the folder of an enclave. It fails if a file is missing in the folder.
 func findKeys(enclave string, getenv func(string) string) (string, error) {
 	store := getenv("ROS_SECURITY_KEYSTORE")
 	if store == "" {

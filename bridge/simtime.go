@@ -10,7 +10,7 @@ import (
 	"tapedeck/msgs/rosgraph_msgs"
 )
 
-// SimTime is the clock of a node: /clock while its parameter use_sim_time is set, else this machine's.
+// SimTime is the clock of a node: /clock while the node's parameter use_sim_time is set, else this machine's clock.
 type SimTime struct {
 	node Node
 	sim  atomic.Bool
@@ -30,7 +30,7 @@ func NewSimTime(n Node) (*SimTime, error) {
 	return c, nil
 }
 
-// Now returns the time in ns since the Unix epoch. Simulated time is 0 until /clock was received.
+// Now returns the present time in ns since the Unix epoch. Simulated time is 0 until /clock is received.
 func (c *SimTime) Now() int64 {
 	if c.sim.Load() {
 		return c.now.Load()
@@ -69,8 +69,8 @@ func (c *SimTime) handle(batch []Sample) {
 	}
 }
 
-// Stamp returns the time, ns since the Unix epoch, for what was received at the machine's time wall: that time, or with
-// use_sim_time the simulated time of now, as soon as there is one.
+// Stamp returns the time, in ns since the Unix epoch, for a message that was received at wall, a time by this machine's
+// clock. With use_sim_time it returns the present simulated time once /clock was received, else wall.
 func (c *SimTime) Stamp(wall int64) int64 {
 	if now := c.now.Load(); c.sim.Load() && now != 0 {
 		return now

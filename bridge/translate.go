@@ -10,24 +10,25 @@ import (
 	"tapedeck/codec"
 )
 
-// Translator translates the messages of one recording from one encoding to another: foreign messages to ROS 2's, or the
-// reverse.
+// Translator translates the messages of one recording from one encoding to another: foreign messages to ROS 2, or ROS 2
+// messages to a foreign encoding.
 type Translator interface {
-	// Topics returns the channels to which the messages of a channel are translated, with the number of messages on
-	// each if it is known without reading. The error says why they cannot be translated.
+	// Topics returns the channels to which the messages of a channel are translated. It also returns the number of
+	// messages on each channel if that number is known without reading. The error says why the channel cannot be
+	// translated.
 	Topics(t codec.TopicInfo) ([]codec.TopicInfo, error)
-	// Begin begins a reading of the recording, at any time in it. The function returned must be called with the
-	// messages of that reading in their order. It returns their translations, on channels that Topics returned, valid
-	// until the next call. An error concerns that message alone. Messages on channels that wanted refuses may be left
-	// out; a nil wanted refuses none.
+	// Begin begins a reading of the recording, at any time in it. The returned function must be called with the
+	// messages of the reading in their order. It returns the translations of a message, on channels that Topics
+	// returned. The translations are valid until the next call. An error concerns the message alone. Messages on
+	// channels that wanted refuses may be left out; a nil wanted refuses none.
 	Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error)
-	// Losses returns what all messages so far had and their translations have not. It must not be called during one.
+	// Losses returns what the translations of all messages so far lack. It must not be called during a translation.
 	Losses() []codec.Loss
-	// Quiet returns nil if every message of a channel becomes messages of all its topics. Otherwise the last message of
-	// a topic may come from one long before the last ones of the channel, and all are read to find it: by the
-	// Translator that Quiet returns, which makes the same messages and counts no losses.
+	// Quiet returns nil if every message of a channel becomes messages of all topics of the channel. Otherwise, the
+	// last message of a topic may come from any message of the channel, and a reader must translate all messages to
+	// find it. The reader does that with the Translator that Quiet returns, which counts no losses.
 	Quiet() Translator
-	// Close closes what the Translator holds open.
+	// Close releases the resources of the Translator.
 	Close() error
 }
 
@@ -41,13 +42,13 @@ func (EveryMessage) Quiet() Translator { return nil }
 // Close implements Translator.
 func (EveryMessage) Close() error { return nil }
 
-// Batch has the translations of one message. Their memory is used again for those of the next message.
+// Batch has the translations of one message. Their memory is reused for the next message's translations.
 type Batch struct {
 	Messages []codec.Message
-	data     [][]byte // of Messages, and room for more
+	data     [][]byte // buffers of the Messages, and spare buffers
 }
 
-// Add adds a message whose Data encode appends to dst.
+// Add adds a message. encode appends the message's Data to dst.
 func (b *Batch) Add(m codec.Message, encode func(dst []byte) ([]byte, error)) (err error) {
 	n := len(b.Messages)
 	for n >= len(b.data) {
@@ -62,20 +63,20 @@ func (b *Batch) Add(m codec.Message, encode func(dst []byte) ([]byte, error)) (e
 	return nil
 }
 
-// Translate returns a reader of the recording that r reads, with messages in the encoding to, but for those of channels
-// that are raw, unless that is nil. translators are by the encoding that they translate. Channels without a translation
-// stay as they are; left has an *Untranslated for each. A message that cannot be translated is a damaged place, which
-// is reported as a *TranslationError. The reader returned owns r.
+// Translate returns a reader of the recording that r reads, with messages in the encoding to. Channels for which raw
+// returns true are not translated; a nil raw means none. The keys of translators are the encodings that the translators
+// read. A channel without a translation is not changed either; untranslated has an *Untranslated for it. A message that
+// cannot be translated is reported as damage, with a *TranslationError. The returned reader owns r.
 func Translate(r codec.Reader, to string, raw func(*codec.Channel) bool,
-	translators map[string]func(codec.Reader) (Translator, error)) (_ *Translated, left []error, err error) {
-	source, err := r.Info()
+	translators map[string]func(codec.Reader) (Translator, error)) (_ *Translated, untranslated []error, err error) {
+	original, err := r.Info()
 	if err != nil {
 		return nil, nil, err
 	}
 	made := map[string]Translator{}
-	t := &Translated{Reader: r, info: *source, becomes: map[*codec.Channel]*translation{}, by: made}
+	t := &Translated{Reader: r, info: *original, becomes: map[*codec.Channel]*translation{}, by: made}
 	t.info.Topics, t.info.MessageCount = nil, 0
-	for _, topic := range source.Topics {
+	for _, topic := range original.Topics {
 		c := topic.Channel
 		become := []codec.TopicInfo{topic}
 		// There is no Protocol Buffers type that readers would recognise as a recorder's events.
@@ -85,12 +86,12 @@ func Translate(r codec.Reader, to string, raw func(*codec.Channel) bool,
 			if begin := translators[c.Encoding]; !ok && begin != nil {
 				translator, err = begin(r)
 				if err != nil {
-					return nil, nil, fmt.Errorf("translate %s: %w", source.Path, err)
+					return nil, nil, fmt.Errorf("translate %s: %w", original.Path, err)
 				}
 				made[c.Encoding] = translator
 			}
 			if topics, err := topicsOf(translator, topic, to); err != nil {
-				left = append(left, &Untranslated{c, err})
+				untranslated = append(untranslated, &Untranslated{c, err})
 			} else {
 				become = topics
 				t.becomes[c] = &translation{translator, topics}
@@ -101,25 +102,25 @@ func Translate(r codec.Reader, to string, raw func(*codec.Channel) bool,
 		}
 		t.info.Topics = append(t.info.Topics, become...)
 	}
-	return t, left, nil
+	return t, untranslated, nil
 }
 
-// Extend returns a reader of the recording that r reads, with further messages, which are of the topics made. by makes
-// them of messages of the channels that it has topics for, and returns those messages, too. The reader returned owns r
-// and by.
+// Extend returns a reader of the recording that r reads, with further messages, on the topics made. by makes the
+// further messages from the messages of the channels for which it has topics, and also returns the original messages.
+// The returned reader owns r and by.
 func Extend(r codec.Reader, by Translator, made []codec.TopicInfo) (*Translated, error) {
-	source, err := r.Info()
+	original, err := r.Info()
 	if err != nil {
 		return nil, err
 	}
-	t := &Translated{Reader: r, info: *source, becomes: map[*codec.Channel]*translation{},
+	t := &Translated{Reader: r, info: *original, becomes: map[*codec.Channel]*translation{},
 		by: map[string]Translator{"": by}}
-	for _, topic := range source.Topics {
+	for _, topic := range original.Topics {
 		if topics, err := by.Topics(topic); err == nil {
 			t.becomes[topic.Channel] = &translation{by, topics}
 		}
 	}
-	t.info.Topics = slices.Concat(source.Topics, made)
+	t.info.Topics = slices.Concat(original.Topics, made)
 	for _, topic := range made {
 		t.info.MessageCount += topic.MessageCount
 	}
@@ -160,15 +161,15 @@ func topicsOf(translator Translator, topic codec.TopicInfo, to string) ([]codec.
 	return translator.Topics(topic)
 }
 
-// Translated is a recording whose messages are read in another encoding.
+// Translated is a reader that translates the messages of another reader.
 type Translated struct {
 	codec.Reader
 	info    codec.Info
 	by      map[string]Translator
-	becomes map[*codec.Channel]*translation // no entry: the channel stays as it is
+	becomes map[*codec.Channel]*translation // no entry: the channel is not translated
 }
 
-// translation is the translator of a channel and the channels that it translates to.
+// translation is the translator of a channel, and the topics to which it translates.
 type translation struct {
 	by     Translator
 	topics []codec.TopicInfo
@@ -177,8 +178,8 @@ type translation struct {
 // Info implements codec.Reader.
 func (t *Translated) Info() (*codec.Info, error) { return &t.info, nil }
 
-// Read translates, for a Query with Last, the last messages of the channels that are translated to the requested ones,
-// or all messages if a translator of them has a Quiet one.
+// Read implements codec.Reader. For a Query with Last, Read translates the last messages of the channels that become
+// the requested channels. If a translator of such a channel has a Quiet translator, Read translates all messages.
 func (t *Translated) Read(q codec.Query) (codec.Iterator, error) {
 	switch {
 	case len(t.becomes) == 0:
@@ -196,15 +197,15 @@ func (t *Translated) Read(q codec.Query) (codec.Iterator, error) {
 			})
 		}
 	}
-	last := t.sourceLast(q.Last)
+	last := t.originalLast(q.Last)
 	if sifts {
 		last = nil
 	}
 	return codec.ReadLast(q, func(q codec.Query) (codec.Iterator, error) { return quiet.translate(q, last) })
 }
 
-// sourceLast returns how many of the last messages of a source channel are translated to those that last asks for.
-func (t *Translated) sourceLast(last func(*codec.Channel) int) func(*codec.Channel) int {
+// originalLast converts last, a Query.Last of translated channels, to the Query.Last of the original channels.
+func (t *Translated) originalLast(last func(*codec.Channel) int) func(*codec.Channel) int {
 	return func(c *codec.Channel) int {
 		become := t.becomes[c]
 		if become == nil {
@@ -227,16 +228,16 @@ func (t *Translated) Close() error {
 	return errors.Join(errs...)
 }
 
-// Losses returns the losses of all readings so far. It must not be called during one.
+// Losses returns the losses of all readings so far. It must not be called during a reading.
 func (t *Translated) Losses() []codec.Loss {
-	var all []codec.Loss
+	var losses []codec.Loss
 	for _, encoding := range slices.Sorted(maps.Keys(t.by)) {
-		all = append(all, t.by[encoding].Losses()...)
+		losses = append(losses, t.by[encoding].Losses()...)
 	}
-	return all
+	return losses
 }
 
-// translate returns the translations that q selects of messages that last, as Query.Last of the source, asks for.
+// translate iterates over the translations that q selects. last is the Query.Last of the original reader.
 func (t *Translated) translate(q codec.Query, last func(*codec.Channel) int) (codec.Iterator, error) {
 	it := &translating{
 		becomes: t.becomes, query: q, wanted: map[*codec.Channel]bool{},
@@ -244,18 +245,18 @@ func (t *Translated) translate(q codec.Query, last func(*codec.Channel) int) (co
 	}
 	q.Topics, q.Last = it.wantsSource, last
 	var err error
-	it.source, err = t.Reader.Read(q)
+	it.from, err = t.Reader.Read(q)
 	return it, err
 }
 
-// translating iterates over a recording whose messages are read in another encoding.
+// translating iterates over the translations of the messages of another iterator.
 type translating struct {
-	source  codec.Iterator
+	from    codec.Iterator
 	becomes map[*codec.Channel]*translation
 	query   codec.Query
-	wanted  map[*codec.Channel]bool // by the query, of the translated channels
+	wanted  map[*codec.Channel]bool // translated channels that the query wants
 	begun   map[Translator]func(*codec.Message) ([]codec.Message, error)
-	ready   []codec.Message
+	ready   []codec.Message // translations of the last message that Next has not returned yet
 	err     error
 }
 
@@ -265,12 +266,12 @@ func (it *translating) wantsSource(c *codec.Channel) bool {
 	if become == nil {
 		return it.query.Wants(c)
 	}
-	any := false
+	wanted := false
 	for _, topic := range become.topics {
 		it.wanted[topic.Channel] = it.query.Wants(topic.Channel)
-		any = any || it.wanted[topic.Channel]
+		wanted = wanted || it.wanted[topic.Channel]
 	}
-	return any
+	return wanted
 }
 
 func (it *translating) Next() (*codec.Message, error) {
@@ -282,7 +283,7 @@ func (it *translating) Next() (*codec.Message, error) {
 				return m, nil
 			}
 		}
-		m, err := it.source.Next()
+		m, err := it.from.Next()
 		if err != nil {
 			it.err = err
 			break
@@ -310,5 +311,5 @@ func (it *translating) Close() error {
 	if it.err == nil {
 		it.err = io.EOF
 	}
-	return it.source.Close()
+	return it.from.Close()
 }

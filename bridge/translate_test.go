@@ -48,7 +48,8 @@ func (t *tapeIterator) Next() (*codec.Message, error) {
 	return &m, nil
 }
 
-// counter makes two messages of each, the number of those so far in this reading, and fails on empty ones.
+// counter translates each message to two messages with the number of messages so far in the reading. It fails on empty
+// messages.
 type counter struct {
 	EveryMessage
 	one, two *codec.Channel
@@ -58,7 +59,7 @@ func (counter) Losses() []codec.Loss { return nil }
 
 func (c counter) Topics(t codec.TopicInfo) ([]codec.TopicInfo, error) {
 	if t.Channel.Type == "odd" {
-		return nil, errors.New("nobody knows what is odd")
+		return nil, errors.New("odd is not known")
 	}
 	return []codec.TopicInfo{{Channel: c.one, MessageCount: t.MessageCount}, {Channel: c.two}}, nil
 }
@@ -96,13 +97,13 @@ func TestTranslate(t *testing.T) {
 			{Channel: foreign, LogTime: 30, Data: []byte{3}},
 		},
 	}
-	r, left, err := Translate(source, codec.EncodingCDR, nil, map[string]func(codec.Reader) (Translator, error){
+	r, untranslated, err := Translate(source, codec.EncodingCDR, nil, map[string]func(codec.Reader) (Translator, error){
 		carla.Encoding: func(codec.Reader) (Translator, error) { return counter{one: one, two: two}, nil },
 	})
 	require.NoError(t, err)
-	require.Len(t, left, 2)
-	require.EqualError(t, left[0], "/odd [odd]: nobody knows what is odd")
-	require.EqualError(t, left[1], "/raw [raw]: its messages are json, and there is no translation to cdr")
+	require.Len(t, untranslated, 2)
+	require.EqualError(t, untranslated[0], "/odd [odd]: odd is not known")
+	require.EqualError(t, untranslated[1], "/raw [raw]: its messages are json, and there is no translation to cdr")
 	info, err := r.Info()
 	require.NoError(t, err)
 	require.True(t, info.Complete)
@@ -127,7 +128,7 @@ func TestTranslate(t *testing.T) {
 			{"/one", 30, "\x02"}, {"/two", 31, "\x02"}}},
 		{"a topic", codec.Query{Topics: func(c *codec.Channel) bool { return c == two }},
 			[]got{{"/two", 11, "\x01"}, {"/two", 31, "\x02"}}},
-		{"a window", codec.Query{Start: 12, End: 31},
+		{"a time range", codec.Query{Start: 12, End: 31},
 			[]got{{"/plain", 15, "\x02"}, {"/odd", 25, ""}, {"/one", 30, "\x01"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -240,9 +241,9 @@ func TestKeepTranslation(t *testing.T) {
 
 func TestTranslateNothing(t *testing.T) {
 	source := &tape{info: codec.Info{Topics: []codec.TopicInfo{{Channel: &codec.Channel{Encoding: codec.EncodingCDR}}}}}
-	r, left, err := Translate(source, codec.EncodingCDR, nil, nil)
+	r, untranslated, err := Translate(source, codec.EncodingCDR, nil, nil)
 	require.NoError(t, err)
-	require.Empty(t, left)
+	require.Empty(t, untranslated)
 	require.Same(t, source, r.Reader)
 }
 

@@ -2,8 +2,8 @@ package bridge
 
 import "strings"
 
-// How ROS 2 names appear on DDS, as rmw_cyclonedds and rmw_fastrtps agree on them. Names go in and come out full
-// ("/ns/imu") and types as "pkg/msg/Type" or "pkg/srv/Type".
+// The functions of this file convert between names of ROS 2 and names on DDS, as rmw_cyclonedds and rmw_fastrtps do.
+// ROS 2 names are full ("/ns/imu"), types are "pkg/msg/Type" or "pkg/srv/Type".
 
 // TopicToDDS returns the DDS topic of a ROS topic: "rt/ns/imu".
 func TopicToDDS(topic string) string { return "rt" + topic }
@@ -25,7 +25,7 @@ func ServiceReplyToDDS(service string) string { return "rr" + service + "Reply" 
 // ServiceReplyFromDDS is the inverse of ServiceReplyToDDS.
 func ServiceReplyFromDDS(name string) (service string, ok bool) { return cutWire(name, "rr", "Reply") }
 
-// Suffixes of a service's name in the topics of Node.Calls. ROS 2's tools hide such topics.
+// Suffixes of the topics of Node.Calls, behind the service's name. ROS 2's tools hide such topics.
 const (
 	CallRequests = "/_request"
 	CallReplies  = "/_reply"
