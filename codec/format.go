@@ -26,9 +26,9 @@ type Format struct {
 	// OpenFrom opens a recording that Sniff accepted; nil if the format can only be written. Readers read the files of
 	// the recording by files, which are local ones if that is nil.
 	OpenFrom func(files *store.Files, path string) (Reader, error)
-	// Parts returns the paths of the files in a folder that OpenFrom reads as one recording, unreadable files included.
+	// FilesIn returns the paths of the files in a folder that OpenFrom reads as one recording, also of unreadable files.
 	// It is nil for formats that read no folder, or read a folder as one recording whatever else it holds.
-	Parts func(files *store.Files, folder string) []string
+	FilesIn func(files *store.Files, folder string) []string
 	// Create begins a recording; nil if the format is read only. The path exists only when o.Overwrite is set.
 	Create func(path string, o CreateOptions) (Writer, error)
 	// Stream begins a recording that goes to w, such as standard output; nil if recordings need files.

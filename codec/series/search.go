@@ -38,14 +38,14 @@ func Search(files *store.Files, formats codec.Formats, folder string) (paths []s
 
 // checkFolder returns an error if a folder, which was opened in a format, holds other recordings beside its parts.
 func checkFolder(files *store.Files, formats codec.Formats, folder string, format *codec.Format) error {
-	if format.Parts == nil {
+	if format.FilesIn == nil {
 		return nil
 	}
 	found, err := Search(files, formats, folder)
 	if err != nil && !errors.Is(err, store.ErrKey) || slices.Equal(found, []string{folder}) {
 		return nil // it is a file, the beginning of the parts' names, or one recording whatever else it holds
 	}
-	parts := format.Parts(files, folder)
+	parts := format.FilesIn(files, folder)
 	others := slices.DeleteFunc(found, func(path string) bool {
 		return slices.ContainsFunc(parts, func(part string) bool {
 			n, ok := Parse(store.Base(part))

@@ -245,7 +245,7 @@ func (w *encoder) Drop() output.Span {
 func (c *chunk) reset() { c.frames, c.span, c.duration = c.frames[:0], output.Span{}, c.duration[:0] }
 
 func (c *chunk) Encode(int64) (output.Block, error) {
-	return output.Block{Parts: [][]byte{c.frames}, Patch: c.duration, PatchAt: c.durationAt}, nil
+	return output.Block{Data: [][]byte{c.frames}, Patch: c.duration, PatchAt: c.durationAt}, nil
 }
 
 func (c *chunk) Span() output.Span { return c.span }

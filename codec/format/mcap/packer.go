@@ -108,7 +108,7 @@ func (c *chunk) encode(offset int64, b *output.Block) error {
 	p := &c.encoder.packer
 	if c.span.Messages == 0 {
 		if p.compression != "" {
-			b.Parts = [][]byte{records}
+			b.Data = [][]byte{records}
 		}
 		return nil
 	}
@@ -143,9 +143,9 @@ func (c *chunk) encode(offset int64, b *output.Block) error {
 	index.MessageIndexLength = uint64(len(rest))
 	c.rest, c.index = rest, index
 	if p.compression != "" {
-		b.Parts = [][]byte{head, records, rest}
+		b.Data = [][]byte{head, records, rest}
 	} else {
-		b.Head, b.Parts = head, [][]byte{rest}
+		b.Head, b.Data = head, [][]byte{rest}
 	}
 	return nil
 }

@@ -133,7 +133,7 @@ var Format = codec.Format{
 	Sniff:     sniff,
 	Named:     names.MatchString,
 	OpenFrom:  openAny,
-	Parts:     listFiles,
+	FilesIn:   listFiles,
 	Check:     check,
 	Splits:    true,
 	Accepts:   accepts,

@@ -30,7 +30,7 @@ func reopen(t testing.TB, path string) (*reader, []byte) {
 }
 
 // newFile creates the writer of a single file, without a recording around it, and its encoder.
-func newFile(t testing.TB, path string, o codec.CreateOptions) (output.Part, *encoder) {
+func newFile(t testing.TB, path string, o codec.CreateOptions) (output.FileWriter, *encoder) {
 	e := newEncoder(path, o)
 	w, err := output.NewSeries(codec.OS{}).NewChunkWriter(formatName, path, e, o, nil)
 	require.NoError(t, err)

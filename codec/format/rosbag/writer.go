@@ -213,7 +213,7 @@ func (c *chunk) Encode(offset int64) (output.Block, error) {
 		}
 	}
 	head := encodeChunkHead(p.compression, c.records, len(stored))
-	return output.Block{Parts: [][]byte{head, stored, index}, Reserve: c.reserve + int64(len(c.info))}, nil
+	return output.Block{Data: [][]byte{head, stored, index}, Reserve: c.reserve + int64(len(c.info))}, nil
 }
 
 func (c *chunk) Keep() error {

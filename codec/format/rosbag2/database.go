@@ -20,33 +20,34 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// database reads one file of the storage sqlite3, of any schema that rosbag2_storage_sqlite3 has written: a table of
-// topics, one of messages and, since Iron, one of definitions.
+// database reads one file of the storage sqlite3, of any schema that rosbag2_storage_sqlite3 has written: with the
+// tables topics and messages and, since Iron, message_definitions.
 type database struct {
-	files    *store.Files
-	path     string
-	file     codec.File // with its write-ahead log
-	size     int64      // bytes of the database
-	sqlite   *sqlite.Database
-	objects  []sqlite.Object
-	messages *messageTable            // nil if broken
-	channels map[int64]*codec.Channel // by topic id
-	info     *codec.Info
-	counts   map[int64]uint64 // messages by topic id; known with info
-	rare     map[int64][]row  // all messages of topics with few, once they were looked for
-	whole    *metadata        // of a bag that consists of this file alone; nil: not known
-	salvage  *salvage         // reads what is damaged; nil until that is needed
-	broken   bool             // salvage reads everything
-	events   []codec.Event    // about the write-ahead log, profiles of QoS, and lacks
-	labels   []codec.Event    // about definitions
-	lacks    []string         // about rows that are no messages, once they are counted
+	files       *store.Files
+	path        string
+	file        codec.File // including its write-ahead log
+	size        int64      // bytes of the database
+	sqlite      *sqlite.Database
+	objects     []sqlite.Object
+	messages    *messageTable            // nil if broken
+	channels    map[int64]*codec.Channel // by topic id
+	info        *codec.Info
+	counts      map[int64]uint64 // messages by topic id; set with info
+	rare        map[int64][]row  // all messages of topics with few, once they were searched
+	whole       *metadata        // of a bag that consists of this file alone; nil if unknown
+	salvage     *salvage         // reads damaged tables; nil until it is needed
+	broken      bool             // salvage reads everything
+	events      []codec.Event    // about the write-ahead log, QoS profiles and invalid rows
+	labels      []codec.Event    // about definitions
+	invalidRows []string         // texts about rows that are not messages, once they are counted
 }
 
-// errNoBag is the error of a database that is none of rosbag2's.
+// errNoBag is the error of a database that rosbag2 has not made.
 var errNoBag = errors.New("it is not a bag: there is no table of topics")
 
-// openDatabase opens the database at path, a file of size bytes, and owns the file. Damaged and incomplete ones are
-// salvaged. Nothing is written beside it, as SQLite does to read a database that has a write-ahead log.
+// openDatabase opens the database at path, a file of size bytes, and owns the file. It salvages damaged and incomplete
+// databases. Unlike SQLite it writes no file beside a database with a write-ahead log. whole is the metadata of a bag
+// that consists of this file alone, or nil.
 func openDatabase(files *store.Files, path string, file codec.File, size int64, whole *metadata) (codec.Reader, error) {
 	d := &database{files: files, path: path, file: file, size: size, whole: whole, channels: map[int64]*codec.Channel{},
 		rare: map[int64][]row{}}
@@ -78,13 +79,13 @@ func (d *database) open() error {
 	return d.salvageAll(err)
 }
 
-// logged is a database with its write-ahead log.
-type logged struct {
+// loggedFile is a database with its write-ahead log.
+type loggedFile struct {
 	*sqlite.Logged
 	file, log codec.File
 }
 
-func (l *logged) Close() error { return errors.Join(l.file.Close(), l.log.Close()) }
+func (l *loggedFile) Close() error { return errors.Join(l.file.Close(), l.log.Close()) }
 
 // openLog adds the transactions of the write-ahead log to the file, if there is one.
 func (d *database) openLog() error {
@@ -100,16 +101,16 @@ func (d *database) openLog() error {
 	if err != nil {
 		return errors.Join(err, log.Close())
 	}
-	all, err := sqlite.NewLogged(d.file, d.size, log, stat.Size())
+	logged, err := sqlite.NewLogged(d.file, d.size, log, stat.Size())
 	if err != nil {
 		d.events = []codec.Event{{Kind: codec.EventDamage, Text: fmt.Sprintf("the write-ahead log %s: %v",
 			filepath.Base(path), err)}}
 	}
-	d.file, d.size = &logged{all, d.file, log}, all.Size()
+	d.file, d.size = &loggedFile{logged, d.file, log}, logged.Size()
 	return nil
 }
 
-// beside returns the path of what SQLite keeps beside the database.
+// beside returns the path of a file that SQLite keeps beside the database.
 func (d *database) beside(suffix string) string {
 	if target, err := filepath.EvalSymlinks(d.path); err == nil && !store.IsURL(d.path) {
 		return target + suffix
@@ -117,7 +118,7 @@ func (d *database) beside(suffix string) string {
 	return d.path + suffix
 }
 
-// checkJournal returns an error if a journal has pages that a transaction changed, which was not completed.
+// checkJournal returns an error if a journal has pages of a transaction that was not completed.
 func (d *database) checkJournal() error {
 	if store.IsURL(d.path) || sqlite.UsesLog(d.file) {
 		return nil
@@ -130,12 +131,12 @@ func (d *database) checkJournal() error {
 		_ = f.Close()
 	}
 	if err != nil || head[0] == 0 {
-		return nil // there is none, or it is not in use
+		return nil // no journal, or not in use
 	}
 	return fmt.Errorf("its writer did not complete a transaction: there is %s", filepath.Base(path))
 }
 
-// salvageAll has a salvage read everything because of cause, which is nil if the writer did not complete the file.
+// salvageAll reads everything with a salvage. cause is the reason, or nil if the writer did not complete the file.
 func (d *database) salvageAll(cause error) error {
 	var err error
 	d.salvage, err = newSalvage(d, cause)
@@ -184,7 +185,7 @@ func (d *database) readTables() error {
 	return nil
 }
 
-// table returns a table; nil if there is none of this name.
+// table returns the table with this name, or nil.
 func (d *database) table(name string) *sqlite.Object {
 	for i := range d.objects {
 		if o := &d.objects[i]; o.Type == "table" && strings.EqualFold(o.Name, name) {
@@ -194,8 +195,8 @@ func (d *database) table(name string) *sqlite.Object {
 	return nil
 }
 
-// readTopics reads the channels. The definition of a type that the file does not hold is taken from those at hand, if
-// the messages have nothing against it.
+// readTopics reads the channels. If the file lacks the definition of a type, a known definition is used;
+// checkDefinitions tests later whether messages match it.
 func (d *database) readTopics() error {
 	topics := d.table("topics")
 	names := []string{"id", "name", "type", "serialization_format", "offered_qos_profiles", "type_description_hash"}
@@ -221,7 +222,7 @@ func (d *database) readTopics() error {
 	})
 }
 
-// readDefinitions reads the definitions, where the schema has them. Those are not guessed any more.
+// readDefinitions reads the definitions, if the schema has them, and removes their channels from guessed.
 func (d *database) readDefinitions(guessed map[int64]bool) error {
 	definitions := d.table("message_definitions")
 	if definitions == nil {
@@ -238,7 +239,7 @@ func (d *database) readDefinitions(guessed map[int64]bool) error {
 	})
 }
 
-// ownMetadata returns what the file says of itself, as it does from schema version 3 on; nil when it says nothing.
+// ownMetadata returns the metadata embedded in the file, which exists since schema version 3, or nil.
 func (d *database) ownMetadata() (*metadata, error) {
 	table := d.table("metadata")
 	if table == nil {
@@ -249,16 +250,15 @@ func (d *database) ownMetadata() (*metadata, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, _ := parseEmbedded([]byte(text)) // what cannot be read is not trusted
+	m, _ := parseEmbedded([]byte(text)) // unreadable metadata is ignored
 	return m, nil
 }
 
-// firstRows is how many messages are looked at for the first of each topic. There is no index by topic.
+// firstRows is the number of messages in which the first of each topic is searched. There is no index by topic.
 const firstRows = 1000
 
-// checkDefinitions replaces definitions that were taken from those at hand where the first message of a topic shows
-// that they are another release's. Of topics without a message among the first ones, and without one that is CDR, they
-// stay.
+// checkDefinitions replaces a guessed definition if the first message of its topic shows that another release's
+// definition was used. It keeps the definitions of topics without a CDR message among the first messages.
 func (d *database) checkDefinitions(guessed map[int64]bool) error {
 	libraries := []*rosidl.Library{msgs.Library(), msgs.Release(""), msgs.Release("humble")}
 	n := firstRows
@@ -272,14 +272,14 @@ func (d *database) checkDefinitions(guessed map[int64]bool) error {
 	first := d.iterator(codec.Query{Start: math.MinInt64}, iterate(rows))
 	for m, err := first.Next(); err == nil; m, err = first.Next() {
 		r := first.row
-		if guessed[r.topic] && len(m.Data) > 4 && m.Data[0] == 0 && m.Data[1] <= 1 { // else it is compressed
+		if guessed[r.topic] && len(m.Data) > 4 && m.Data[0] == 0 && m.Data[1] <= 1 { // otherwise it is compressed
 			m.Channel.Schema = fitting(libraries, m.Channel.Type, m.Data)
 		}
 	}
 	return nil
 }
 
-// fitting returns the first definition that a payload fits, none if it fits none.
+// fitting returns the first definition that matches a payload, or an empty one.
 func fitting(libraries []*rosidl.Library, name string, payload []byte) codec.Schema {
 	for _, l := range libraries {
 		schema, err := cdr.NewSchema(l, name)

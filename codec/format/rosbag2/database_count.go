@@ -10,8 +10,8 @@ import (
 	"tapedeck/codec/text/plural"
 )
 
-// countFromMetadata takes the counts from the metadata, which avoids reading all messages, if it describes
-// this file alone, no row was ever removed, and the ids and times of the first and the last message match.
+// countFromMetadata takes the counts from the metadata, which avoids reading all messages. It does so if the metadata
+// describes this file alone, no row was removed, and the ids and times of the first and the last message match.
 func (d *database) countFromMetadata() error {
 	m := d.whole
 	if m == nil {
@@ -56,7 +56,7 @@ func (d *database) countFromMetadata() error {
 	return nil
 }
 
-// matches reports whether the first and the last message of the file and their number can be those of info.
+// matches reports whether info can describe the file: its number of messages, and the first and the last time.
 func (d *database) matches(info *codec.Info) (bool, error) {
 	t := d.messages
 	if t.Unused() || t.index == 0 {
@@ -77,13 +77,13 @@ func (d *database) matches(info *codec.Info) (bool, error) {
 		back[len(back)-1].Value == info.EndTime, err
 }
 
-// tally is how many messages a topic has, and the times of the first and the last one.
+// tally is the number of a topic's messages, and the times of the first and the last message.
 type tally struct {
 	count       uint64
 	first, last int64
 }
 
-// count counts the messages by going through all of them. It remembers the places that a Query with Last looks for.
+// count counts the messages by reading the whole table. It remembers the latched messages for a Query with Last.
 func (d *database) count() error {
 	tallies := map[int64]*tally{}
 	latched := map[int64][]row{}
@@ -136,25 +136,25 @@ func (d *database) count() error {
 			continue
 		}
 		count := d.counts[id]
-		d.lack(count, "%s of topic id %d, which is not among the topics; they are left out",
+		d.skip(count, "%s of topic id %d, which is not among the topics; they are left out",
 			plural.Count(count, "message"), id)
 		info.MessageCount -= count
 	}
 	if unset > 0 {
-		d.lack(unset, "%s without topic, time or payload; they are left out", plural.Count(unset, "row"))
+		d.skip(unset, "%s without topic, time or payload; they are left out", plural.Count(unset, "row"))
 	}
 	d.info = info
 	return nil
 }
 
-// lack adds the event that rows of the file are no messages.
-func (d *database) lack(rows uint64, format string, args ...any) {
+// skip adds an event about rows of the file that are not messages.
+func (d *database) skip(rows uint64, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	d.events = append(d.events, codec.Event{Kind: codec.EventDamage, Count: rows, Text: text})
-	d.lacks = append(d.lacks, text)
+	d.invalidRows = append(d.invalidRows, text)
 }
 
-// lackError is the error about rows of a file that are no messages.
-type lackError struct{ text string }
+// invalidRowsError is the error about rows of a file that are not messages.
+type invalidRowsError struct{ text string }
 
-func (e *lackError) Error() string { return e.text }
+func (e *invalidRowsError) Error() string { return e.text }

@@ -19,8 +19,8 @@ func (d *database) Read(q codec.Query) (codec.Iterator, error) {
 	if q.Last != nil {
 		return d.readLast(q)
 	}
-	for _, text := range d.lacks {
-		_ = q.Damage(d.wrap(&lackError{text})) // which ends no reading: Info tells, too
+	for _, text := range d.invalidRows {
+		_ = q.Damage(d.wrap(&invalidRowsError{text})) // ends no iterator; Info reports it, too
 	}
 	it := d.iterator(q, nil)
 	it.rescued = true
@@ -39,12 +39,12 @@ func (d *database) Read(q codec.Query) (codec.Iterator, error) {
 	return it, nil
 }
 
-// maxRare bounds the messages of a topic whose places are remembered.
+// maxRare is the maximum number of messages of a topic whose places are remembered.
 const maxRare = 1 << 16
 
-// readLast serves a Query with Last. There is no index by topic: the table is read once for the topics with few
-// messages, and from the end of the window back for the others. A file in a store is searched from both ends of the
-// window, as latched messages are mostly the first ones of a recording.
+// readLast serves a Query with Last. There is no index by topic: for topics with few messages the whole table is read
+// once, for others it is read backwards from the end of the time range. A file in a store is searched from both ends of
+// the time range, because latched messages are mostly the first messages of a recording.
 func (d *database) readLast(q codec.Query) (codec.Iterator, error) {
 	if _, err := d.Info(); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (d *database) readLast(q codec.Query) (codec.Iterator, error) {
 	}
 	t := d.messages
 	depths := map[int64]int{}
-	var few, others []int64 // topics whose messages are looked for
+	var few, others []int64 // topics to search, with few messages and others
 	for id, c := range d.channels {
 		if d.counts[id] == 0 {
 			continue
@@ -77,7 +77,7 @@ func (d *database) readLast(q codec.Query) (codec.Iterator, error) {
 	var ahead sync.WaitGroup
 	defer ahead.Wait()
 	if t.remote && t.index != 0 && q.End != 0 {
-		ahead.Go(func() { t.prefetch(q.End) }) // where reading continues
+		ahead.Go(func() { t.prefetch(q.End) }) // reading continues here
 	}
 	found, err := t.search(window(q), depths, d.counts, others)
 	if err != nil {
@@ -121,7 +121,7 @@ func (d *database) findRare(topics []int64) error {
 	return nil
 }
 
-// iterate returns what yields rows, and nil behind the last one.
+// iterate returns a function that returns the next row, and nil after the last one.
 func iterate(rows []row) func() (*row, error) {
 	return func() (*row, error) {
 		if len(rows) == 0 {
@@ -137,11 +137,11 @@ func iterate(rows []row) func() (*row, error) {
 type rowIterator struct {
 	database *database
 	query    codec.Query
-	channels map[int64]*codec.Channel // those that are wanted, by topic id
-	next     func() (*row, error)     // returns nil behind the last row
-	column   int                      // of payloads; -1: the last one
-	rescued  bool                     // at damage a salvage continues
-	end      error                    // what follows the last message
+	channels map[int64]*codec.Channel // wanted channels by topic id
+	next     func() (*row, error)     // returns nil after the last row
+	column   int                      // of payloads; -1: the last column
+	rescued  bool                     // a salvage continues behind damage
+	end      error                    // error after the last message
 
 	row     row // of the last message
 	record  []byte
@@ -150,7 +150,7 @@ type rowIterator struct {
 	err     error
 }
 
-// iterator returns what yields the messages of topics that q selects.
+// iterator returns an iterator over the messages of next that q selects.
 func (d *database) iterator(q codec.Query, next func() (*row, error)) *rowIterator {
 	it := &rowIterator{database: d, query: q, channels: map[int64]*codec.Channel{}, next: next, column: -1, end: io.EOF}
 	if d.messages != nil {
@@ -208,8 +208,8 @@ func (it *rowIterator) payload(r *row) (data []byte, err error) {
 	return columns[it.column].Value(it.record), nil
 }
 
-// fail handles damage of the row r, or of the pages that lead to the next one. What comes behind damage in a table or
-// an index is not known, so a salvage continues there.
+// fail handles damage of the row r, or of the pages that lead to the next row. Behind damage a table or an index is
+// unknown, so a salvage continues there.
 func (it *rowIterator) fail(r *row, cause error) {
 	d := it.database
 	if !it.rescued {
@@ -229,7 +229,7 @@ func (it *rowIterator) fail(r *row, cause error) {
 	}
 	last := &it.row
 	if last.id == 0 {
-		last = nil // there was none
+		last = nil // no message was read yet
 	}
 	*it = *d.salvage.from(it.query, last)
 }

@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	firstSearch   = 64  // messages at each end of a window that are looked at first
-	entriesOfPage = 100 // or more, of the index
-	maxIndexPages = 16  // of the index that are read at once
+	firstSearch   = 64  // messages at each end of a range that are searched first
+	entriesOfPage = 100 // lower bound of the entries on a page of the index
+	maxIndexPages = 16  // pages of the index that are read at once
 )
 
 // messageTable is the table of messages in a database.
 type messageTable struct {
 	*sqlite.Database
 	file              codec.File
-	remote            bool  // the file is in a store, from which pages are read many at once
-	root              int64 // page of the table
-	index             int64 // page of its index by time; 0: there is none
-	topic, time, data int   // columns
+	remote            bool  // the file is in a store: many pages are read at once
+	root              int64 // root page of the table
+	index             int64 // root page of the index by time; 0 if there is none
+	topic, time, data int   // numbers of the columns
 }
 
 // row is the place of a message.
@@ -71,7 +71,7 @@ func openMessages(d *database) (*messageTable, error) {
 	return t, nil
 }
 
-// message returns the place of the message that a row is.
+// message returns the message in a row.
 func (t *messageTable) message(r *sqlite.Row) (row, error) {
 	c := r.Columns
 	if len(c) <= max(t.topic, t.time, t.data) {
@@ -88,8 +88,8 @@ func (t *messageTable) message(r *sqlite.Row) (row, error) {
 	return row{r.ID, topic.Int, time.Int, r.Place}, nil
 }
 
-// each calls do with all messages, in the order of their ids. It returns how many rows are no messages: those without
-// a topic, time or payload, and others.
+// each calls do with all messages, in the order of their ids. It also counts rows that are not messages: unset rows
+// lack a topic, time or payload, odd rows are others.
 func (t *messageTable) each(do func(row)) (unset, odd uint64, err error) {
 	err = t.Table(t.root, func(r *sqlite.Row) {
 		m, err := t.message(r)
@@ -105,7 +105,7 @@ func (t *messageTable) each(do func(row)) (unset, odd uint64, err error) {
 	return unset, odd, err
 }
 
-// all returns the messages of topics in the order of time.
+// all returns the messages of the selected topics in the order of time.
 func (t *messageTable) all(topics func(id int64) bool) ([]row, error) {
 	var rows []row
 	_, odd, err := t.each(func(r row) {
@@ -129,22 +129,22 @@ func window(q codec.Query) sqlite.Range {
 	return r
 }
 
-// inOrder returns what yields the messages in a range of the index, and nil behind the last one.
-func (t *messageTable) inOrder(left sqlite.Range) func() (*row, error) {
+// inOrder returns a function that returns the next message in a range of the index, and nil after the last one.
+func (t *messageTable) inOrder(rest sqlite.Range) func() (*row, error) {
 	var entries []sqlite.Entry
 	var message row
 	return func() (*row, error) {
 		for {
 			for len(entries) == 0 {
-				if left.From.Compare(left.To) >= 0 {
+				if rest.From.Compare(rest.To) >= 0 {
 					return nil, nil
 				}
-				left.Most = min(left.Most+1, maxIndexPages)
-				found, read, err := t.Entries(t.index, left)
+				rest.Most = min(rest.Most+1, maxIndexPages)
+				found, read, err := t.Entries(t.index, rest)
 				if err != nil {
 					return nil, err
 				}
-				entries, left.From = found, read.To
+				entries, rest.From = found, read.To
 			}
 			e := entries[0]
 			entries = entries[1:]
@@ -166,18 +166,18 @@ func (t *messageTable) inOrder(left sqlite.Range) func() (*row, error) {
 	}
 }
 
-// search returns the messages of topics in a range of the index, at least the last ones, as many as depths says. counts
-// is how many there are of each topic.
-func (t *messageTable) search(left sqlite.Range, depths map[int64]int, counts map[int64]uint64,
+// search returns messages of topics in a range of the index: at least the last ones, as many as depths gives for a
+// topic. counts is the number of messages of each topic.
+func (t *messageTable) search(rest sqlite.Range, depths map[int64]int, counts map[int64]uint64,
 	topics []int64) (map[int64][]row, error) {
 	found := map[int64][]row{}
 	for _, id := range topics {
 		found[id] = []row{}
 	}
-	last := map[int64]int{} // of found, those at the end of the range
+	last := map[int64]int{} // number of messages in found that are at the end of the range
 	lacking := func(id int64) bool { return last[id] < depths[id] && uint64(len(found[id])) < counts[id] }
-	for n := firstSearch; slices.ContainsFunc(topics, lacking) && left.From.Compare(left.To) < 0; n *= 8 {
-		ends := [2]end{{Range: left}, {Range: left}}
+	for n := firstSearch; slices.ContainsFunc(topics, lacking) && rest.From.Compare(rest.To) < 0; n *= 8 {
+		ends := [2]end{{Range: rest}, {Range: rest}}
 		ends[1].Back = true
 		var group sync.WaitGroup
 		for i := range ends {
@@ -204,7 +204,7 @@ func (t *messageTable) search(left sqlite.Range, depths map[int64]int, counts ma
 				}
 			}
 		}
-		left.From, left.To = front.To, back.From
+		rest.From, rest.To = front.To, back.From
 	}
 	for _, rows := range found {
 		slices.SortFunc(rows, compareRows)
@@ -212,14 +212,14 @@ func (t *messageTable) search(left sqlite.Range, depths map[int64]int, counts ma
 	return found, nil
 }
 
-// end is an end of a range of the index, and the messages that were found there.
+// end is the front or the back of a range of the index, and the messages that were found there.
 type end struct {
 	sqlite.Range
 	rows []row
 	err  error
 }
 
-// find finds about n messages and sets e.Range to where they are.
+// find finds about n messages and sets e.Range to the range that has them.
 func (t *messageTable) find(e *end, n int) error {
 	e.Most = n/entriesOfPage + 1
 	entries, covered, err := t.Entries(t.index, e.Range)
@@ -269,7 +269,7 @@ func (t *messageTable) rows(entries []sqlite.Entry) ([]row, error) {
 	return rows, cmp.Or(err, odd)
 }
 
-// first returns the first message of each topic among those with the n lowest ids, and begins to fetch it.
+// first returns the first message of each topic among the n lowest ids, and starts to fetch these messages.
 func (t *messageTable) first(n int) ([]row, error) {
 	id, _, err := t.Ends(t.root)
 	if err != nil {
@@ -290,7 +290,7 @@ func (t *messageTable) first(n int) ([]row, error) {
 	return rows, err
 }
 
-// prefetch begins to fetch the first message at or behind a time, with the pages by which it is found.
+// prefetch starts to fetch the first message at or after a time, and reads the pages that lead to it.
 func (t *messageTable) prefetch(from int64) {
 	entries, _, err := t.Entries(t.index, sqlite.Range{From: sqlite.Entry{Value: from, ID: math.MinInt64},
 		To: sqlite.LastEntry, Most: 1})

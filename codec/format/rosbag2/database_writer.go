@@ -14,27 +14,27 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// Defaults of CreateOptions for databases, those of MCAP.
+// Defaults of CreateOptions for databases, equal to the defaults of MCAP.
 const (
 	databaseChunkSize     = 4 << 20
 	databaseChunkDuration = time.Second
 )
 
 const (
-	// maxDatabaseChunk bounds the bytes written at once, unless a single message is larger.
+	// maxDatabaseChunk is the maximum number of bytes written at once, unless a single message is larger.
 	maxDatabaseChunk = 1 << 30
-	// spillSize is how many bytes of what follows the messages are written at once.
+	// spillSize is the number of bytes behind the messages that are written at once.
 	spillSize = 1 << 20
-	// databaseReserve is more than what a database takes at its end beside what grows with it.
+	// databaseReserve is an upper bound of the bytes at the end of a database that do not grow with its content.
 	databaseReserve = 128 << 10
 )
 
 // databaseEncoder encodes a file of the storage sqlite3 with the tables and the index that rosbag2_storage_sqlite3
-// makes, of schema version 3 (Humble) or 4 (Iron and later). Channels with the same topic, type and encoding become one
-// topic; PublishTime and Channel.Metadata have no place there.
+// makes, with schema version 3 (Humble) or 4 (Iron and later). Channels with equal topic, type and encoding become one
+// topic; PublishTime and Channel.Metadata are not stored.
 //
-// Pages are written from front to back. Until the file is complete its first page says that it has no tables; the pages
-// with rows are there nevertheless, and a salvage finds them. A chunk is pages that are written at once, as in MCAP.
+// Pages are written from front to back. Until the file is complete, its first page says that it has no tables; a
+// salvage finds the pages with rows nevertheless. A chunk is pages that are written at once, as in MCAP.
 type databaseEncoder struct {
 	path      string
 	describe  func(*codec.Info) *metadata
@@ -42,43 +42,43 @@ type databaseEncoder struct {
 	chunkSize int
 	duration  int64
 
-	sources     []*source
-	topics      []*output.Topic // of sources
-	known       map[*codec.Channel]*source
-	last        *source // of the last message
+	channels    []*writerChannel
+	topics      []*output.Topic // of channels
+	known       map[*codec.Channel]*writerChannel
+	last        *writerChannel // channel of the last message
 	rows        []*topicRow
-	definitions []*codec.Channel // of which the type's definition is kept
-	embedSize   int64            // more than what metadata says of the topics
+	definitions []*codec.Channel // one channel for each type whose definition is stored
+	embedSize   int64            // upper bound of the bytes of the topics in the metadata
 
-	chunk, spare *pageChunk // the open one, and one that may be used next
+	chunk, spare *pageChunk // the open chunk, and one that may be used next
 	tables       struct{ messages, topics, definitions sqlite.Table }
-	added        progress
-	written      progress // of added, what is in the file
-	head         []byte   // of a message's record
+	added        progress // including the open chunk
+	written      progress // what is in the file
+	head         []byte   // buffer for the beginning of a message's record
 }
 
-// source is a channel of the recording.
-type source struct {
+// writerChannel is a channel that was declared.
+type writerChannel struct {
 	output.Topic
 	row     *topicRow
-	refused error // of all messages
+	refused error // error of all its messages
 }
 
 // topicRow is a row of the table of topics.
 type topicRow struct {
 	id      int64
-	channel codec.Channel // with the QoS of all sources
+	channel codec.Channel // with the QoS of all channels of this row
 }
 
-// progress is how far the writing is.
+// progress is the state of the writing: messages, pages and rows so far.
 type progress struct {
 	times                                        timeline
 	messageLeaves, topicLeaves, definitionLeaves int
-	topics, definitions                          int // rows
+	topics, definitions                          int // rows so far
 	nextPage                                     uint32
 }
 
-// pageChunk is a chunk of pages that are to be written.
+// pageChunk is a chunk: pages that are written at once.
 type pageChunk struct {
 	pages sqlite.Pages
 	first int64 // LogTime of the first message
@@ -90,15 +90,15 @@ type pageChunk struct {
 	reached progress
 }
 
-// newDatabaseEncoder returns what encodes the database at path. describe returns the metadata that the file has of
-// itself.
+// newDatabaseEncoder returns the encoder of the database at path. describe returns the metadata that is embedded in the
+// file.
 func newDatabaseEncoder(path string, o codec.CreateOptions, schema int,
 	describe func(*codec.Info) *metadata) *databaseEncoder {
 	w := &databaseEncoder{
 		path: path, describe: describe, schema: schema,
 		chunkSize: min(cmp.Or(o.ChunkSize, databaseChunkSize), maxDatabaseChunk),
 		duration:  int64(cmp.Or(o.ChunkDuration, databaseChunkDuration)),
-		known:     map[*codec.Channel]*source{},
+		known:     map[*codec.Channel]*writerChannel{},
 	}
 	w.written.nextPage = 2
 	w.added = w.written
@@ -119,28 +119,28 @@ func (c *pageChunk) reset(first uint32) {
 }
 
 func (w *databaseEncoder) Declare(c *codec.Channel) error {
-	w.source(c)
+	w.channel(c)
 	return nil
 }
 
-// source returns the source of a channel's messages.
-func (w *databaseEncoder) source(c *codec.Channel) *source {
+// channel returns the writerChannel of c.
+func (w *databaseEncoder) channel(c *codec.Channel) *writerChannel {
 	if w.last != nil && w.last.Channel == c {
 		return w.last
 	}
 	s, ok := w.known[c]
 	if !ok {
-		s = &source{Topic: output.Topic{Channel: c}, refused: w.redefined(c)}
+		s = &writerChannel{Topic: output.Topic{Channel: c}, refused: w.redefined(c)}
 		s.row = w.row(c)
 		w.known[c] = s
-		w.sources = append(w.sources, s)
+		w.channels = append(w.channels, s)
 		w.topics = append(w.topics, &s.Topic)
 	}
 	w.last = s
 	return s
 }
 
-// redefined returns an error if the database has another definition of a channel's type: it holds one of each.
+// redefined returns an error if the database has another definition of c.Type: it holds one for each type.
 func (w *databaseEncoder) redefined(c *codec.Channel) error {
 	for _, d := range w.definitions {
 		if d.Type == c.Type && !sameDefinition(d, c) {
@@ -151,8 +151,8 @@ func (w *databaseEncoder) redefined(c *codec.Channel) error {
 	return nil
 }
 
-// sameDefinition reports whether the definitions of two channels of one type, as far as they are known, have the same
-// fields.
+// sameDefinition reports whether the definitions of two channels of one type have equal fields. An unknown definition
+// equals any other.
 func sameDefinition(a, b *codec.Channel) bool {
 	if len(a.Schema.Data) == 0 || len(b.Schema.Data) == 0 ||
 		a.Schema.Encoding == b.Schema.Encoding && bytes.Equal(a.Schema.Data, b.Schema.Data) {
@@ -172,7 +172,7 @@ func sameDefinition(a, b *codec.Channel) bool {
 	return hashes[0] == hashes[1]
 }
 
-// row returns the row of a channel's topic. It is written with the next chunk.
+// row returns the row of a channel's topic. A new row is written with the next chunk.
 func (w *databaseEncoder) row(c *codec.Channel) *topicRow {
 	for _, row := range w.rows {
 		if o := &row.channel; o.Topic == c.Topic && o.Type == c.Type && o.Encoding == c.Encoding {
@@ -189,7 +189,7 @@ func (w *databaseEncoder) row(c *codec.Channel) *topicRow {
 	if w.schema > 3 && c.Type != "" && !slices.ContainsFunc(w.definitions, defined) {
 		w.definitions = append(w.definitions, c)
 	}
-	const rest = 1024 // of what metadata says of a topic, twice
+	const rest = 1024 // bytes of a topic's other metadata, which is stored twice
 	w.embedSize += int64(4*len(codec.FormatQoSProfiles(c.QoS)) + 2*len(c.Topic) + 2*len(c.Type) + rest)
 	return row
 }
@@ -200,14 +200,14 @@ func (w *databaseEncoder) Prepare(m *codec.Message) (full bool, err error) {
 		return false, fmt.Errorf("write %s: a message of %d bytes on %s: SQLite's limit is %d",
 			w.path, len(m.Data), m.Channel.Topic, sqlite.MaxBlob)
 	}
-	if refused := w.source(m.Channel).refused; refused != nil {
+	if refused := w.channel(m.Channel).refused; refused != nil {
 		return false, refused
 	}
 	return w.chunk.span.Messages > 0 && m.LogTime-w.chunk.first >= w.duration, nil
 }
 
 func (w *databaseEncoder) Append(m *codec.Message) (full bool) {
-	c, s := w.chunk, w.source(m.Channel)
+	c, s := w.chunk, w.channel(m.Channel)
 	if c.span.Messages == 0 {
 		c.first = m.LogTime
 	}
@@ -222,7 +222,7 @@ func (w *databaseEncoder) Append(m *codec.Message) (full bool) {
 func (w *databaseEncoder) Event(e codec.Event) (*codec.Message, error) { return codec.EventMessage(e) }
 func (w *databaseEncoder) Topics() []*output.Topic                     { return w.topics }
 
-// addRows adds the rows of topics that are not in a chunk yet.
+// addRows adds rows of topics and definitions that are not in a chunk yet.
 func (w *databaseEncoder) addRows() {
 	for ; w.added.topics < len(w.rows); w.added.topics++ {
 		row := w.rows[w.added.topics]
@@ -281,7 +281,7 @@ func (c *pageChunk) Span() output.Span { return c.span }
 
 // Encode returns the pages, which were numbered when rows were added.
 func (c *pageChunk) Encode(int64) (output.Block, error) {
-	return output.Block{Parts: [][]byte{c.pages.Bytes}, Reserve: c.reserve}, nil
+	return output.Block{Data: [][]byte{c.pages.Bytes}, Reserve: c.reserve}, nil
 }
 
 func (c *pageChunk) Keep() error {
@@ -297,7 +297,7 @@ func (c *pageChunk) Release() {
 	}
 }
 
-// The tables as rosbag2_storage_sqlite3 creates them. Type hashes and definitions came with schema version 4.
+// Statements with which rosbag2_storage_sqlite3 creates the tables. Schema version 4 added type hashes and definitions.
 const (
 	createSchema   = "CREATE TABLE schema(schema_version INTEGER PRIMARY KEY,ros_distro TEXT NOT NULL)"
 	createMetadata = "CREATE TABLE metadata(id INTEGER PRIMARY KEY,metadata_version INTEGER NOT NULL,metadata TEXT " +
@@ -312,13 +312,13 @@ const (
 	createIndex = "CREATE INDEX timestamp_idx ON messages (timestamp ASC)"
 )
 
-// Finish writes everything that follows the messages, and the first page.
+// Finish writes the pages behind the messages, and the first page.
 func (w *databaseEncoder) Finish(file *output.File, info *codec.Info, _ bool) error {
-	// A chunk that was lost may have had rows of topics.
+	// A lost chunk may have had rows of topics: write them again.
 	if c := w.Take(false); c != nil {
 		b, err := c.Encode(file.Size())
 		if err == nil {
-			err = file.Append(b.Parts...)
+			err = file.Append(b.Data...)
 		}
 		if err == nil {
 			err = c.Keep()
@@ -380,7 +380,7 @@ func (w *databaseEncoder) Finish(file *output.File, info *codec.Info, _ bool) er
 	return err
 }
 
-// MergeTopics replaces the channels of info by the topics that the database has.
+// MergeTopics replaces the channels of info by the topics of the database.
 func (w *databaseEncoder) MergeTopics(info *codec.Info) {
 	info.Topics = nil
 	for _, row := range w.rows {
@@ -388,12 +388,12 @@ func (w *databaseEncoder) MergeTopics(info *codec.Info) {
 		channel.QoS = slices.Clone(channel.QoS)
 		info.Topics = append(info.Topics, codec.TopicInfo{Channel: &channel})
 	}
-	for _, s := range w.sources {
-		info.Topics[s.row.id-1].MessageCount += s.Written()
+	for _, c := range w.channels {
+		info.Topics[c.row.id-1].MessageCount += c.Written()
 	}
 }
 
-// timeline is the times of messages in the order in which they were written, in few bytes each.
+// timeline is the times of messages in the order of writing, as varints of the differences.
 type timeline struct {
 	deltas   []byte
 	n        int64
@@ -408,7 +408,7 @@ func (t *timeline) add(ns int64) {
 	t.n++
 }
 
-// sorted returns what yields the entries of an index over the times.
+// sorted returns a function that returns the entries of an index over the times, one with each call.
 func (t *timeline) sorted() func() sqlite.Entry {
 	rest := t.deltas
 	var e sqlite.Entry

@@ -19,9 +19,9 @@ import (
 	"tapedeck/codec/internal/output"
 )
 
-// DefaultVersion is the version of metadata.yaml that is written unless another one is asked for, the newest one that
-// every release from Humble on reads: those before Iron ignore what it adds to their version 5, and Jazzy and later,
-// which write 9, read all before it. Version 9 itself Humble and Iron refuse, for its QoS profiles are not a text.
+// DefaultVersion is the default version of metadata.yaml. It is the newest version that every release from Humble on
+// reads: releases before Iron ignore its additions to version 5, and Jazzy and later, which write 9, read all older
+// versions. Humble and Iron refuse version 9, because its QoS profiles are not a text.
 const DefaultVersion = 8
 
 // The storages, as metadata.yaml names them.
@@ -66,10 +66,10 @@ type topic struct {
 	QoS      profiles `yaml:"offered_qos_profiles"`
 	TypeHash string   `yaml:"type_description_hash"`
 
-	unread error // why QoS is not what the file has
+	unread error // why the file's profiles could not be read; QoS is empty then
 }
 
-// UnmarshalYAML leaves out profiles that cannot be read.
+// UnmarshalYAML omits profiles that cannot be read, and sets unread.
 func (t *topic) UnmarshalYAML(node *yaml.Node) error {
 	for i := 1; i < len(node.Content); i += 2 {
 		if node.Content[i-1].Value == "offered_qos_profiles" {
@@ -90,7 +90,7 @@ type fileInfo struct {
 	Messages uint64    `yaml:"message_count"`
 }
 
-// profiles are a text up to version 8 and a sequence from 9 on.
+// profiles are QoS profiles: a text up to version 8, a sequence since version 9.
 type profiles []codec.QoS
 
 func (p *profiles) UnmarshalYAML(node *yaml.Node) error {
@@ -107,7 +107,7 @@ func (p *profiles) UnmarshalYAML(node *yaml.Node) error {
 	return err
 }
 
-// parseMetadata reads a metadata.yaml. With an error it returns nil.
+// parseMetadata reads a metadata.yaml.
 func parseMetadata(text []byte) (*metadata, error) {
 	var file struct {
 		Bag *metadata `yaml:"rosbag2_bagfile_information"`
@@ -121,7 +121,7 @@ func parseMetadata(text []byte) (*metadata, error) {
 	return file.Bag.checked()
 }
 
-// parseEmbedded reads the metadata that a file keeps of itself. With an error it returns nil.
+// parseEmbedded reads the metadata of a file that is embedded in the file.
 func parseEmbedded(text []byte) (*metadata, error) {
 	m := &metadata{}
 	if err := yaml.Unmarshal(text, m); err != nil {
@@ -130,7 +130,7 @@ func parseEmbedded(text []byte) (*metadata, error) {
 	return m.checked()
 }
 
-// checked returns m if it says anything of a bag. The names of files tell a storage_identifier that is empty.
+// checked returns m, or an error if m does not describe a bag. storage_identifier may be empty: files' names tell it.
 func (m *metadata) checked() (*metadata, error) {
 	if m.Version < 1 || m.Storage == "" && len(m.Paths) == 0 {
 		return nil, errors.New("it has no version, or neither storage_identifier nor relative_file_paths")
@@ -138,7 +138,7 @@ func (m *metadata) checked() (*metadata, error) {
 	return m, nil
 }
 
-// since are the versions of metadata.yaml with which keys came.
+// since maps keys of metadata.yaml to the version that added them.
 var since = map[string]int{"files": 5, "custom_data": 6, "type_description_hash": 7, "ros_distro": 8}
 
 // describe returns the metadata of a bag that consists of these files.
@@ -176,10 +176,10 @@ func (l *layout) describe(files []*codec.Info) *metadata {
 	return m
 }
 
-// topicKey identifies a topic in rosbag2, whoever publishes it.
+// topicKey identifies a topic in rosbag2. Channels of several publishers may have equal keys.
 type topicKey struct{ name, typ, encoding string }
 
-// add adds what a file has of a topic. known are the places of those that there are.
+// add adds a topic of a file. known maps the topics of m to their indexes in m.Topics.
 func (m *metadata) add(t codec.TopicInfo, known map[topicKey]int) {
 	c := t.Channel
 	key := topicKey{c.Topic, c.Type, c.Encoding}
@@ -194,7 +194,7 @@ func (m *metadata) add(t codec.TopicInfo, known map[topicKey]int) {
 	m.Topics[i].Topic.QoS = codec.JoinQoS(m.Topics[i].Topic.QoS, c.QoS)
 }
 
-// format returns m as rosbag2 writes its version, below the key that metadata.yaml has if file is set. Encoding it by
+// format returns m as rosbag2 writes m.Version. If file is set, the text is below the key of metadata.yaml. Encoding by
 // reflection would take longer than everything else that ends a file of hundreds of topics.
 func (m *metadata) format(file bool) []byte {
 	var text []byte
@@ -229,8 +229,8 @@ func (m *metadata) format(file bool) []byte {
 		} else {
 			list("      offered_qos_profiles:", len(t.QoS))
 			if len(t.QoS) > 0 {
-				for part := range strings.SplitSeq(codec.FormatNamedQoSProfiles(t.QoS), "\n") {
-					line("        %s", part)
+				for text := range strings.SplitSeq(codec.FormatNamedQoSProfiles(t.QoS), "\n") {
+					line("        %s", text)
 				}
 			}
 		}
@@ -261,7 +261,7 @@ func (m *metadata) format(file bool) []byte {
 		}
 		for _, key := range slices.Sorted(maps.Keys(m.Custom)) {
 			name, value := scalar(key), scalar(m.Custom[key])
-			if len(name) > 1024 { // more than a simple key of YAML has
+			if len(name) > 1024 { // too long for a simple key of YAML
 				line("  ? %s\n%s  : %s", name, margin, value)
 			} else {
 				line("  %s: %s", name, value)
@@ -274,10 +274,10 @@ func (m *metadata) format(file bool) []byte {
 	return text
 }
 
-// unquoted are the texts that need no quotes in YAML, but for words that mean something else.
+// unquoted matches texts that need no quotes in YAML, unless they are words with a meaning.
 var unquoted = regexp.MustCompile(`^[A-Za-z/][\w/.-]*$`)
 
-// scalar returns a text as YAML on one line.
+// scalar returns a text as a YAML scalar on one line.
 func scalar(text string) string {
 	switch strings.ToLower(text) {
 	case "y", "n", "yes", "no", "on", "off", "true", "false", "null":
@@ -292,7 +292,7 @@ func scalar(text string) string {
 	return "!!binary " + base64.StdEncoding.EncodeToString([]byte(text))
 }
 
-// save replaces the metadata.yaml in dir. After a power failure there is the old one or the new one.
+// save replaces the metadata.yaml in dir. After a power failure, the file has the old or the new content.
 func (m *metadata) save(s codec.Disk, dir string) error {
 	path := filepath.Join(dir, metadataFile)
 	if err := output.Replace(s, path, m.format(true)); err != nil {

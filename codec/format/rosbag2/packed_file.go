@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// maxPacked bounds the memory for files that are compressed as a whole. They take about as much there as on the
+	// maxPacked is the maximum memory for files that are compressed as a whole. They take about as much there as on the
 	// disk.
 	maxPacked = 4 << 30
 
@@ -23,30 +23,30 @@ const (
 	blockSize    = 256 << 10
 	cachedBlocks = 16
 
-	// A file of more than mostUnpacked bytes is decompressed to at most mostRatio times its size. Messages have heads,
-	// so that those of recordings stay far below it.
+	// A file with more than mostUnpacked bytes of content must not be compressed by more than mostRatio: recordings are
+	// far below, because their messages have heads.
 	mostUnpacked = 256 << 20
 	mostRatio    = 1000
 )
 
-// packed is a file that is compressed as a whole, in memory: as blocks that are compressed each on its own, so that
-// it can be read anywhere.
+// packed is a file that is compressed as a whole, in memory. Each of its blocks is compressed by itself, so that it can
+// be read at any offset.
 type packed struct {
-	blocks [][]byte // of blockSize bytes but for the last one, by S2
-	size   int64    // uncompressed
-	held   int64    // bytes of blocks
+	blocks [][]byte // compressed with S2; each has blockSize bytes of content, the last one less
+	size   int64    // bytes of the content
+	memory int64    // bytes of blocks
 	cache  [cachedBlocks]struct {
 		number int
-		data   []byte // nil: none yet
+		data   []byte // nil: not used yet
 	}
-	next int // of cache
+	next int // index in cache of the next block to replace
 }
 
-// errPart is wrapped by the error of unpack for a damaged file that was read in part.
-var errPart = errors.New("read up to there")
+// errPartial is wrapped by the error of unpack for a damaged file whose beginning was read.
+var errPartial = errors.New("read up to there")
 
-// unpack decompresses the file at path into up to limit bytes. With an error that wraps errPart it returns what there
-// is of it.
+// unpack decompresses the file at path into at most limit bytes of memory. With an error that wraps errPartial it
+// returns the beginning of the content.
 func unpack(files *store.Files, path string, limit int64) (*packed, error) {
 	file, err := files.Open(path)
 	if err != nil {
@@ -75,8 +75,8 @@ func unpack(files *store.Files, path string, limit int64) (*packed, error) {
 			break
 		}
 		b := bytes.Clone(s2.Encode(encoded, block[:n]))
-		p.blocks, p.size, p.held = append(p.blocks, b), p.size+int64(n), p.held+int64(cap(b))
-		if p.held > limit || p.size > mostUnpacked && p.size > mostRatio*stat.Size() {
+		p.blocks, p.size, p.memory = append(p.blocks, b), p.size+int64(n), p.memory+int64(cap(b))
+		if p.memory > limit || p.size > mostUnpacked && p.size > mostRatio*stat.Size() {
 			return nil, fmt.Errorf("decompress %s: it takes more than %d MiB of memory, or more than %d times its "+
 				"size; decompress it first: zstd -d %[1]s", path, limit>>20, mostRatio)
 		}
@@ -88,11 +88,11 @@ func unpack(files *store.Files, path string, limit int64) (*packed, error) {
 	case p.size == 0 || errors.As(err, &pathError):
 		return nil, fmt.Errorf("decompress %s: %w", path, err)
 	}
-	return p, fmt.Errorf("decompress %s: %w; %w", path, err, errPart)
+	return p, fmt.Errorf("decompress %s: %w; %w", path, err, errPartial)
 }
 
 func (p *packed) length() (int64, error) { return p.size, nil }
-func (p *packed) weight() int64          { return p.held }
+func (p *packed) weight() int64          { return p.memory }
 
 func (p *packed) Close() error { return nil }
 

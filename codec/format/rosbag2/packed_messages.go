@@ -11,12 +11,12 @@ import (
 type iterator struct {
 	codec.Iterator
 	unpacker   *chunked.Unpacker
-	compressed bool // all messages are, by metadata.yaml; without it, those that look so
+	compressed bool // all messages are compressed; otherwise, messages that look compressed
 	msg        codec.Message
 	err        error
 }
 
-// decompress returns an iterator that decompresses the messages of it that are compressed. err is that of making it.
+// decompress returns an iterator that decompresses compressed messages of it. err is the error of making it.
 func (r *Reader) decompress(it codec.Iterator, err error, q codec.Query) (codec.Iterator, error) {
 	if err != nil || !r.compressedMessages && !r.databases { // package mcap decompresses payloads without a label
 		return it, err
@@ -32,7 +32,7 @@ func (it *iterator) Next() (*codec.Message, error) {
 			it.err = err
 			break
 		}
-		// What a writer notes of a failing disk is not compressed.
+		// Events that a writer adds after a disk error are not compressed.
 		if (!it.compressed || codec.IsEvents(m.Channel)) && !chunked.Compressed(m) {
 			return m, nil
 		}

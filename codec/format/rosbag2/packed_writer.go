@@ -16,51 +16,51 @@ import (
 // packedSuffix ends the names of files that rosbag2 compresses as a whole.
 const packedSuffix = ".zstd"
 
-// wrapper is a Part that compresses what another one writes.
-type wrapper interface{ inner() output.Part }
+// wrapper is a FileWriter that compresses for another FileWriter.
+type wrapper interface{ inner() output.FileWriter }
 
 // packedMessages compresses each message.
 type packedMessages struct {
-	output.Part
+	output.FileWriter
 	zstd *zstd.Encoder
 	msg  codec.Message
 	buf  []byte
 }
 
-// fastest are options of encoders. rosbag2 has level 1, too.
+// fastest are options of encoders. rosbag2 uses level 1, too.
 var fastest = []zstd.EOption{zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1)}
 
-func newPackedMessages(p output.Part) (*packedMessages, error) {
-	// rosbag2 wants each of them to tell its size.
+func newPackedMessages(w output.FileWriter) (*packedMessages, error) {
+	// rosbag2 requires the size of the content in each frame.
 	encoder, err := zstd.NewWriter(nil, append(slices.Clip(fastest), zstd.WithSingleSegment(true),
 		zstd.WithZeroFrames(true))...)
-	return &packedMessages{Part: p, zstd: encoder}, err
+	return &packedMessages{FileWriter: w, zstd: encoder}, err
 }
 
-func (p *packedMessages) inner() output.Part { return p.Part }
+func (p *packedMessages) inner() output.FileWriter { return p.FileWriter }
 
 func (p *packedMessages) Write(m *codec.Message) error {
 	p.buf = p.zstd.EncodeAll(m.Data, p.buf[:0])
 	p.msg = *m
 	p.msg.Data = p.buf
-	return p.Part.Write(&p.msg)
+	return p.FileWriter.Write(&p.msg)
 }
 
-// packedFile compresses a file once it is complete. Until the compressed one is complete, too, there are both.
+// packedFile compresses a file once it is complete. Until the compressed file is complete, too, both exist.
 type packedFile struct {
-	output.Part
+	output.FileWriter
 	system    codec.Disk
 	files     *output.Series
 	overwrite bool
 	packed    string // path of the compressed file, once it is complete
-	size      int64  // bytes of it
+	size      int64  // bytes of the compressed file
 }
 
-func (p *packedFile) inner() output.Part { return p.Part }
+func (p *packedFile) inner() output.FileWriter { return p.FileWriter }
 
 func (p *packedFile) Complete(durable bool) error {
-	err := p.Part.Complete(durable)
-	info := p.Part.Info()
+	err := p.FileWriter.Complete(durable)
+	info := p.FileWriter.Info()
 	if !info.Complete {
 		return err
 	}
@@ -70,7 +70,7 @@ func (p *packedFile) Complete(durable bool) error {
 	return err
 }
 
-// pack puts a compressed file in the place of the one at path.
+// pack replaces the file at path by a compressed file.
 func (p *packedFile) pack(path string, durable bool) error {
 	in, err := p.system.Open(path)
 	if err != nil {
@@ -99,7 +99,7 @@ func (p *packedFile) pack(path string, durable bool) error {
 }
 
 func (p *packedFile) Info() *codec.Info {
-	info := p.Part.Info()
+	info := p.FileWriter.Info()
 	if p.packed != "" {
 		info.Path, info.Size = p.packed, p.size
 		info.Files[0].Path, info.Files[0].Size = p.packed, p.size

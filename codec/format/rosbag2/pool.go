@@ -7,17 +7,17 @@ import (
 	"tapedeck/codec/store"
 )
 
-// maxOpen bounds the files that a bag has open: it may have thousands.
+// maxOpen is the maximum number of open files: a bag may have thousands.
 const maxOpen = 64
 
 // content is an open file.
 type content interface {
 	codec.File
 	length() (int64, error) // in bytes
-	weight() int64          // what it takes of the pool's limit
+	weight() int64          // its share of the pool's limit
 }
 
-// plain is a file as it is on the disk.
+// plain is a file that is read from the disk.
 type plain struct{ store.File }
 
 func (plain) weight() int64 { return 1 }
@@ -30,20 +30,20 @@ func (p plain) length() (int64, error) {
 	return stat.Size(), nil
 }
 
-// pool keeps files open until they are too many, and then closes the one that was not read for the longest time.
+// pool keeps files open. If they exceed limit, it closes the least recently read file.
 type pool struct {
-	limit int64
-	open  []*file // the one that was read last is the last
+	limit int64   // of the sum of weights
+	open  []*file // in the order of their last use
 }
 
-// file is a file of a bag. It is open while it is read, and longer as the pool has it.
+// file is a file of a bag. It is opened when it is read, and closed by its pool.
 type file struct {
 	pool    *pool
-	begin   func() (content, error) // opens it
-	content content                 // nil: it is not open
+	begin   func() (content, error) // opens the file
+	content content                 // nil: the file is not open
 }
 
-// use has the file open.
+// use opens the file, if it is not open, and marks it as used last.
 func (f *file) use() error {
 	open := f.pool.open
 	switch {
@@ -62,7 +62,7 @@ func (f *file) use() error {
 	return nil
 }
 
-// size returns its length in bytes.
+// size returns the length of the file in bytes.
 func (f *file) size() (int64, error) {
 	if err := f.use(); err != nil {
 		return 0, err
@@ -98,7 +98,7 @@ func (f *file) Close() error {
 	return err
 }
 
-// shrink closes files, but not the one that is read.
+// shrink closes the least recently used files until the rest is within the limit. It keeps the last used file open.
 func (p *pool) shrink() {
 	var weight int64
 	for _, f := range p.open {

@@ -90,12 +90,12 @@ func TestPacked(t *testing.T) {
 	_, err = p.ReadAt(make([]byte, 1), -1)
 	require.Error(t, err)
 
-	_, err = unpack(nil, path, p.held-1)
+	_, err = unpack(nil, path, p.memory-1)
 	require.ErrorContains(t, err, "decompress it first: zstd -d "+path)
 
 	require.NoError(t, os.WriteFile(path, compressed[:len(compressed)/2], 0o666))
 	p, err = unpack(nil, path, maxPacked)
-	require.ErrorIs(t, err, errPart)
+	require.ErrorIs(t, err, errPartial)
 	part := make([]byte, p.size)
 	_, err = p.ReadAt(part, 0)
 	require.NoError(t, err)

@@ -20,19 +20,18 @@ import (
 	"tapedeck/codec/text/plural"
 )
 
-// Reader reads a bag. It describes the messages in the files; metadata.yaml adds topics without messages, and what the
-// files do not say of a topic. Files are open only while they are read, but for the last 64. Those that are compressed
-// as a whole are held in memory then, where they take about as much as on the disk: up to 4 GiB of them, of which a
-// single one must not have more.
+// Reader reads a bag. Info describes the messages in the files; metadata.yaml adds topics without messages, and details
+// of topics that the files lack. The Reader keeps up to 64 files open. It keeps files that are compressed as a whole in
+// memory, where they take about as much as on the disk. Their limit is 4 GiB, for a single file and for all together.
 //
 // Info.Extra is an Extra.
 type Reader struct {
 	joined.Reader
 	files              *store.Files
-	metadata           *metadata // nil when it is missing or cannot be read
-	bare               bool      // it is missing
-	compressedMessages bool      // by metadata.yaml
-	databases          bool      // some of the files are
+	metadata           *metadata // nil if it is missing or cannot be read
+	bare               bool      // metadata.yaml is missing
+	compressedMessages bool      // metadata.yaml or a database says that messages are compressed one by one
+	databases          bool      // some of the files are databases
 	present            int       // files in the folder, also those that cannot be opened
 	plain, packed      pool
 }
@@ -60,7 +59,7 @@ func Open(files *store.Files, path string) (*Reader, error) {
 		if err := r.open(file); err != nil {
 			kind := codec.EventMissing
 			if strings.HasSuffix(file, codec.ActiveSuffix) {
-				kind = codec.EventUnfinished // there is nothing in it yet
+				kind = codec.EventUnfinished // the recorder has not written its beginning yet
 			}
 			r.Event(kind, err.Error())
 			first = cmp.Or(first, err)
@@ -127,13 +126,13 @@ func (r *Reader) paths(dir string) ([]string, error) {
 	return names, nil
 }
 
-// listed returns which of the present files are the bag's: those that metadata.yaml lists, and those that a recorder
-// had no time to list. Somebody renamed files if no listed file is there but files of one other name are, or if one
-// listed file is missing and one other file is there.
+// listed returns the present files that belong to the bag: files that metadata.yaml lists, and files that a recorder
+// had no time to list. Files were renamed if no listed file is present but files of one other name are, or if one
+// listed file is missing and one other file is present.
 func (r *Reader) listed(dir string, present []string) []string {
 	var names, missing []string
 	for _, path := range r.metadata.Paths {
-		// Old versions put the folder in front. Compressed files may have been decompressed, and the other way round.
+		// Old versions put the folder in front. Files may have been compressed or decompressed since.
 		name := filepath.Base(filepath.FromSlash(path))
 		bare := unpackedName(name)
 		candidates := []string{name, bare, bare + packedSuffix}
@@ -171,8 +170,8 @@ func (r *Reader) listed(dir string, present []string) []string {
 	return names
 }
 
-// notListedYet returns which of the present files a recorder had no time to list: those that it wrote, and the one
-// that it had just completed, which is called as the last of those listed but for a higher number.
+// notListedYet returns the present files that a recorder had no time to list: files that it was writing, and files that
+// it had just completed, which have the name of the last listed file and a higher number.
 func (r *Reader) notListedYet(present []string) []string {
 	var last series.Name
 	listed := len(r.metadata.Paths)
@@ -191,8 +190,8 @@ func (r *Reader) notListedYet(present []string) []string {
 	return names
 }
 
-// unlisted returns the files that are parts of a bag without metadata.yaml. A compressed file is none when what rosbag2
-// made of it is there.
+// unlisted returns the files of a bag without metadata.yaml. It omits a compressed file if the decompressed file is
+// present.
 func unlisted(present []string) []string {
 	var names []string
 	for _, name := range present {
@@ -215,7 +214,7 @@ func (r *Reader) open(path string) error {
 	packed := unpackedName(name) != name
 	sql := filepath.Ext(bareName(name)) == ".db3"
 	r.databases = r.databases || sql
-	if sql && !packed && store.IsURL(path) { // of which pages are read many at once
+	if sql && !packed && store.IsURL(path) { // many pages are read at once
 		var f store.File
 		f, err = r.files.Open(path)
 		if err == nil {
@@ -232,14 +231,14 @@ func (r *Reader) open(path string) error {
 		r.compressedMessages = r.compressedMessages || m != nil && strings.EqualFold(m.Mode, "message")
 	}
 	if packed {
-		// While it is in memory. An error comes again.
+		// Read Info while the file is in memory. A later call returns its error.
 		_, _ = p.Reader.Info()
 	}
 	r.Files = append(r.Files, p)
 	return nil
 }
 
-// whole returns the metadata of a bag that is one file, nil of any other.
+// whole returns the metadata of a bag that is one file, or nil for other bags.
 func (r *Reader) whole() *metadata {
 	if r.metadata == nil || len(r.metadata.Paths) != 1 {
 		return nil
@@ -254,15 +253,15 @@ func (r *Reader) openFile(path string, compressed, sql bool) (codec.Reader, erro
 		return plain{file}, err
 	}}
 	if compressed {
-		told := false
+		reported := false
 		f.pool = &r.packed
 		f.begin = func() (content, error) {
 			p, err := unpack(r.files, path, maxPacked)
-			if errors.Is(err, errPart) {
-				if !told {
+			if errors.Is(err, errPartial) {
+				if !reported {
 					r.Event(codec.EventDamage, err.Error())
 				}
-				told, err = true, nil
+				reported, err = true, nil
 			}
 			return p, err
 		}
@@ -282,7 +281,7 @@ func (r *Reader) openFile(path string, compressed, sql bool) (codec.Reader, erro
 	return reader, nil
 }
 
-// amend adds what metadata.yaml says and the files do not.
+// amend adds information to info that the files lack.
 func (r *Reader) amend(info *codec.Info) error {
 	if r.bare {
 		r.noteBare(info)
@@ -296,9 +295,9 @@ func (r *Reader) amend(info *codec.Info) error {
 	return nil
 }
 
-// noteBare adds to info that there is no metadata.yaml. A recorder writes it last, so the bag was not finished. A
-// single file of MCAP says itself whether it is complete; a database cannot, and behind several files there may have
-// been more.
+// noteBare adds to info that metadata.yaml is missing. A recorder writes it last, so the bag was not finished. But a
+// single MCAP file tells by itself whether it is complete. A database does not, and after several files more may be
+// missing.
 func (r *Reader) noteBare(info *codec.Info) {
 	const text = "without metadata.yaml (there is none): every file of the folder was read"
 	if info.Complete && !r.databases && r.present == 1 {
@@ -310,7 +309,7 @@ func (r *Reader) noteBare(info *codec.Info) {
 	info.Complete = false
 }
 
-// addEvents adds the events that a recorder stored, which are compressed like any message.
+// addEvents adds the events that a recorder stored. They are compressed like all messages.
 func (r *Reader) addEvents(info *codec.Info) error {
 	kept := slices.ContainsFunc(info.Topics, func(t codec.TopicInfo) bool {
 		return t.MessageCount > 0 && codec.IsEvents(t.Channel)
@@ -344,7 +343,7 @@ type Extra struct {
 	CompressionMode string `json:"compression_mode"`
 }
 
-// addMetadata adds what metadata.yaml says beyond the files.
+// addMetadata adds the information of metadata.yaml that the files lack.
 func (r *Reader) addMetadata(info *codec.Info) {
 	m := r.metadata
 	for i := range m.Topics {
@@ -354,7 +353,7 @@ func (r *Reader) addMetadata(info *codec.Info) {
 			if c := known.Channel; c.Topic == t.Name && c.Type == t.Type {
 				found = true
 				c.TypeHash = cmp.Or(c.TypeHash, t.TypeHash)
-				c.QoS = codec.JoinQoS(c.QoS, t.QoS) // a database has those of the publishers that were there first
+				c.QoS = codec.JoinQoS(c.QoS, t.QoS) // a database has only the first publishers' QoS
 				if t.unread != nil && len(c.QoS) == 0 {
 					info.Events, info.Complete = append(info.Events, codec.UnreadQoSEvent(t.Name, t.unread)), false
 				}
@@ -365,16 +364,16 @@ func (r *Reader) addMetadata(info *codec.Info) {
 				Encoding: t.Encoding, TypeHash: t.TypeHash, QoS: t.QoS}})
 		}
 	}
-	var held uint64 // with what files repeat
+	var counted uint64 // messages of the files, including messages that files repeat
 	for _, f := range info.Files {
-		held += f.MessageCount
+		counted += f.MessageCount
 	}
-	if m.Messages > held {
-		text := fmt.Sprintf("metadata.yaml counts %s, the files hold %d", plural.Count(m.Messages, "message"), held)
+	if m.Messages > counted {
+		text := fmt.Sprintf("metadata.yaml counts %s, the files hold %d", plural.Count(m.Messages, "message"), counted)
 		if fewer := m.fewer(info); fewer != nil {
 			text += "; fewer than it counts on " + strings.Join(fewer, ", ")
 		}
-		e := codec.Event{Kind: codec.EventDamage, Count: m.Messages - held, Text: text}
+		e := codec.Event{Kind: codec.EventDamage, Count: m.Messages - counted, Text: text}
 		if end := m.Start.Nanoseconds + m.Duration.Nanoseconds; end > info.EndTime {
 			e.Time, e.Until = info.EndTime, end
 		}
@@ -390,7 +389,7 @@ func (r *Reader) addMetadata(info *codec.Info) {
 	info.Extra = Extra{Extra: extra, Version: m.Version, ROSDistro: m.Distro, CompressionMode: m.Mode}
 }
 
-// fewer returns the topics of which info has fewer messages than m says, with the difference.
+// fewer returns the topics with fewer messages in info than in m, with the difference.
 func (m *metadata) fewer(info *codec.Info) (topics []string) {
 	found := map[string]uint64{}
 	for _, t := range info.Topics {

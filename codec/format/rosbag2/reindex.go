@@ -21,13 +21,13 @@ import (
 // damagedSuffix is appended to the names of files that Reindex has replaced.
 const damagedSuffix = ".damaged"
 
-// Reindex reads all files of the bag in the folder dir and writes its metadata.yaml again. A file that is damaged, or
-// was not completed, is replaced by a complete one with every message that can be read; the old one stays as
+// Reindex reads all files of the bag in the folder dir and rewrites its metadata.yaml. A file that is damaged or
+// was not completed is replaced by a complete one with every message that can be read; the old file is kept as
 // NAME.damaged. Custom data, QoS and topics without messages are taken from the old metadata.yaml, or else from the
-// copy that files embed. report is called with a sentence for each file that is replaced.
+// metadata embedded in files. report is called with a sentence for each file that is replaced.
 //
-// No recorder may write to the folder meanwhile. After a crash the bag is as it was, or as it will be, or Reindex does
-// the rest.
+// No recorder may write to the folder during the call. After a crash the bag is unchanged, or done, or another Reindex
+// completes the work.
 func Reindex(dir string, report func(string)) (*codec.Info, error) {
 	x := &reindexer{dir: filepath.Clean(dir), report: report}
 	err := x.run()
@@ -42,14 +42,14 @@ func Reindex(dir string, report func(string)) (*codec.Info, error) {
 	return nil, fmt.Errorf("reindex %s: %w", dir, err)
 }
 
-// againMark is in the names of files that Reindex writes where their own is taken.
+// againMark is in the names of files that Reindex writes if another file has their name.
 const againMark = "_again"
 
 // reindexer is one call of Reindex.
 type reindexer struct {
 	dir    string
 	report func(string)
-	old    *metadata // nil: there is none that can be read
+	old    *metadata // nil if it is missing or cannot be read
 	layout *layout
 	packed bool // messages are compressed one by one
 	infos  []*codec.Info
@@ -70,20 +70,20 @@ func (x *reindexer) run() error {
 	if err != nil {
 		return err
 	}
-	if err := x.plan(names); err != nil {
+	if err := x.setLayout(names); err != nil {
 		return err
 	}
 	listed := x.old
 	if listed != nil && !slices.ContainsFunc(listed.Paths, func(path string) bool {
 		return slices.Contains(present, filepath.Base(filepath.FromSlash(path)))
 	}) {
-		listed = nil // somebody renamed the files
+		listed = nil // the files were renamed
 	}
 	if err := oneRecording(x.dir, names, listed); err != nil {
 		return err
 	}
 	for _, name := range names {
-		if err := x.file(name); err != nil {
+		if err := x.reindexFile(name); err != nil {
 			return err
 		}
 	}
@@ -124,8 +124,8 @@ func (x *reindexer) readOld() (damaged bool, err error) {
 	return x.old == nil, nil
 }
 
-// plan sets the layout: storage, version and compression of the bag.
-func (x *reindexer) plan(names []string) error {
+// setLayout sets the layout: storage, version and compression of the bag.
+func (x *reindexer) setLayout(names []string) error {
 	b, o := Options{Storage: storageMCAP}, codec.CreateOptions{Overwrite: true}
 	kinds := map[string]bool{}
 	for _, name := range names {
@@ -156,7 +156,7 @@ func (x *reindexer) plan(names []string) error {
 			b.Version = known.Version
 		}
 	}
-	// A recorder that was killed has not written what the mode is.
+	// A killed recorder has not written the compression mode.
 	x.packed = b.CompressionMode == "" &&
 		(known != nil && strings.EqualFold(known.Mode, "message") || slices.ContainsFunc(names, x.hasPacked))
 	if x.packed && b.Storage == storageSQLite {
@@ -183,7 +183,7 @@ func (x *reindexer) hasPacked(name string) bool {
 	return err == nil && chunked.Compressed(m)
 }
 
-// embedded returns the metadata that the last file embeds, of those that embed any.
+// embedded returns the metadata of the last file that embeds metadata, or nil.
 func (x *reindexer) embedded(names []string) *metadata {
 	for _, name := range slices.Backward(names) {
 		p, err := x.open(name)
@@ -208,7 +208,7 @@ func (x *reindexer) embedded(names []string) *metadata {
 	return nil
 }
 
-// open opens a file by itself, whose messages stay compressed if they are.
+// open opens a single file. Its compressed messages stay compressed.
 func (x *reindexer) open(name string) (codec.Reader, error) {
 	r := newReader(nil, x.dir)
 	r.compressedMessages = true
@@ -218,8 +218,8 @@ func (x *reindexer) open(name string) (codec.Reader, error) {
 	return r.Files[0].Reader, nil
 }
 
-// file reads a file, and replaces it if need be.
-func (x *reindexer) file(name string) error {
+// reindexFile reads a file, and replaces it if it is damaged.
+func (x *reindexer) reindexFile(name string) error {
 	r, err := x.open(name)
 	if err != nil {
 		x.report(fmt.Sprintf("%s cannot be read; renamed it to %s%s: %v", name, name, damagedSuffix, err))
@@ -247,26 +247,26 @@ func (x *reindexer) file(name string) error {
 	return x.replace(name, r, info, damage)
 }
 
-// check reads all of a file. damage is its damage, if there is any that a copy would mend: the copy of a file with QoS
-// that cannot be read, or with rows that are no messages, would only hold less.
+// check reads all of a file. damage is damage that a copy would mend, or nil. A copy does not mend unreadable QoS and
+// rows that are not messages: it would only lack them.
 func check(r codec.Reader) (info *codec.Info, damage, err error) {
 	info, err = r.Info()
 	if err != nil {
 		return nil, nil, err
 	}
-	var lacks []string
+	var invalidRows []string
 	if d, ok := r.(*database); ok {
-		lacks = d.lacks
+		invalidRows = d.invalidRows
 	}
 	for _, e := range info.Events {
 		mends := e.Kind == codec.EventDamage || e.Kind == codec.EventUnfinished
-		if mends && e.Topic == "" && !slices.Contains(lacks, e.Text) {
+		if mends && e.Topic == "" && !slices.Contains(invalidRows, e.Text) {
 			damage = errors.New(e.Text)
 		}
 	}
 	q := codec.Query{Start: math.MinInt64, Damaged: func(err error) {
-		lack := (*lackError)(nil)
-		if !errors.As(err, &lack) {
+		var invalid *invalidRowsError
+		if !errors.As(err, &invalid) {
 			damage = err
 		}
 	}}
@@ -283,9 +283,9 @@ func check(r codec.Reader) (info *codec.Info, damage, err error) {
 	return info, damage, nil
 }
 
-// replace puts a whole file in the place of a damaged one.
+// replace replaces a damaged file by a whole one.
 func (x *reindexer) replace(name string, r codec.Reader, info *codec.Info, damage error) error {
-	work := filepath.Join(x.dir, ".reindex") // has nothing but copies, of one that did not come to its end too
+	work := filepath.Join(x.dir, ".reindex") // for copies only; an interrupted call may have left it
 	if err := os.RemoveAll(work); err != nil {
 		return err
 	}
@@ -302,7 +302,7 @@ func (x *reindexer) replace(name string, r codec.Reader, info *codec.Info, damag
 		path = vacant(path)
 	}
 	kept := keptName(old)
-	// With the link there is never a moment without a file of this name.
+	// With the link, a file of this name exists at any moment.
 	if os.Link(old, kept) != nil {
 		err = os.Rename(old, kept)
 	}
@@ -327,40 +327,40 @@ func (x *reindexer) replace(name string, r codec.Reader, info *codec.Info, damag
 	return nil
 }
 
-// copy writes what can be read of a file to one that is called path, or so with the suffix of a compressed one.
+// copy writes all readable messages of r to a new file at path, which gets the suffix of a compressed file if need be.
 func (x *reindexer) copy(path string, r codec.Reader, info *codec.Info) (*codec.Info, error) {
 	x.layout.options.Records, x.layout.options.Attachments = info.Records, slices.Clone(info.Attachments)
 	for i, a := range info.Attachments {
 		x.layout.options.Attachments[i].Open = func(func(error)) io.Reader { return a.Open(func(error) {}) }
 	}
-	part, err := x.layout.part(path, nil) // messages that are compressed stay so
+	w, err := x.layout.create(path, nil) // compressed messages stay compressed
 	if err != nil {
 		return nil, err
 	}
 	if x.layout.mode == "file" {
-		part = &packedFile{Part: part, system: x.layout.system, files: x.layout.files, overwrite: true}
+		w = &packedFile{FileWriter: w, system: x.layout.system, files: x.layout.files, overwrite: true}
 	}
 	for _, t := range info.Topics {
-		err = cmp.Or(err, part.Declare(t.Channel))
+		err = cmp.Or(err, w.Declare(t.Channel))
 	}
 	it, readErr := r.Read(codec.Query{Start: math.MinInt64, Damaged: func(error) {}})
 	err = cmp.Or(err, readErr)
 	if err != nil {
-		return nil, errors.Join(err, part.Complete(false))
+		return nil, errors.Join(err, w.Complete(false))
 	}
 	defer it.Close()
 	for err == nil {
 		var m *codec.Message
 		m, err = it.Next()
 		if err == nil {
-			err = part.Write(m)
+			err = w.Write(m)
 		}
 	}
-	completeErr := part.Complete(true)
+	completeErr := w.Complete(true)
 	if !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	return part.Info(), completeErr
+	return w.Info(), completeErr
 }
 
 // vacant returns path, or a similar one if there is a file at path.
@@ -385,14 +385,14 @@ func keptName(path string) string {
 	}
 }
 
-// moveLogs moves what SQLite keeps beside a database. It would change one of that name that comes after it.
+// moveLogs moves the files that SQLite keeps beside a database: they would change a new database of that name.
 func moveLogs(from, to string) {
 	for _, suffix := range []string{"-wal", "-shm", "-journal"} {
 		_ = os.Rename(from+suffix, to+suffix)
 	}
 }
 
-// addOld adds what the old metadata.yaml knows of topics and the files do not.
+// addOld adds information about topics from the old metadata.yaml that the files lack.
 func (x *reindexer) addOld(m *metadata) {
 	if x.old == nil {
 		return

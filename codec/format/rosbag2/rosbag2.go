@@ -1,9 +1,9 @@
 // Package rosbag2 reads and writes the folders that rosbag2 records, https://github.com/ros2/rosbag2, as the format
 // "rosbag2": a metadata.yaml beside files of MCAP or databases of SQLite.
 //
-// Every version of metadata.yaml up to 9 (Jazzy and later) is read, and those from 4 (Foxy) on are written, files and
-// messages compressed with zstd too. Read are also folders whose metadata.yaml is missing, or does not list what a
-// killed recorder was writing.
+// It reads every version of metadata.yaml up to 9 (Jazzy and later) and writes versions from 4 (Foxy) on. It reads and
+// writes files and messages compressed with zstd. It also reads folders whose metadata.yaml is missing, or does not
+// list the files that a killed recorder was writing.
 package rosbag2
 
 import (
@@ -27,12 +27,12 @@ const Name = "rosbag2"
 
 const metadataFile = "metadata.yaml"
 
-// Format is that of folders with a metadata.yaml, as ros2 bag writes them.
+// Format describes folders with a metadata.yaml, as ros2 bag writes them.
 var Format = Options{}.Format()
 
-// Options are the choices that ros2 bag has for writing bags. The zero value asks for the defaults.
+// Options are ros2 bag's options for writing bags. The zero value means the defaults.
 type Options struct {
-	CompressionMode string // what is compressed: "file", "message", or "" and "none": nothing but the chunks of MCAP
+	CompressionMode string // "file", "message", or "" and "none": only MCAP chunks are compressed
 	Storage         string // "mcap" or "sqlite3"; "" is mcap
 	Version         int    // of metadata.yaml, 4 to 9; 0 is DefaultVersion
 }
@@ -49,7 +49,7 @@ func (b Options) Format() codec.Format {
 		Sniff:    sniff,
 		Named:    named,
 		OpenFrom: func(files *store.Files, path string) (codec.Reader, error) { return Open(files, path) },
-		Parts: func(files *store.Files, folder string) (paths []string) {
+		FilesIn: func(files *store.Files, folder string) (paths []string) {
 			names, _ := storageFiles(files, folder) // the folder was read before
 			for _, name := range names {
 				paths = append(paths, store.Join(folder, name))
@@ -63,8 +63,8 @@ func (b Options) Format() codec.Format {
 	}
 }
 
-// sniff recognises the folder, its metadata.yaml, a compressed file of a bag, and a database of SQLite, by its name
-// too: its beginning may be damaged.
+// sniff recognises the folder of a bag, its metadata.yaml, a compressed file of a bag, and a database of SQLite. A
+// database may have a damaged beginning: then it is recognised by its name.
 func sniff(files *store.Files, path string, head []byte) bool {
 	if head != nil {
 		database := bytes.HasPrefix(head, []byte(sqlite.Magic)) || len(head) >= sqlite.PageSize
@@ -83,13 +83,13 @@ func isMetadata(text []byte) bool {
 	return bytes.Contains(text, []byte("rosbag2_bagfile_information:"))
 }
 
-// named reports whether path is that of a folder.
+// named reports whether path is the path of a folder.
 func named(path string) bool {
 	return strings.HasSuffix(path, string(filepath.Separator)) || filepath.Ext(path) == ""
 }
 
-// storageFiles returns the names of the files in a folder that can be parts of a bag, by their number. Those that were
-// not completed are among them, with codec.ActiveSuffix.
+// storageFiles returns the names of the files in a folder that may belong to a bag, sorted by number. It includes files
+// that were not completed, with codec.ActiveSuffix.
 func storageFiles(files *store.Files, dir string) ([]string, error) {
 	entries, err := files.ReadDir(dir)
 	if err != nil {
@@ -114,18 +114,18 @@ func bareName(name string) string {
 	return strings.TrimSuffix(unpackedName(name), codec.ActiveSuffix)
 }
 
-// unpackedName returns the name that a compressed file has when it is decompressed; that of any other is its own.
+// unpackedName returns the name without the suffix of a compressed file.
 func unpackedName(name string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(name, packedSuffix), ".zst")
 }
 
-// isStorage reports whether a file of that name is named like one of a bag.
+// isStorage reports whether a file has the name of a bag's file.
 func isStorage(name string) bool {
 	ext := filepath.Ext(bareName(name))
 	return ext == ".mcap" || ext == ".db3"
 }
 
-// stem returns what the names of all files of a recording have in common: NAME.mcap of NAME.mcap and NAME_7.mcap.
+// stem returns the name that all files of a recording share: NAME.mcap for NAME.mcap and NAME_7.mcap.
 func stem(name string) string {
 	name = bareName(name)
 	ext := filepath.Ext(name)
@@ -137,8 +137,8 @@ func stem(name string) string {
 	return n.Base
 }
 
-// oneRecording returns an error if the files of these names are several recordings: they have other names than each
-// other, and metadata.yaml does not list them.
+// oneRecording returns an error if the named files belong to several recordings: their stems differ, and metadata.yaml
+// does not list them. m is nil without metadata.yaml.
 func oneRecording(dir string, names []string, m *metadata) error {
 	stems := map[string]bool{}
 	if m != nil {

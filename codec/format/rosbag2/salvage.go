@@ -15,17 +15,16 @@ import (
 	"tapedeck/msgs"
 )
 
-// salvage reads a database page by page: all messages whose pages are whole, whatever else is damaged, and those of a
-// file that is not complete.
+// salvage reads a database page by page: all messages whose pages are whole, whatever else is damaged or missing.
 type salvage struct {
 	database *database
-	messages []row // as they are read
+	messages []row // in the order of reading
 	info     *codec.Info
-	damage   error // nil: there is none but that the writer did not complete the file
+	damage   error // nil: the file is only incomplete
 }
 
-// newSalvage looks for the messages of a database, to whose channels it adds those that are not known. cause is why the
-// database is not read by its tables; nil for one that its writer did not complete.
+// newSalvage searches a database for messages. It adds unknown channels to the database. cause is why the database is
+// not read by its tables, or nil if its writer did not complete it.
 func newSalvage(d *database, cause error) (*salvage, error) {
 	s := &salvage{database: d, info: &codec.Info{Format: Name, Path: d.path, Size: d.size}}
 	if err := s.scan(); err != nil {
@@ -70,7 +69,7 @@ func (s *salvage) scan() error {
 	}
 	err := d.Scan(func(r *sqlite.Row) {
 		columns := kinds(r)
-		if strings.HasPrefix(columns, "_ttt") { // then may be empty
+		if strings.HasPrefix(columns, "_ttt") { // optional columns follow
 			columns = strings.TrimRight(columns, "_")
 		}
 		switch columns {
@@ -87,7 +86,7 @@ func (s *salvage) scan() error {
 			t := texts(r)
 			switch {
 			case t == nil:
-			case !strings.Contains(t[1], "/"): // no type, but the encoding of a definition
+			case !strings.Contains(t[1], "/"): // not a type: the row is a definition with its encoding
 				definitions[t[0]] = codec.Schema{Encoding: t[1], Data: []byte(t[2])}
 			default:
 				c := &codec.Channel{Topic: t[0], Type: t[1], Encoding: t[2]}
@@ -126,7 +125,7 @@ func (s *salvage) scan() error {
 	return nil
 }
 
-// kinds describes the columns of a row by a letter each.
+// kinds returns the kinds of a row's columns, one letter each.
 func kinds(r *sqlite.Row) string {
 	var b [8]byte
 	if len(r.Columns) > len(b) {
@@ -138,12 +137,12 @@ func kinds(r *sqlite.Row) string {
 	return string(b[:len(r.Columns)])
 }
 
-// assign puts the messages in order and counts them. Those of a topic that was not found keep its number as a name.
+// assign sorts and counts the messages. A topic that was not found is named by its number.
 func (s *salvage) assign(found []row) {
 	channels := s.database.channels
 	counts := map[int64]uint64{}
 	slices.SortFunc(found, compareRows)
-	// A page may be there twice.
+	// Copies of a page may exist.
 	s.messages = slices.CompactFunc(found, func(a, b row) bool { return compareRows(a, b) == 0 })
 	for _, r := range s.messages {
 		counts[r.topic]++
@@ -170,12 +169,12 @@ func (s *salvage) read(q codec.Query) (codec.Iterator, error) {
 		return codec.ReadLast(q, s.read)
 	}
 	if s.damage != nil {
-		_ = q.Damage(s.damage) // or the iterator ends with it
+		_ = q.Damage(s.damage) // otherwise the iterator ends with this error
 	}
 	return s.from(q, nil), nil
 }
 
-// from returns the messages that q selects, those behind last unless that is nil.
+// from returns the messages that q selects. If last is not nil, it returns only messages behind last.
 func (s *salvage) from(q codec.Query, last *row) *rowIterator {
 	if last == nil {
 		last = &row{time: q.From(), id: math.MinInt64}

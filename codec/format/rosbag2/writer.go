@@ -15,18 +15,18 @@ import (
 	"tapedeck/codec/store"
 )
 
-// Create begins a bag in the folder at path, with the file NAME/NAME_0.mcap or NAME_0.db3. It goes on with NAME_1, and
-// metadata.yaml tells at any time of the files that are complete.
+// Create begins a bag in the folder at path, with the file NAME/NAME_0.mcap or NAME_0.db3. NAME_1 and so on follow.
+// metadata.yaml lists the complete files at any time.
 //
-// Of CreateOptions.Metadata ros_distro, the release's name, has a place of its own; the rest becomes custom_data, from
-// Version 6 on. Databases, the storage "sqlite3", are of schema version 3 below Version 6, as Humble has them, and 4
-// from there on. They are compressed only with a CompressionMode. Files are compressed when they are complete. An
-// existing folder is overwritten only when it is empty or holds a bag and nothing else.
+// The key ros_distro of CreateOptions.Metadata, the release's name, has its own place in metadata.yaml; other keys
+// become custom_data, from Version 6 on. Databases, the storage "sqlite3", have schema version 3 below Version 6, as in
+// Humble, and 4 from Version 6 on. They are compressed only with a CompressionMode. Files are compressed when they are
+// complete. An existing folder is overwritten only if it is empty or holds a bag and nothing else.
 func (b Options) Create(path string, o codec.CreateOptions) (*output.Recording, error) {
 	return b.createOn(o.OnDisk(), path, o)
 }
 
-// layout says how a bag is kept.
+// layout is the storage, version and compression of a bag that is written.
 type layout struct {
 	system  codec.Disk
 	files   *output.Series
@@ -76,7 +76,7 @@ func newLayout(s codec.Disk, b Options, o codec.CreateOptions) (*layout, error) 
 	return l, nil
 }
 
-// extension returns that of the files.
+// extension returns the extension of the files.
 func (l *layout) extension() string {
 	extension := ".mcap"
 	if l.storage == storageSQLite {
@@ -88,25 +88,25 @@ func (l *layout) extension() string {
 	return extension
 }
 
-// open begins a file.
-func (l *layout) open(path string, before output.Part) (output.Part, error) {
-	if p, ok := before.(wrapper); ok {
-		before = p.inner()
+// open creates a file of the bag.
+func (l *layout) open(path string, before output.FileWriter) (output.FileWriter, error) {
+	if w, ok := before.(wrapper); ok {
+		before = w.inner()
 	}
-	part, err := l.part(strings.TrimSuffix(path, packedSuffix), before)
+	w, err := l.create(strings.TrimSuffix(path, packedSuffix), before)
 	switch {
 	case err != nil:
 		return nil, err
 	case l.mode == "file":
-		return &packedFile{Part: part, system: l.system, files: l.files, overwrite: l.options.Overwrite}, nil
+		return &packedFile{FileWriter: w, system: l.system, files: l.files, overwrite: l.options.Overwrite}, nil
 	case l.mode == "message":
-		return newPackedMessages(part)
+		return newPackedMessages(w)
 	}
-	return part, nil
+	return w, nil
 }
 
-// part begins the file at path, uncompressed.
-func (l *layout) part(path string, before output.Part) (output.Part, error) {
+// create creates the uncompressed file at path.
+func (l *layout) create(path string, before output.FileWriter) (output.FileWriter, error) {
 	if l.storage == storageSQLite {
 		schema := 4
 		if l.version < 6 {
@@ -116,7 +116,7 @@ func (l *layout) part(path string, before output.Part) (output.Part, error) {
 		e := newDatabaseEncoder(path, l.options, schema, describe)
 		return l.files.NewChunkWriter(Name, path, e, l.options, before)
 	}
-	// Where rosbag2 looks for it when metadata.yaml is missing.
+	// rosbag2 reads this metadata if metadata.yaml is missing.
 	embed := func(info *codec.Info) (string, map[string]string) {
 		text := l.describe([]*codec.Info{info}).format(false)
 		return "rosbag2", map[string]string{"serialized_metadata": string(text)}
@@ -155,7 +155,7 @@ func (b Options) createOn(s codec.Disk, path string, o codec.CreateOptions) (*ou
 	return r, nil
 }
 
-// remove removes the bag, or the file, at path.
+// remove removes the bag or the file at path.
 func remove(s codec.Disk, path string) error {
 	stat, err := s.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -63,7 +63,7 @@ type folders struct{ codec.Disk }
 func (d folders) Remove(path string) error { return remove(d.Disk, path) }
 
 // open is output.Format.Open.
-func (r *Recording) open(path string, _ output.Part) (output.Part, error) {
+func (r *Recording) open(path string, _ output.FileWriter) (output.FileWriter, error) {
 	o, before := r.options, r.writer.Load()
 	o.Task, o.Overwrite = r.task, before == nil && o.Overwrite
 	if before != nil && !r.another { // the same episode goes on

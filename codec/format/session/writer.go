@@ -89,7 +89,7 @@ type Writer struct {
 	closed   bool
 }
 
-var _ output.Part = (*Writer)(nil)
+var _ output.FileWriter = (*Writer)(nil)
 
 // cameraWriter writes the frames of a camera.
 type cameraWriter struct {

@@ -141,8 +141,8 @@ func (w *Writer) Sync() error {
 	return nil
 }
 
-// Complete implements output.Part: what was taken is written, and metadata.json last of all. It is on the disk then,
-// durable or not.
+// Complete implements output.FileWriter: what was taken is written, and metadata.json last of all. It is on the disk
+// then, durable or not.
 func (w *Writer) Complete(bool) error {
 	w.mu.Lock()
 	returned := w.missing

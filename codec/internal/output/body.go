@@ -2,24 +2,24 @@ package output
 
 import "hash/crc32"
 
-// PieceSize is how many bytes of a chunk are collected before they are written ahead of the rest. So many stay in the
-// cache of a processor from the copy of the payloads to the one that the system makes. Only tests change it.
+// PieceSize is the number of bytes of a chunk that are collected before they are written ahead of the rest. A piece is
+// small enough to be still in the CPU cache when write(2) copies it. Only tests change it.
 var PieceSize = 512 << 10
 
-// sumAtOnce is how many bytes are summed and then written, for the same reason.
+// sumAtOnce is the number of bytes that are summed and then written, while they are in the CPU cache.
 const sumAtOnce = 256 << 10
 
-// Body is the body of a chunk that is written in pieces, the messages, ahead of what precedes and follows it. Its owner
-// is the Encoder; the ChunkWriter writes it while the Encoder is not called.
+// Body is the body of a chunk, its messages. It is written in pieces, before the chunk's head and end are known. The
+// Encoder owns it; the ChunkWriter writes it while no method of the Encoder runs.
 type Body struct {
-	Buf    []byte // Room bytes, then what is not in the file
-	Room   int    // for what precedes the body
-	Direct []byte // follows Buf: a payload, which is the caller's of Write and is written before that returns
+	Buf    []byte // Room bytes, then the bytes of the body that are not in the file yet
+	Room   int    // bytes for the chunk's head
+	Direct []byte // a large payload, not copied: it follows Buf and must be written before Write returns
 
-	front   []byte // precedes the body until the chunk is complete; nil: nothing of the chunk is in the file
+	front   []byte // pieceEncoder.Front, in the file; nil: nothing of the chunk is in the file
 	written int64  // bytes of the body in the file
 	sum     uint32
-	whole   bool // nothing is to be written ahead
+	whole   bool // the chunk is not written in pieces
 }
 
 // NewBody returns an empty body whose buffer begins with room bytes.
@@ -39,38 +39,38 @@ func (b *Body) AppendPayload(data []byte) {
 // Size returns the bytes of the body.
 func (b *Body) Size() int64 { return b.written + int64(len(b.Buf)-b.Room+len(b.Direct)) }
 
-// Begun reports whether a part of the chunk is in the file.
+// Begun reports whether a piece of the chunk is in the file.
 func (b *Body) Begun() bool { return b.front != nil }
 
-// Sum returns the CRC-32 (IEEE) of the body when its chunk is encoded.
+// Sum returns the CRC-32 (IEEE) of the body. It is complete when Chunk.Encode is called.
 func (b *Body) Sum() uint32 { return b.sum }
 
 // Reset empties the body, which keeps its memory.
 func (b *Body) Reset() { *b = Body{Buf: b.Buf[:b.Room], Room: b.Room} }
 
-// due reports whether there is enough to be written.
+// due reports whether a piece is to be written.
 func (b *Body) due() bool { return b.Direct != nil || len(b.Buf)-b.Room >= PieceSize }
 
-// begin writes front in the place of what precedes the body.
+// begin writes front where the chunk's head will be.
 func (b *Body) begin(f *File, front []byte) error {
 	b.front = front
 	return f.WriteAt(front, f.Size())
 }
 
-// write writes what is not in the file behind the rest of the body, which is behind the end of the file.
+// write writes the bytes of the body that are not in the file. The file's size does not include the open chunk.
 func (b *Body) write(f *File) error {
 	off := f.Size() + int64(len(b.front))
-	err := b.each(func(part []byte) error {
-		err := f.WriteAt(part, off+b.written)
-		b.written += int64(len(part))
+	err := b.each(func(piece []byte) error {
+		err := f.WriteAt(piece, off+b.written)
+		b.written += int64(len(piece))
 		return err
 	})
 	b.Buf, b.Direct = b.Buf[:b.Room], nil
 	return err
 }
 
-// each sums what is not in the file and calls do with its parts.
-func (b *Body) each(do func(part []byte) error) error {
+// each sums the bytes that are not in the file and calls do with pieces of them.
+func (b *Body) each(do func(piece []byte) error) error {
 	for _, rest := range [][]byte{b.Buf[b.Room:], b.Direct} {
 		for len(rest) > 0 {
 			n := min(len(rest), sumAtOnce)
@@ -84,7 +84,7 @@ func (b *Body) each(do func(part []byte) error) error {
 	return nil
 }
 
-// prepare gets the body ready for the chunk to be encoded.
+// prepare sums the whole body, and writes the rest of a begun body. It is called before Chunk.Encode.
 func (b *Body) prepare(f *File) error {
 	if b.Begun() {
 		return b.write(f)
@@ -92,7 +92,7 @@ func (b *Body) prepare(f *File) error {
 	return b.each(func([]byte) error { return nil })
 }
 
-// complete writes what precedes and follows the body. Then the chunk is in the file.
+// complete writes the chunk's head and its rest behind the body. Then the chunk is in the file.
 func (b *Body) complete(f *File, head []byte, rest [][]byte) error {
 	if !b.Begun() {
 		body := b.Buf[b.Room:]
@@ -104,11 +104,11 @@ func (b *Body) complete(f *File, head []byte, rest [][]byte) error {
 		return f.Append(append([][]byte{head, body, b.Direct}, rest...)...)
 	}
 	end := f.Size() + int64(len(b.front)) + b.written
-	for _, part := range rest {
-		if err := f.WriteAt(part, end); err != nil {
+	for _, b := range rest {
+		if err := f.WriteAt(b, end); err != nil {
 			return err
 		}
-		end += int64(len(part))
+		end += int64(len(b))
 	}
 	if err := f.WriteAt(head, f.Size()); err != nil {
 		return err

@@ -20,18 +20,18 @@ type Encoder interface {
 	// Prepare is called before Append, with the same message. full reports that the open chunk must be written first.
 	Prepare(m *codec.Message) (full bool, err error)
 	// Append appends a message to the open chunk and reports whether the chunk is full. A full chunk is written before
-	// m.Data changes.
+	// the caller may change m.Data.
 	Append(m *codec.Message) (full bool)
 	// Event returns the message of an event.
 	Event(codec.Event) (*codec.Message, error)
-	// Take closes the open chunk and returns it, nil if there is nothing in it. beside reports that messages may be
-	// appended to another chunk while this one is written.
+	// Take closes the open chunk and returns it, or nil if it is empty. If beside is true, messages may be appended to
+	// another chunk while this one is written.
 	Take(beside bool) Chunk
-	// Drop empties the open chunk after a chunk could not be written, and returns the times of what was in it.
+	// Drop empties the open chunk after a chunk could not be written, and returns the span of the dropped messages.
 	Drop() Span
 	// Topics returns the topics of the file. Append counts its message in Topic.Messages.
 	Topics() []*Topic
-	// Finish releases the memory of chunks and writes what precedes and follows them. info describes the chunks in the
+	// Finish releases the memory of chunks and completes the content of the file. info describes the chunks in the
 	// file. The owner closes the file.
 	Finish(file *File, info *codec.Info, durable bool) error
 }
@@ -42,28 +42,28 @@ type attacher interface {
 	Attach(*File, *codec.Attachment) error
 }
 
-// topicMerger is an Encoder whose file lists other topics than Topics.
+// topicMerger is an Encoder whose file merges several of its Topics to one.
 type topicMerger interface{ MergeTopics(*codec.Info) }
 
-// streamer is an Encoder whose chunks are written in pieces.
-type streamer interface {
-	// Body returns the body of the open chunk, nil if chunks are written as a whole.
+// pieceEncoder is an Encoder whose chunks are written in pieces.
+type pieceEncoder interface {
+	// Body returns the body of the open chunk, or nil if chunks are written as a whole.
 	Body() *Body
-	// Front returns what precedes the body in the file until the chunk is complete, as many bytes as Block.Head of it
-	// will have. After a crash nothing vouches for the body then, so readers of the format recognise it and end there.
+	// Front returns the bytes before the body in the file until the chunk is complete. They are as long as Block.Head
+	// of the chunk will be. After a crash the body may be damaged: readers recognise Front and end there.
 	Front() []byte
 }
 
-// streamed is a Chunk of a streamer.
-type streamed interface{ Body() *Body }
+// pieceChunk is a chunk of a pieceEncoder.
+type pieceChunk interface{ Body() *Body }
 
 // Chunk is a chunk that an Encoder has closed.
 type Chunk interface {
 	Span() Span
-	// Encode returns the chunk as it is in the file at the given offset. It may run beside the methods of the Encoder,
-	// but no more than one chunk is encoded at a time.
+	// Encode returns the chunk as it is written at the given offset of the file. It may run beside methods of the
+	// Encoder, but no more than one chunk is encoded at a time.
 	Encode(offset int64) (Block, error)
-	// Keep adds the chunk to the index, when it is in the file.
+	// Keep adds the chunk to the index. It is called when the chunk is in the file.
 	Keep() error
 	// Release lets the Encoder use the memory of the chunk again.
 	Release()
@@ -71,17 +71,17 @@ type Chunk interface {
 
 // Block is an encoded chunk.
 type Block struct {
-	Head    []byte   // precedes the Body of a streamer's chunk
-	Parts   [][]byte // appended to the file, behind that if there is one
-	Patch   []byte   // written before that, over what is at PatchAt
+	Head    []byte   // the bytes before the Body of a pieceEncoder's chunk
+	Data    [][]byte // appended to the file, behind the Body if there is one
+	Patch   []byte   // overwrites the bytes at PatchAt before the chunk is appended
 	PatchAt int64
-	Reserve int64 // more bytes than Finish writes from then on
+	Reserve int64 // upper bound of the bytes that Finish writes after this chunk
 }
 
 // Topic is a channel of a file.
 type Topic struct {
 	Channel  *codec.Channel
-	Messages uint64 // that were appended and are not known to be missing
+	Messages uint64 // appended messages that are not known to be missing
 	taken    uint64 // of Messages: in the file or in the chunk that is being written
 	written  uint64 // of Messages: in the file
 }
@@ -115,34 +115,35 @@ func (s Span) join(o Span) Span {
 	return Span{s.Messages + o.Messages, min(s.Start, o.Start), max(s.End, o.End)}
 }
 
-// ChunkWriter writes one file: its Encoder encodes, and it alone has locks and the file and knows what failed.
+// ChunkWriter writes one file. Its Encoder only encodes; the ChunkWriter has the file and the locks, and handles
+// errors.
 //
-// One goroutine calls Declare and Write, and after it another one calls Complete; Sync and Info may be called beside
-// all. A chunk is taken from the encoder with mu locked, encoded and written with disk alone locked, and counted with
-// mu locked again. After the first error nothing is appended; Complete then completes the file with what is in it.
+// One goroutine calls Declare and Write, then another one may call Complete. Sync and Info may be called at any time. A
+// chunk is taken from the encoder with mu locked, encoded and written with only disk locked, and counted with mu locked
+// again. After the first error nothing is appended; Complete then completes the file with the chunks in it.
 type ChunkWriter struct {
 	format  string
 	file    *File
 	encoder Encoder
-	due     bool // of Write: a piece of the open chunk is to be written
+	due     bool // Write must write a piece of the open chunk; owned by Write
 
 	ending func(path string, missing *codec.MissingError) []codec.Event // CreateOptions.Ending
 
 	disk sync.Mutex // held while chunks are written; locked before mu
 
-	mu       sync.Mutex // of encoder and all below; not held while the file is written, but for its end
-	err      error      // what ended the writing
-	reported bool       // it was returned
-	closed   bool       // all is written, or given up
+	mu       sync.Mutex // guards encoder and the fields below; not held while chunks are written
+	err      error      // the error that ended the writing
+	reported bool       // err was returned
+	closed   bool       // the end of the file was written, or failed
 	complete bool       // the file has its name
-	kept     Span       // of the messages in the file
+	kept     Span       // span of the messages in the file
 
-	events      []codec.Event // that were appended and are not in the file
-	takenEvents int           // of these: in the chunk that is being written
-	lostEvents  []codec.Event // that were appended before the error which ended the writing, and are written again
+	events      []codec.Event // appended events that are not in the file
+	takenEvents int           // number of events that are in the chunk that is being written
+	lostEvents  []codec.Event // events that err lost; the end of the file has them again
 }
 
-var _ Part = (*ChunkWriter)(nil)
+var _ FileWriter = (*ChunkWriter)(nil)
 
 // NewChunkRecording begins a recording of files that encoders of newEncoder encode. The first file is at path; name
 // returns the paths of the others, as Format.Name does.
@@ -155,7 +156,7 @@ func NewChunkRecording(s codec.Disk, format, path string, o codec.CreateOptions,
 		path = name(0)
 	}
 	files := NewSeries(s)
-	open := func(path string, before Part) (Part, error) {
+	open := func(path string, before FileWriter) (FileWriter, error) {
 		e, err := newEncoder(path)
 		if err != nil {
 			return nil, fmt.Errorf("create %s: %w", path, err)
@@ -165,10 +166,11 @@ func NewChunkRecording(s codec.Disk, format, path string, o codec.CreateOptions,
 	return NewRecording(s, Format{Open: open, Name: name}, path, o.Completed)
 }
 
-// NewChunkWriter begins the file at path, in which the channels of before are declared if that is a ChunkWriter. A file
-// with none before has the attachments. The Encoder has allocated its buffers: the beginning follows the creation of
-// the file at once, so that hardly ever an empty file is left by a killed writer.
-func (s *Series) NewChunkWriter(format, path string, e Encoder, o codec.CreateOptions, before Part) (Part, error) {
+// NewChunkWriter begins the file at path. If before is a ChunkWriter, its channels are declared in the new file. If
+// before is nil, the file gets the attachments. The Encoder has allocated its buffers, so that the beginning is written
+// right after the file is created: a killed writer hardly ever leaves an empty file.
+func (s *Series) NewChunkWriter(format, path string, e Encoder, o codec.CreateOptions,
+	before FileWriter) (FileWriter, error) {
 	file, err := s.Create(path, o.Overwrite)
 	if err != nil {
 		return nil, err
@@ -188,7 +190,7 @@ func (s *Series) NewChunkWriter(format, path string, e Encoder, o codec.CreateOp
 }
 
 // begin writes the beginning of the file.
-func (w *ChunkWriter) begin(before Part) error {
+func (w *ChunkWriter) begin(before FileWriter) error {
 	if before, ok := before.(*ChunkWriter); ok {
 		for _, c := range before.channels() {
 			if err := w.encoder.Declare(c); err != nil {
@@ -224,7 +226,7 @@ func (w *ChunkWriter) Declare(c *codec.Channel) error {
 	return w.encoder.Declare(c)
 }
 
-// Write appends a message. The next call returns the error if the chunk that m completes cannot be written.
+// Write appends a message. If m completes a chunk that cannot be written, the next call returns the error.
 func (w *ChunkWriter) Write(m *codec.Message) error {
 	appended, full, err := w.append(m, false)
 	if err == nil && !appended {
@@ -240,7 +242,7 @@ func (w *ChunkWriter) Write(m *codec.Message) error {
 	return err
 }
 
-// writePiece writes what there is of the open chunk, which stays open.
+// writePiece writes the present content of the open chunk. The chunk stays open.
 func (w *ChunkWriter) writePiece() {
 	w.disk.Lock()
 	defer w.disk.Unlock()
@@ -262,12 +264,12 @@ func (w *ChunkWriter) writePiece() {
 	}
 }
 
-// piece returns the body of the open chunk if there is enough of it to write still: Sync may have written it. front is
-// to precede it, nil if something does.
+// piece returns the body of the open chunk, or nil if it is too small for a piece: Sync may have written it. front is
+// Front of the chunk if its first piece is about to be written, or else nil.
 func (w *ChunkWriter) piece() (body *Body, front []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := w.encoder.(streamer)
+	s := w.encoder.(pieceEncoder)
 	body = s.Body()
 	if w.closed || !body.due() {
 		return nil, nil
@@ -278,7 +280,7 @@ func (w *ChunkWriter) piece() (body *Body, front []byte) {
 	return body, front
 }
 
-// append appends m to the open chunk, unless that must be written first. fresh reports that it was.
+// append appends m to the open chunk, unless the chunk must be written first. fresh is true if the chunk is new.
 func (w *ChunkWriter) append(m *codec.Message, fresh bool) (appended, full bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -295,21 +297,21 @@ func (w *ChunkWriter) append(m *codec.Message, fresh bool) (appended, full bool,
 		}
 	}
 	full = w.encoder.Append(m)
-	if s, ok := w.encoder.(streamer); ok {
+	if s, ok := w.encoder.(pieceEncoder); ok {
 		body := s.Body()
 		w.due = body != nil && (body.Direct != nil || !full && body.due())
 	}
 	return true, full, nil
 }
 
-// report returns what ended the writing, if something did, to be returned. mu is held.
+// report returns the error that ended the writing, if any, and notes that it was returned. mu is held.
 func (w *ChunkWriter) report() error {
 	w.reported = w.err != nil
 	return w.err
 }
 
-// flush writes the open chunk. beside reports that messages may be appended meanwhile. over reports that nothing more
-// is written.
+// flush writes the open chunk. If beside is true, messages may be appended at the same time. over reports whether
+// nothing more is written.
 func (w *ChunkWriter) flush(beside bool) (over bool) {
 	w.disk.Lock()
 	defer w.disk.Unlock()
@@ -319,14 +321,14 @@ func (w *ChunkWriter) flush(beside bool) (over bool) {
 	return w.err != nil || w.closed
 }
 
-// flushChunk writes the open chunk. An error ends the writing, and all of the chunk is missing. disk is held.
+// flushChunk writes the open chunk. An error ends the writing and loses the whole chunk. disk is held.
 func (w *ChunkWriter) flushChunk(beside bool) {
 	if c, eventReserve := w.take(beside); c != nil {
 		w.settle(c, w.store(c, eventReserve))
 	}
 }
 
-// take closes the open chunk, if there is something in it to write.
+// take closes the open chunk. It returns nil if the chunk is empty.
 func (w *ChunkWriter) take(beside bool) (c Chunk, eventReserve int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -347,7 +349,7 @@ func (w *ChunkWriter) take(beside bool) (c Chunk, eventReserve int64) {
 // store encodes a chunk and appends it to the file. disk is held.
 func (w *ChunkWriter) store(c Chunk, eventReserve int64) (err error) {
 	var body *Body
-	if s, ok := c.(streamed); ok {
+	if s, ok := c.(pieceChunk); ok {
 		body = s.Body()
 	}
 	if body != nil {
@@ -371,12 +373,12 @@ func (w *ChunkWriter) store(c Chunk, eventReserve int64) (err error) {
 	case err != nil:
 		return err
 	case body != nil:
-		return body.complete(w.file, b.Head, b.Parts)
+		return body.complete(w.file, b.Head, b.Data)
 	}
-	return w.file.Append(b.Parts...)
+	return w.file.Append(b.Data...)
 }
 
-// settle counts a chunk that is in the file or, with err, is not.
+// settle counts a chunk that is in the file, or with an error a chunk that is lost.
 func (w *ChunkWriter) settle(c Chunk, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -397,7 +399,7 @@ func (w *ChunkWriter) settle(c Chunk, err error) {
 	w.kept = w.kept.join(span)
 }
 
-// fail ends the writing: all messages that are not in the file, those of lost, are missing.
+// fail ends the writing. All messages that are not in the file are missing; lost is their span.
 func (w *ChunkWriter) fail(cause error, lost Span) {
 	missing := &codec.MissingError{
 		Path: w.file.Path(), Err: cause, Start: lost.Start, End: lost.End,
@@ -427,12 +429,12 @@ func (w *ChunkWriter) Sync() error {
 	return w.report()
 }
 
-// Complete writes the end of the file, with the events of what is missing, and gives it its name.
+// Complete writes the end of the file, with events about missing messages, and gives the file its name.
 func (w *ChunkWriter) Complete(durable bool) error {
 	w.disk.Lock()
 	defer w.disk.Unlock()
 	reported, before := w.reopen()
-	w.flushChunk(false) // after an error of syncing there may be something
+	w.flushChunk(false) // after an error of Sync the chunk may have messages
 	_, last := w.reopen()
 	w.file.End()
 	defer w.file.Settle()
@@ -450,7 +452,7 @@ func (w *ChunkWriter) Complete(durable bool) error {
 	return err
 }
 
-// reopen lets the writing go on. It returns the error that ended it, and whether a method has returned that.
+// reopen clears the error that ended the writing. It returns the error, and whether a method has returned it.
 func (w *ChunkWriter) reopen() (reported bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -459,8 +461,8 @@ func (w *ChunkWriter) reopen() (reported bool, err error) {
 }
 
 // appendEnding appends the event of missing messages, and the events of CreateOptions.Ending. It returns the error of
-// appending them. At most one of before and last, the errors that ended the file, has missing messages: after that of a
-// chunk there is nothing more to write.
+// appending these events. before and last are the errors that ended the file. At most one of the two has missing
+// messages: after a lost chunk no more chunks are written.
 func (w *ChunkWriter) appendEnding(before, last error) error {
 	var missing, other *codec.MissingError
 	errors.As(before, &missing)
@@ -481,7 +483,7 @@ func (w *ChunkWriter) appendEnding(before, last error) error {
 func (w *ChunkWriter) appendEvents(events []codec.Event) error {
 	w.mu.Lock()
 	w.err = nil
-	if s, ok := w.encoder.(streamer); ok && s.Body() != nil {
+	if s, ok := w.encoder.(pieceEncoder); ok && s.Body() != nil {
 		s.Body().whole = true
 	}
 	for _, e := range events {
@@ -501,11 +503,11 @@ func (w *ChunkWriter) appendEvents(events []codec.Event) error {
 
 // Sizes of events in a file, without their texts and topics, in bytes.
 const (
-	eventSize  = 192     // at most, with what an index has of it
+	eventSize  = 192     // at most, with its entry in an index
 	eventsRoom = 8 << 10 // in the reserve of all encoders
 )
 
-// eventReserve returns how many bytes to keep in reserve for the events of CreateOptions.Ending.
+// eventReserve returns the bytes to keep in reserve for the events of CreateOptions.Ending.
 func (w *ChunkWriter) eventReserve() int64 {
 	if w.ending == nil {
 		return 0
@@ -517,8 +519,8 @@ func (w *ChunkWriter) eventReserve() int64 {
 	return n
 }
 
-// endingEvents returns the events of CreateOptions.Ending, and the recorder's own messages that are missing: as many as
-// there is room for if the disk failed.
+// endingEvents returns the events of CreateOptions.Ending, and the recorder's own events that were lost. If the disk
+// failed, it returns as many as there is room for.
 func (w *ChunkWriter) endingEvents(missing *codec.MissingError) []codec.Event {
 	w.mu.Lock()
 	room, start, end := w.eventReserve()+eventsRoom, w.kept.Start, w.kept.End
@@ -543,8 +545,7 @@ func (w *ChunkWriter) endingEvents(missing *codec.MissingError) []codec.Event {
 	return events[:fits]
 }
 
-// finish writes what precedes and follows the chunks and closes the file. ended is what ended the writing. disk is
-// held.
+// finish completes the content of the file and closes it. ended is the error that ended the writing. disk is held.
 func (w *ChunkWriter) finish(durable bool, ended error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -560,7 +561,7 @@ func (w *ChunkWriter) finish(durable bool, ended error) error {
 	return nil
 }
 
-// Info describes what is in the file.
+// Info describes the present content of the file.
 func (w *ChunkWriter) Info() *codec.Info {
 	w.disk.Lock()
 	defer w.disk.Unlock()

@@ -18,8 +18,8 @@ import (
 
 var formats = codec.Formats{mcap.Format, record.Format, rosbag2.Format}
 
-// A file that a full disk ended has the events of CreateOptions.Ending at its end, whether the error came of Write, of
-// Sync, or when the file was completed. The recorder's own messages that are missing are in the error.
+// A file that a full disk ended has the events of CreateOptions.Ending at its end, whether the error came from Write,
+// from Sync, or when the file was completed. The error counts the recorder's own lost messages.
 func TestEnding(t *testing.T) {
 	for _, format := range []struct {
 		codec.Format

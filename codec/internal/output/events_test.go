@@ -10,8 +10,8 @@ import (
 	"tapedeck/codec"
 )
 
-// What a recorder keeps of a recording's events is among what Info says, of complete files and others, and a topic like
-// any other.
+// Info lists the events that a recorder stored, for complete files and others. The events are also a topic like any
+// other.
 func TestEvents(t *testing.T) {
 	for _, path := range []string{"drive.record.00000", "drive.mcap", "drive"} {
 		for _, compression := range []string{"none", "zstd"} {
@@ -24,7 +24,7 @@ func TestEvents(t *testing.T) {
 				require.NoError(t, err)
 				channel := manyChannels(1)[0]
 				other := *channel
-				other.Topic = codec.EventTopic // nobody is kept from publishing there
+				other.Topic = codec.EventTopic // any publisher may use this topic
 				require.NoError(t, w.Write(&codec.Message{Channel: &other, LogTime: 5, Data: make([]byte, 20)}))
 				var want []codec.Event
 				for i := range 30 {

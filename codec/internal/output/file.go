@@ -13,29 +13,28 @@ import (
 	"tapedeck/codec"
 )
 
-// leastReserve is how many bytes a file has in reserve from the beginning on.
+// leastReserve is the number of bytes that a file has in reserve from the beginning.
 const leastReserve = 64 << 10
 
-// atOnce is how many bytes are written with one call. ext4 of Linux 6.18 has large pages for more of them, and takes
+// atOnce is the number of bytes written with one call. For larger writes ext4 of Linux 6.18 uses large pages, and takes
 // two to eight times the processor time for 16 MiB.
 const atOnce = 1 << 20
 
-// Series creates the files of one recording. Only one of them at a time is at its end.
+// Series creates the files of one recording. Only one file at a time writes its end.
 type Series struct {
 	disk codec.Disk
 
-	// A file that uses up its reserve locks space until its end is written. Its other files lock space for reading
-	// while they write, so that they do not take what it freed. It is locked behind what the layouts lock.
+	// A file that uses its reserve locks space until its end is written. The other files lock space for reading while
+	// they write, so that they do not take the space that the reserve freed. Layouts lock their own locks first.
 	space sync.RWMutex
 }
 
 // NewSeries returns a series of files on s.
 func NewSeries(s codec.Disk) *Series { return &Series{disk: s} }
 
-// File is a file of a recording while it is written. It has codec.ActiveSuffix behind its name until it is complete,
-// and some of the disk in reserve, so that it can be completed when the disk is full. Errors are bare: they have
-// neither the path nor what was done. The methods are not for concurrent use, except that Sync may be called beside all
-// others.
+// File is a file of a recording while it is written. Its name ends with codec.ActiveSuffix until it is complete. It has
+// space of the disk in reserve, so that it can be completed when the disk is full. Errors name neither the path nor the
+// operation. The methods are not for concurrent use, except that Sync may be called beside all others.
 type File struct {
 	series   *Series
 	path     string // of the complete file
@@ -43,12 +42,12 @@ type File struct {
 	size     int64
 	reserve  []io.Closer
 	reserved int64 // bytes
-	ending   bool  // what is written may use the reserve
-	holds    bool  // series.space, as the reserve is being used
+	ending   bool  // the end is written and may use the reserve
+	holds    bool  // series.space is locked, as the reserve is being used
 
-	dirty atomic.Bool // something was written that may not be on the disk
+	dirty atomic.Bool // the file may have bytes that are not on the disk
 
-	syncing sync.Mutex // for what follows, and while the file is synced or closed
+	syncing sync.Mutex // guards placed and closed; held while the file is synced or closed
 	placed  bool       // its entry in the folder is on the disk
 	closed  bool
 }
@@ -73,17 +72,17 @@ func (s *Series) Create(path string, overwrite bool) (*File, error) {
 // Path returns the path of the complete file.
 func (f *File) Path() string { return f.path }
 
-// Size returns how many bytes there are.
+// Size returns the bytes of the file.
 func (f *File) Size() int64 { return f.size }
 
-// Append writes parts behind each other at the end of the file. After an error nothing of them is in it.
-func (f *File) Append(parts ...[]byte) error {
+// Append appends several slices to the file. After an error the file has none of their bytes.
+func (f *File) Append(slices ...[]byte) error {
 	end := f.size
-	for _, part := range parts {
-		if err := f.WriteAt(part, end); err != nil {
+	for _, b := range slices {
+		if err := f.WriteAt(b, end); err != nil {
 			return f.cut(err)
 		}
-		end += int64(len(part))
+		end += int64(len(b))
 	}
 	f.size = end
 	return nil
@@ -97,7 +96,7 @@ func (f *File) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// cut cuts off what was written behind the end. It returns err, which is why, and its own.
+// cut removes bytes that were written behind the end because of err. It returns err, joined with an error of its own.
 func (f *File) cut(err error) error {
 	if cut := f.handle.Truncate(f.size); cut != nil {
 		err = errors.Join(err, fmt.Errorf("cut off what was not written as a whole: %w", codec.Pathless(cut)))
@@ -105,7 +104,7 @@ func (f *File) cut(err error) error {
 	return err
 }
 
-// WriteAt writes over what is at off.
+// WriteAt writes b at off.
 func (f *File) WriteAt(b []byte, off int64) error {
 	var err error
 	for err == nil && len(b) > 0 {
@@ -113,7 +112,7 @@ func (f *File) WriteAt(b []byte, off int64) error {
 		err = f.write(b[:n], off)
 		b, off = b[n:], off+int64(n)
 	}
-	f.dirty.Store(true) // behind the write: a Sync in between may not have it
+	f.dirty.Store(true) // after the write: a Sync before this line may have missed it
 	return codec.Pathless(err)
 }
 
@@ -138,7 +137,7 @@ func (f *File) writeShared(b []byte, off int64) error {
 	return err
 }
 
-// Reserve sees that at least n bytes are in reserve, unless the file is at its end.
+// Reserve ensures that at least n bytes are in reserve, unless the end of the file is being written.
 func (f *File) Reserve(n int64) error {
 	if n <= f.reserved || f.ending {
 		return nil
@@ -159,7 +158,7 @@ func (f *File) Reserve(n int64) error {
 // wait until Settle, Complete or Abandon is called.
 func (f *File) End() { f.ending = true }
 
-// Settle is called when nothing more is written.
+// Settle frees the reserve and lets other files of the series write. It is called when nothing more is written.
 func (f *File) Settle() {
 	f.free()
 	if f.holds {
@@ -176,7 +175,7 @@ func (f *File) free() {
 	f.reserve, f.ending = nil, true
 }
 
-// Sync puts what was written before on the disk. It does nothing when the file is closed.
+// Sync puts all earlier writes on the disk. It does nothing when the file is closed.
 func (f *File) Sync() error {
 	f.syncing.Lock()
 	defer f.syncing.Unlock()
@@ -194,8 +193,8 @@ func (f *File) Sync() error {
 	return nil
 }
 
-// Complete closes the file and gives it its name. With durable it is on the disk then. After an error it is closed
-// nevertheless.
+// Complete closes the file and gives it its name. With durable it is on the disk then. The file is also closed after an
+// error.
 func (f *File) Complete(durable bool) error {
 	f.Settle()
 	var err error
@@ -214,7 +213,7 @@ func (f *File) Complete(durable bool) error {
 	return err
 }
 
-// Abandon closes the file as it is.
+// Abandon closes the file without giving it its name.
 func (f *File) Abandon() error {
 	f.Settle()
 	f.syncing.Lock()
@@ -229,8 +228,8 @@ func (f *File) Discard() {
 	_ = f.series.disk.Remove(f.path + codec.ActiveSuffix)
 }
 
-// Replace writes the file at path anew. After a crash there is the old one or the new one, and in any case the new one
-// once it has returned.
+// Replace replaces the content of the file at path. After a crash the file has the old or the new content, and the new
+// content once Replace has returned.
 func Replace(d codec.Disk, path string, content []byte) error {
 	temporary := path + ".tmp"
 	err := WriteFile(d, temporary, content, true)
@@ -245,7 +244,7 @@ func Replace(d codec.Disk, path string, content []byte) error {
 	return nil
 }
 
-// WriteFile writes a small file, or an existing one anew. With durable it is on the disk then.
+// WriteFile creates or overwrites a small file. With durable it is on the disk when WriteFile returns.
 func WriteFile(d codec.Disk, path string, content []byte, durable bool) error {
 	file, err := d.Create(path, true)
 	if err != nil {

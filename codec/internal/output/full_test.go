@@ -21,7 +21,7 @@ import (
 	"tapedeck/codec/format/rosbag2"
 )
 
-// smallDisk returns a folder with room for size.
+// smallDisk returns a folder on a disk of the given size.
 func smallDisk(t *testing.T, size string) string {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
@@ -63,8 +63,8 @@ func infoOf(t *testing.T, path string) *codec.Info {
 	return info
 }
 
-// When the disk is full the file is completed with what was whole, what is missing is told of, and recording can go on
-// when there is space again.
+// When the disk is full the file is completed with its whole chunks, the missing messages are reported, and recording
+// can continue when there is space again.
 func TestFullDisk(t *testing.T) {
 	type sizes struct{ message, chunk int }
 	each := []sizes{{100, 200_000}, {100, 16 << 20}, {10_000, 200_000}, {3 << 20, 200_000}, {3 << 20, 16 << 20}}
@@ -108,7 +108,7 @@ func TestFullDisk(t *testing.T) {
 				data := bytes.Repeat([]byte("data"), size/4)
 				taken := int64(0)
 				write := func() error {
-					// A microsecond apart, so that only their size closes chunks.
+					// Messages are a microsecond apart, so that only their size closes chunks.
 					return w.Write(&codec.Message{Channel: channels[taken%2], LogTime: 1e18 + taken*1000,
 						PublishTime: 1, Data: data})
 				}
@@ -133,7 +133,7 @@ func TestFullDisk(t *testing.T) {
 				require.Positive(t, missing.Count())
 				kept := taken - int64(missing.Count())
 
-				// There is no room for another file, until there is.
+				// Another file cannot be created until space is freed.
 				full := filepath.Join(dir, "full")
 				_ = os.WriteFile(full, make([]byte, room), 0o666)
 				require.ErrorIs(t, w.Split(), syscall.ENOSPC)
@@ -145,7 +145,7 @@ func TestFullDisk(t *testing.T) {
 				again := taken
 				for range 3 {
 					if size > 1<<20 {
-						break // there is not that much
+						break // the file is smaller
 					}
 					require.NoError(t, write())
 					taken++
@@ -192,7 +192,7 @@ func manyChannels(n int) []*codec.Channel {
 	return all
 }
 
-// other returns err without the errors that tell which messages are missing.
+// other returns err without errors of type MissingError.
 func other(err error) error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var list []error
@@ -207,7 +207,7 @@ func other(err error) error {
 	return err
 }
 
-// A recording goes on for as long as its oldest files are deleted, however often the disk is full.
+// A recording continues for as long as its oldest files are deleted, however often the disk is full.
 func TestDeletingFromAFullDisk(t *testing.T) {
 	for _, format := range []struct {
 		codec.Format

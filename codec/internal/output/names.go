@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// dated is the time at the end of a name, as rosbag2 writes it.
+// dated matches the time at the end of a name, as rosbag2 writes it.
 var dated = regexp.MustCompile(`_\d{4}_\d\d_\d\d-\d\d_\d\d_\d\d$`)
 
-// Names returns Format.Name for files called NAME_1.mcap and on. With a clock, which is codec.CreateOptions.Dated, they
-// are called as those of rosbag2 from ROS 2 Lyrical on: 0_NAME_2026_01_31-08_15_00.mcap and on, where NAME has no time.
+// Names returns Format.Name for files called NAME_1.mcap and on. With a clock, which is codec.CreateOptions.Dated,
+// files are named as by rosbag2 since ROS 2 Lyrical: 0_NAME_2026_01_31-08_15_00.mcap and on, where NAME has no time.
 func Names(base, extension string, clock func() time.Time) func(n int) string {
 	if clock == nil {
 		return func(n int) string { return fmt.Sprintf("%s_%d%s", base, n, extension) }

@@ -16,8 +16,7 @@ import (
 	"tapedeck/codec/internal/output"
 )
 
-// What is in a file does not depend on how much of a chunk is written at once, and a payload is the caller's again when
-// Write returns.
+// The content of a file does not depend on PieceSize. A caller of Write may reuse the payload when Write returns.
 func TestPieces(t *testing.T) {
 	whole := output.PieceSize
 	defer func() { output.PieceSize = whole }()
@@ -41,7 +40,7 @@ func TestPieces(t *testing.T) {
 	early[0].LogTime = -1
 	for name, c := range map[string]struct {
 		messages []codec.Message
-		same     bool // a .record file has no other bytes
+		same     bool // the bytes do not depend on PieceSize, as in a .record file
 	}{
 		"small": {steady(10), true}, "middle": {steady(100), true}, "large": {steady(1000), true},
 		"larger than chunks": {steady(9000), true},

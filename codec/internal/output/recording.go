@@ -18,14 +18,14 @@ import (
 // maxUnfinished is how many closed files may wait to be completed. Split waits if there are more.
 const maxUnfinished = 3
 
-// Part writes one file of a recording.
-type Part interface {
+// FileWriter writes one file of a recording.
+type FileWriter interface {
 	Declare(*codec.Channel) error
 	Write(*codec.Message) error
 	Sync() error
-	// Complete writes what is missing of the file, closes it and gives it its name. With durable it is on the disk
-	// then. After a *codec.MissingError, which it returns if no other method has, it does so with what was whole
-	// before. Sync may be called beside.
+	// Complete writes the end of the file, closes it and gives it its name. With durable it is on the disk
+	// then. After a *codec.MissingError it completes the file with everything that was written whole before, and
+	// returns the error if no other method has. Sync may be called at the same time.
 	Complete(durable bool) error
 	// Info describes the file: Path, Files, Size, MessageCount, times and Topics. Complete reports that the file has
 	// its name.
@@ -35,75 +35,75 @@ type Part interface {
 // Format describes the files of a recording.
 type Format struct {
 	// Open creates the file that is called path once it is complete. The channels of before, unless that is nil, are
-	// declared in it again; before may be in use or be completed meanwhile.
-	Open func(path string, before Part) (Part, error)
-	// Name returns the path of the n-th file behind the first one.
+	// declared in the new file again; before may be in use or be completed at the same time.
+	Open func(path string, before FileWriter) (FileWriter, error)
+	// Name returns the path of the n-th file; the first file has number 0.
 	Name func(n int) string
-	// Listed, unless nil, is called with the complete files whenever there is one more or one less. Its error is one of
-	// completing the last of them, unless the disk is full: then the next call lists them, or Close.
+	// Listed, unless nil, is called with the complete files when a file is completed or removed. An error is returned
+	// as an error of completing the last file. If the disk is full, the next call or Close lists the files instead.
 	Listed func(complete []*codec.Info) error
 }
 
-// Recording implements codec.Writer. It keeps what it is given: Losses returns none.
+// Recording implements codec.Writer. It keeps all that messages and channels have: Losses returns none.
 type Recording struct {
 	disk      codec.Disk
 	format    Format
 	completed func(codec.FileInfo, error)
 
-	// These are changed by the methods that are not for concurrent use, while mu is held.
-	path   string // of the file that is written, or was at last
-	number int    // of that file
-	part   Part   // writes it; nil: nothing is written because of err
-	last   Part   // part, or the last one
-	err    error
+	// The fields from path to err are changed with mu held, by methods that are not for concurrent use.
+	path       string     // of the file that is written, or was written last
+	number     int        // of the file at path
+	writer     FileWriter // of the file at path; nil: nothing is written because of err
+	lastWriter FileWriter // writer, or the last one if writer is nil
+	err        error
 
 	mu         sync.Mutex
 	durable    bool  // Sync or Split was called
-	syncErr    error // that ended the file which is written
+	syncErr    error // that ended the present file
 	unfinished []*unfinished
-	failures   []error // of completing, which Close returns
-	closed     error   // what Close returned
+	failures   []error // of completing files; Close returns them
+	closed     error   // the result of Close
 
 	listing  sync.Mutex // guards list and unlisted, and is held during calls of Format.Listed
 	list     []*codec.Info
-	unlisted error // of the last call of Format.Listed, if the disk was full
+	unlisted error // error of the last call of Format.Listed, if the disk was full
 }
 
 // unfinished is a file that is being completed.
 type unfinished struct {
-	part Part
-	done chan struct{} // closed at the end
+	writer FileWriter
+	done   chan struct{} // closed at the end
 }
 
 // NewRecording begins a recording with the file at path. completed is codec.CreateOptions.Completed.
 func NewRecording(s codec.Disk, f Format, path string, completed func(codec.FileInfo, error)) (*Recording, error) {
-	part, err := f.Open(path, nil)
+	writer, err := f.Open(path, nil)
 	if err != nil {
 		return nil, err
 	}
-	return &Recording{disk: s, format: f, completed: completed, path: path, part: part, last: part}, nil
+	return &Recording{disk: s, format: f, completed: completed, path: path, writer: writer, lastWriter: writer}, nil
 }
 
 // Declare implements codec.Writer.
 func (r *Recording) Declare(c *codec.Channel) error {
-	if r.part == nil {
+	if r.writer == nil {
 		return r.err
 	}
-	return r.Check(r.part.Declare(c))
+	return r.Check(r.writer.Declare(c))
 }
 
 // Write implements codec.Writer.
 func (r *Recording) Write(m *codec.Message) error {
-	if r.part == nil {
+	if r.writer == nil {
 		return r.err
 	}
-	if err := r.part.Write(m); err != nil {
+	if err := r.writer.Write(m); err != nil {
 		return r.Check(err)
 	}
 	return nil
 }
 
-// Check returns an error of the file that is written, and completes the file if that is its end.
+// Check returns err, an error of the present file. If no more can be written to the file, it completes the file.
 func (r *Recording) Check(err error) error {
 	var missing *codec.MissingError
 	if errors.As(err, &missing) {
@@ -116,19 +116,19 @@ func (r *Recording) Check(err error) error {
 func (r *Recording) Sync() error {
 	r.mu.Lock()
 	r.durable = true
-	part, err := r.part, r.err
+	writer, err := r.writer, r.err
 	r.mu.Unlock()
-	if part != nil {
-		err = part.Sync()
+	if writer != nil {
+		err = writer.Sync()
 		if err != nil {
 			r.mu.Lock()
-			if r.part == part {
+			if r.writer == writer {
 				r.syncErr = err
 			}
 			r.mu.Unlock()
 		}
 	}
-	// The files before this one, and by now maybe this one, are on the disk when they are completed.
+	// Earlier files are on the disk once they are completed; by now, this file may be one of them.
 	r.wait(0)
 	if errors.Is(err, fs.ErrClosed) {
 		return nil
@@ -154,15 +154,15 @@ func (r *Recording) Split() error {
 		number++
 		path = r.format.Name(number)
 	}
-	part, err := r.format.Open(path, r.last)
+	writer, err := r.format.Open(path, r.lastWriter)
 	if err != nil {
 		return err
 	}
 	r.mu.Lock()
 	r.durable = true
 	r.mu.Unlock()
-	r.change(part, path, nil)
-	r.number, r.last = number, part
+	r.change(writer, path, nil)
+	r.number, r.lastWriter = number, writer
 	return nil
 }
 
@@ -180,7 +180,7 @@ func (r *Recording) Remove(path string) error {
 		return fmt.Errorf("remove %s: it is no completed file of this recording", path)
 	}
 	r.list = slices.Delete(r.list, i, i+1)
-	// It is better to have a file that is not listed than to list one that is not there. But a full disk may
+	// An unlisted file is better than a listed file that does not exist. But a full disk may
 	// have no room for the list: then Format.Listed is called again once the file is deleted.
 	if err := r.updateList(); err != nil {
 		return fmt.Errorf("remove %s: %w", path, err)
@@ -195,7 +195,8 @@ func (r *Recording) Remove(path string) error {
 	return nil
 }
 
-// updateList calls Format.Listed with the complete files. If the disk is full, a later call does. r.listing is held.
+// updateList calls Format.Listed with the complete files, or leaves this to a later call if the disk is full.
+// r.listing is held.
 func (r *Recording) updateList() error {
 	if r.format.Listed == nil {
 		return nil
@@ -239,12 +240,13 @@ func (r *Recording) Close() error {
 	return r.closed
 }
 
-// change sets what writes from now on, to path, or the reason why nothing does. The part before completes its file.
-func (r *Recording) change(part Part, path string, err error) {
+// change sets the writer for the file at path, or the reason why nothing is written. It starts to complete the previous
+// writer's file.
+func (r *Recording) change(writer FileWriter, path string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.part != nil {
-		u := &unfinished{part: r.part, done: make(chan struct{})}
+	if r.writer != nil {
+		u := &unfinished{writer: r.writer, done: make(chan struct{})}
 		var before *unfinished
 		if n := len(r.unfinished); n > 0 {
 			before = r.unfinished[n-1]
@@ -252,10 +254,10 @@ func (r *Recording) change(part Part, path string, err error) {
 		r.unfinished = append(r.unfinished, u)
 		go r.complete(u, before)
 	}
-	r.part, r.path, r.err, r.syncErr = part, path, err, nil
+	r.writer, r.path, r.err, r.syncErr = writer, path, err, nil
 }
 
-// wait waits until at most n of the files that are being completed now are not complete.
+// wait waits until at most n of the present unfinished files are not complete.
 func (r *Recording) wait(n int) {
 	r.mu.Lock()
 	list := slices.Clone(r.unfinished)
@@ -265,7 +267,7 @@ func (r *Recording) wait(n int) {
 	}
 }
 
-// complete completes a file, behind another one unless that is nil.
+// complete completes a file. If before is not nil, it waits for before first.
 func (r *Recording) complete(u, before *unfinished) {
 	defer close(u.done)
 	if before != nil {
@@ -274,8 +276,8 @@ func (r *Recording) complete(u, before *unfinished) {
 	r.mu.Lock()
 	durable := r.durable
 	r.mu.Unlock()
-	err := u.part.Complete(durable)
-	info := u.part.Info()
+	err := u.writer.Complete(durable)
+	info := u.writer.Info()
 	if info.Complete {
 		r.listing.Lock()
 		r.list = append(r.list, info)

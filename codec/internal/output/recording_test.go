@@ -19,10 +19,10 @@ import (
 	"tapedeck/codec/internal/output"
 )
 
-// fakePart is a file that is complete when it may be.
-type fakePart struct {
+// fakeFile is a FileWriter whose Complete waits for the test.
+type fakeFile struct {
 	path     string
-	before   output.Part
+	before   output.FileWriter
 	finish   chan struct{} // unless nil, Complete waits for it
 	err      error         // of Complete
 	writeErr error
@@ -32,18 +32,18 @@ type fakePart struct {
 	synced   bool
 }
 
-func (p *fakePart) Declare(*codec.Channel) error { return nil }
+func (p *fakeFile) Declare(*codec.Channel) error { return nil }
 
-func (p *fakePart) Write(*codec.Message) error {
+func (p *fakeFile) Write(*codec.Message) error {
 	if p.writeErr == nil {
 		p.written++
 	}
 	return p.writeErr
 }
 
-func (p *fakePart) Sync() error { p.synced = true; return nil }
+func (p *fakeFile) Sync() error { p.synced = true; return nil }
 
-func (p *fakePart) Complete(durable bool) error {
+func (p *fakeFile) Complete(durable bool) error {
 	if p.finish != nil {
 		<-p.finish
 	}
@@ -51,30 +51,30 @@ func (p *fakePart) Complete(durable bool) error {
 	return p.err
 }
 
-func (p *fakePart) Info() *codec.Info {
+func (p *fakeFile) Info() *codec.Info {
 	return &codec.Info{Path: p.path, Files: []codec.FileInfo{{Path: p.path}}, Complete: p.complete}
 }
 
-// fakeRecording is a recording of fakeParts that are called 0, 1 and so on.
+// fakeRecording is a recording of fakeFiles that are named 0, 1 and so on.
 type fakeRecording struct {
 	*output.Recording
-	disk   disktest.Disk
-	parts  []*fakePart
-	set    func(*fakePart) // changes a new one
-	listed [][]string
-	told   []string
+	disk      disktest.Disk
+	files     []*fakeFile
+	set       func(*fakeFile) // changes a new file
+	listed    [][]string
+	completed []string
 }
 
-func newFake(t *testing.T, set func(*fakePart)) *fakeRecording {
+func newFake(t *testing.T, set func(*fakeFile)) *fakeRecording {
 	f := &fakeRecording{set: set}
 	var err error
 	f.Recording, err = output.NewRecording(&f.disk, output.Format{
-		Open: func(path string, before output.Part) (output.Part, error) {
-			p := &fakePart{path: path, before: before}
+		Open: func(path string, before output.FileWriter) (output.FileWriter, error) {
+			p := &fakeFile{path: path, before: before}
 			if f.set != nil {
 				f.set(p)
 			}
-			f.parts = append(f.parts, p)
+			f.files = append(f.files, p)
 			_, err := f.disk.Create(path, false)
 			return p, err
 		},
@@ -87,28 +87,30 @@ func newFake(t *testing.T, set func(*fakePart)) *fakeRecording {
 			f.listed = append(f.listed, paths)
 			return nil
 		},
-	}, "0", func(info codec.FileInfo, err error) { f.told = append(f.told, fmt.Sprint(info.Path, " ", err)) })
+	}, "0", func(info codec.FileInfo, err error) {
+		f.completed = append(f.completed, fmt.Sprint(info.Path, " ", err))
+	})
 	require.NoError(t, err)
 	return f
 }
 
 func TestSplit(t *testing.T) {
 	gate := make(chan struct{})
-	f := newFake(t, func(p *fakePart) {
+	f := newFake(t, func(p *fakeFile) {
 		if p.path == "0" {
 			p.finish = gate
 		}
 	})
 	require.NoError(t, f.Write(nil))
 	require.Equal(t, "0", f.File())
-	f.disk.Create("1", false) // it is somebody else's
+	f.disk.Create("1", false) // a file of another program
 	require.NoError(t, f.Split())
 	require.Equal(t, "2", f.File())
-	require.Same(t, f.parts[0], f.parts[1].before)
-	require.NoError(t, f.Write(nil)) // while the file before waits
+	require.Same(t, f.files[0], f.files[1].before)
+	require.NoError(t, f.Write(nil)) // while the previous file waits
 	require.NoError(t, f.Split())
 	require.NoError(t, f.Split())
-	require.Nil(t, f.told, "files are completed in order")
+	require.Nil(t, f.completed, "files are completed in order")
 
 	synced := make(chan error)
 	go func() { synced <- f.Sync() }()
@@ -126,9 +128,9 @@ func TestSplit(t *testing.T) {
 	require.NoError(t, <-split)
 	require.NoError(t, f.Close())
 	require.NoError(t, f.Close())
-	require.Equal(t, []string{"0 <nil>", "2 <nil>", "3 <nil>", "4 <nil>", "5 <nil>"}, f.told)
+	require.Equal(t, []string{"0 <nil>", "2 <nil>", "3 <nil>", "4 <nil>", "5 <nil>"}, f.completed)
 	require.Equal(t, []string{"0", "2", "3", "4", "5"}, f.listed[len(f.listed)-1])
-	for i, p := range f.parts {
+	for i, p := range f.files {
 		require.True(t, p.durable, i)
 	}
 	for _, err := range []error{f.Write(nil), f.Declare(nil), f.Split()} {
@@ -144,22 +146,22 @@ func TestSplit(t *testing.T) {
 	require.Contains(t, f.disk.Files(), "1")
 }
 
-// Without Sync and Split nobody wants to wait for the disk.
+// Without Sync and Split, Close does not wait for the disk.
 func TestCloseAlone(t *testing.T) {
 	f := newFake(t, nil)
 	require.NoError(t, f.Close())
-	require.False(t, f.parts[0].durable)
+	require.False(t, f.files[0].durable)
 	f = newFake(t, nil)
 	require.NoError(t, f.Sync())
-	require.True(t, f.parts[0].synced)
+	require.True(t, f.files[0].synced)
 	require.NoError(t, f.Close())
-	require.True(t, f.parts[0].durable)
+	require.True(t, f.files[0].durable)
 }
 
 // After an error of the disk the file is completed and nothing is written until Split.
 func TestGoOnAfterError(t *testing.T) {
 	missing := &codec.MissingError{Path: "0", Err: errors.New("worn out")}
-	f := newFake(t, func(p *fakePart) {
+	f := newFake(t, func(p *fakeFile) {
 		if p.path == "0" {
 			p.writeErr = missing
 		}
@@ -167,33 +169,33 @@ func TestGoOnAfterError(t *testing.T) {
 	for range 2 {
 		require.Equal(t, missing, f.Write(nil))
 		require.Equal(t, missing, f.Declare(nil))
-		require.Equal(t, missing, f.Sync()) // which has waited for the file
+		require.Equal(t, missing, f.Sync()) // Sync has waited for the file
 	}
-	require.Equal(t, []string{"0 <nil>"}, f.told)
+	require.Equal(t, []string{"0 <nil>"}, f.completed)
 	require.Equal(t, "0", f.File())
 	require.NoError(t, f.Split())
-	require.Same(t, f.parts[0], f.parts[1].before)
+	require.Same(t, f.files[0], f.files[1].before)
 	require.NoError(t, f.Write(nil))
 	require.NoError(t, f.Sync())
 	require.NoError(t, f.Close())
-	require.Len(t, f.told, 2)
+	require.Len(t, f.completed, 2)
 
-	f = newFake(t, func(p *fakePart) { p.writeErr = missing })
+	f = newFake(t, func(p *fakeFile) { p.writeErr = missing })
 	require.Equal(t, missing, f.Write(nil))
 	require.Equal(t, missing, f.Close(), "nothing came after it")
 	require.Equal(t, missing, f.Close())
 
 	// An error about one message changes nothing.
-	f = newFake(t, func(p *fakePart) { p.writeErr = errors.New("too large") })
+	f = newFake(t, func(p *fakeFile) { p.writeErr = errors.New("too large") })
 	require.EqualError(t, f.Write(nil), "too large")
-	f.parts[0].writeErr = nil
+	f.files[0].writeErr = nil
 	require.NoError(t, f.Write(nil))
 	require.NoError(t, f.Close())
 }
 
-// What cannot be completed is told of twice: to Completed, and by Close.
+// Errors of completing files are passed to Completed, and returned by Close.
 func TestIncomplete(t *testing.T) {
-	f := newFake(t, func(p *fakePart) {
+	f := newFake(t, func(p *fakeFile) {
 		if p.path != "1" {
 			p.err = errors.New("no room for " + p.path)
 		}
@@ -201,16 +203,16 @@ func TestIncomplete(t *testing.T) {
 	require.NoError(t, f.Split())
 	require.NoError(t, f.Split())
 	require.EqualError(t, f.Close(), "no room for 0\nno room for 2")
-	require.Equal(t, []string{"0 no room for 0", "1 <nil>", "2 no room for 2"}, f.told)
+	require.Equal(t, []string{"0 no room for 0", "1 <nil>", "2 no room for 2"}, f.completed)
 	require.Equal(t, [][]string{{"1"}}, f.listed)
 }
 
-// The recording goes on in its file when there is no other one.
+// If a new file cannot be created, the recording continues in the old one.
 func TestSplitFails(t *testing.T) {
 	f := newFake(t, nil)
 	f.disk.Fail = nil
-	open := f.parts[0]
-	f.set = func(p *fakePart) { f.disk.Create(p.path, false) } // so that it cannot be created
+	open := f.files[0]
+	f.set = func(p *fakeFile) { f.disk.Create(p.path, false) } // so that it cannot be created again
 	require.ErrorIs(t, f.Split(), fs.ErrExist)
 	require.NoError(t, f.Write(nil))
 	require.Equal(t, 1, open.written)
@@ -267,7 +269,7 @@ func TestNameOfACompleteFileIsDurable(t *testing.T) {
 	require.NoError(t, file.Append([]byte("x")))
 	require.NoError(t, file.Complete(true))
 	disk.Mark(1)
-	disk.Mark(2) // crashes are in front of an operation
+	disk.Mark(2) // crashes happen before an operation
 	promised := 0
 	disk.Crashes(1, 1, func(c disktest.Crash) {
 		if c.Mark == 1 {
@@ -278,7 +280,7 @@ func TestNameOfACompleteFileIsDurable(t *testing.T) {
 	require.NotZero(t, promised)
 }
 
-// Sync asks the disk only when there is something new, and for the name once.
+// Sync syncs the file only after writes, and its folder once.
 func TestSync(t *testing.T) {
 	var mu sync.Mutex
 	syncs := 0
@@ -302,15 +304,15 @@ func TestSync(t *testing.T) {
 	require.Equal(t, 3, syncs)
 }
 
-// A full disk has no room for the list of files. They are listed when there is room, and deleted all the same.
+// A full disk has no room for the list of files. Files are listed when there is room, and deleted nevertheless.
 func TestListOnAFullDisk(t *testing.T) {
 	full := true
 	var listed []string
 	disk := &disktest.Disk{}
 	r, err := output.NewRecording(disk, output.Format{
-		Open: func(path string, _ output.Part) (output.Part, error) {
+		Open: func(path string, _ output.FileWriter) (output.FileWriter, error) {
 			_, err := disk.Create(path, false)
-			return &fakePart{path: path}, err
+			return &fakeFile{path: path}, err
 		},
 		Name: func(n int) string { return fmt.Sprint(n) },
 		Listed: func(complete []*codec.Info) error {
@@ -337,7 +339,7 @@ func TestListOnAFullDisk(t *testing.T) {
 	require.Equal(t, []string{"2"}, listed)
 }
 
-// What a file has in reserve is for its end: another file of the recording waits until that is written.
+// A file's reserve is for its end: another file of the recording waits until the end is written.
 func TestReserveIsForTheEnd(t *testing.T) {
 	full := false
 	disk := &disktest.Disk{Fail: func(string, int) (int, error) {
