@@ -36,6 +36,7 @@ func newPublisher(arms map[string]*hardware.Arm, node bridge.Node) (*publisher, 
 	return p, nil
 }
 
+// prepare prepares arms and the listeners of their pushed packets.
 func (p *publisher) prepare(arms map[string]*hardware.Arm) error {
 	ports := map[int]*realman.Listener{}
 	for _, name := range slices.Sorted(maps.Keys(arms)) {
@@ -127,6 +128,7 @@ func (p *publisher) warnOfStrangers(warned map[string]bool) {
 	}
 }
 
+// closeListener closes a listener, and logs an error.
 func (p *publisher) closeListener(l *realman.Listener) {
 	if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		p.node.Log(bridge.Warn, "%v", err)

@@ -12,8 +12,8 @@ import (
 
 func TestSpeeds(t *testing.T) {
 	for name, test := range map[string]struct {
-		factor float64       // of the reported speeds
-		pace   time.Duration // of packets
+		factor float64       // factor of the reported speeds
+		pace   time.Duration // time between packets
 		want   float64
 		wrong  bool
 	}{

@@ -53,6 +53,7 @@ func newCapture(o *hardware.Camera, loop bool, system v4l2.System, event func(v4
 // device is a V4L2 device.
 type device struct{ v4l2.Camera }
 
+// newDevice returns a device with the options of a camera. It does not open the device.
 func newDevice(o *hardware.Camera, system v4l2.System, event func(v4l2.Status)) (*device, error) {
 	d := &device{v4l2.Camera{
 		System: system, Device: o.Device, Width: o.Width, Height: o.Height, Rate: o.Rate, Silence: o.Silence,

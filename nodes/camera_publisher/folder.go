@@ -40,6 +40,7 @@ type pictureFile struct {
 	time int64 // time in the name, in ns since the Unix epoch
 }
 
+// openFolder opens a folder of pictures. Reading calls damaged for each unusable one.
 func openFolder(path string, damaged func(error)) (pictures, error) {
 	names, err := hardware.Pictures(path)
 	if err != nil {

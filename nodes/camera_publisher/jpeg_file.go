@@ -21,6 +21,7 @@ type jpegFile struct {
 	damaged func(error)
 }
 
+// openJPEGFile opens a file of concatenated JPEGs. It calls damaged for each unusable one.
 func openJPEGFile(path string, damaged func(error)) (pictures, error) {
 	f, err := os.Open(path)
 	if err != nil {

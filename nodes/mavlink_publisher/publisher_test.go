@@ -42,7 +42,7 @@ type logWriter struct {
 
 	statuses []diag.DiagnosticStatus // at the end of run
 	summary  string
-	lines    []string // that were logged
+	lines    []string // log lines
 }
 
 func newLogWriter(t *testing.T) *logWriter {
@@ -282,7 +282,7 @@ func TestInvalidSources(t *testing.T) {
 	require.ErrorContains(t, err, "somewhere")
 	o.Source = "/no/such/file.tlog"
 	live := o.vehicleOptions
-	live.Source = "udp://127.0.0.1:9" // which goes on for ever
+	live.Source = "udp://127.0.0.1:9" // never ends
 	p, err := newPublisher(node, time.Now(), &o, [][]entry{{{"mavros", &o.vehicleOptions}}, {{"other", &live}}})
 	require.NoError(t, err)
 	require.ErrorContains(t, p.run(t.Context()), "no such file")
@@ -310,7 +310,7 @@ func TestSilentPort(t *testing.T) {
 	require.NoError(t, p.close())
 }
 
-// stuckNode has a subscriber that blocks publishing.
+// stuckNode is a node with a subscriber that blocks publishing.
 type stuckNode struct {
 	bridge.Node
 	begun chan struct{} // when publishing began to wait for it

@@ -61,7 +61,7 @@ func TestTerminal(t *testing.T) {
 			b.Set(test.done)
 			b.Close()
 			require.NoError(t, tty.Close())
-			shown, _ := io.ReadAll(screen) // which ends with EIO
+			shown, _ := io.ReadAll(screen) // ends with EIO
 			require.Contains(t, string(shown), test.want)
 			require.Regexp(t, `\r {40,}\r\x1b\[K$`, string(shown), "the line is not cleared")
 		})

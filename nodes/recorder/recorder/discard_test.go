@@ -60,7 +60,7 @@ func TestServiceDiscard(t *testing.T) {
 		require.False(t, marked("drive"))
 		discards("is being recorded, " + absolute("drive"))
 		require.True(t, marked("drive"))
-		require.NoFileExists(t, "drive/metadata.json") // it is being recorded
+		require.NoFileExists(t, "drive/metadata.json") // not written before the end
 		sample()
 		episode("b")
 		sample()
@@ -68,7 +68,7 @@ func TestServiceDiscard(t *testing.T) {
 		discards("ended last, " + absolute("drive_1"))
 		episode("c")
 		discards("has begun; nothing of it is recorded yet")
-		episode("d") // of c nothing is recorded
+		episode("d") // nothing is recorded of c
 		sample()
 		episode("discard")
 		episode("e")

@@ -26,6 +26,7 @@ func recordingName(o *options, now time.Time) string {
 	return defaultName(now)
 }
 
+// dated appends a time to a name.
 func dated(name string, now time.Time) string { return name + "_" + now.Format("2006_01_02-15_04_05") }
 
 // output is a recording on the disk, which the recorder writes to. A session may have several, one after the other.

@@ -103,7 +103,7 @@ func (p *page) close() {
 // run follows the recording until ctx ends.
 func (p *page) run(ctx context.Context) {
 	defer close(p.done)
-	runtime.LockOSThread() // and not unlocked: the thread ends with the goroutine
+	runtime.LockOSThread() // never unlocked, so that the thread ends with the goroutine
 	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, pageNice)
 	for next := time.After(pagePace); ; {
 		select {

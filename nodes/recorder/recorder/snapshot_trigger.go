@@ -119,6 +119,7 @@ func takeSnapshot(ctx context.Context, node bridge.Node, o *triggerOptions) (pat
 		p.Name+": wrote a snapshot; rosbag2's service does not return its path", err)
 }
 
+// result returns path and err. If the recorder refused, the error has its message.
 func result(success bool, message, path string, err error) (string, error) {
 	if err == nil && !success {
 		err = fmt.Errorf("snapshot: %s", message)

@@ -229,6 +229,7 @@ type totals struct {
 	droppedByTopic []string // one line for each topic with dropped messages
 }
 
+// totals returns the counts of the session since its start.
 func (r *recorder) totals() (t totals) {
 	s := r.session.Load()
 	t.elapsed = time.Since(s.started)

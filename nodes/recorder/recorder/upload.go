@@ -114,7 +114,7 @@ func (r *recorder) startUploads(insisted context.Context) (finish func() error) 
 	ctx, cancel := context.WithCancel(insisted)
 	done := make(chan struct{})
 	go func() {
-		runtime.LockOSThread() // and not unlocked: the thread ends with the goroutine
+		runtime.LockOSThread() // never unlocked, so that the thread ends with the goroutine
 		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, uploadNice)
 		r.uploads.Run(ctx)
 		close(done)

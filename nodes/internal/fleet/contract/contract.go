@@ -51,6 +51,7 @@ type Limits struct {
 // limits returns Limits with a minimum and a maximum.
 func limits(least, most float64) Limits { return Limits{&least, &most} }
 
+// none reports whether there is no limit.
 func (l Limits) none() bool { return l.Min == nil && l.Max == nil }
 
 // min returns the lower limit, 0 if there is none.

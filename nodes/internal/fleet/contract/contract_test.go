@@ -33,8 +33,8 @@ const (
 // sample describes a message of the drive. Tests may change it.
 type sample struct {
 	topic   string
-	at      time.Duration // since the beginning
-	late    time.Duration // from stamp to receipt
+	at      time.Duration // time since the start of the drive
+	late    time.Duration // time from stamp to receipt
 	value   float64
 	frame   string
 	width   uint32
@@ -166,7 +166,7 @@ topics:
 func TestFaults(t *testing.T) {
 	type fault struct {
 		change              func(*sample)
-		expected, suspected []Finding // with Time and Until since the beginning; Expected is not compared
+		expected, suspected []Finding // Time and Until are since the start; Expected is not compared
 	}
 	const s = int64(time.Second)
 	of := func(topic string, from, until time.Duration, change func(*sample)) func(*sample) {
@@ -443,7 +443,7 @@ func TestLatched(t *testing.T) {
 	latched := []codec.QoS{{Durability: codec.TransientLocal}}
 	for _, c := range []struct {
 		topic string
-		kind  string // its type
+		kind  string // type
 		qos   []codec.QoS
 		gap   float64
 		want  []Kind

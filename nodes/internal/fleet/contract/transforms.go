@@ -37,6 +37,7 @@ func (s *channelState) addTransforms(m *codec.Message) error {
 	return nil
 }
 
+// add takes a transform with the log time now.
 func (t *tree) add(transform *geometry_msgs.TransformStamped, now int64) {
 	child := strings.TrimPrefix(transform.ChildFrameId, "/")
 	e, known := t.parents[child]

@@ -23,6 +23,7 @@ type form struct {
 	fields []rosidl.Field
 }
 
+// newForm returns the form of a type by the definitions in library.
 func newForm(library *rosidl.Library, typeName string) (*form, error) {
 	m, err := library.Message(typeName)
 	if err != nil {

@@ -34,7 +34,7 @@ func TestRun(t *testing.T) {
 	const ms = time.Millisecond
 	for name, test := range map[string]struct {
 		devices []Device
-		ends    time.Duration // of ctx
+		ends    time.Duration // time until ctx ends
 		err     error
 		lasted  time.Duration
 		ticks   int

@@ -12,9 +12,9 @@ import (
 
 const (
 	keptGaps   = 64                            // number of the longest intervals of a topic that are kept
-	gapPeriods = 10                            // a gap is longer than so many median intervals
-	gapUsual   = 3                             // and than so many 98 % quantiles: some topics come in bursts
-	gapShort   = int64(100 * time.Millisecond) // and than this, in ns
+	gapPeriods = 10                            // a gap is longer than gapPeriods median intervals,
+	gapUsual   = 3                             // gapUsual times the 98 % quantile, as some topics come in bursts,
+	gapShort   = int64(100 * time.Millisecond) // and gapShort, in ns
 	fewest     = 10                            // number of intervals after which a topic has a rhythm
 )
 

@@ -12,6 +12,7 @@ type Number float64
 // MarshalJSON implements json.Marshaler.
 func (n Number) MarshalJSON() ([]byte, error) { return appendNumber(nil, float64(n), 10), nil }
 
+// appendNumber appends a number in JSON.
 func appendNumber(b []byte, f float64, digits int) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return append(b, "null"...)

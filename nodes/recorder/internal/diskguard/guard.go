@@ -87,6 +87,7 @@ func (g *Guard) Run(stop, end <-chan struct{}) {
 	g.Owner.Run(end)
 }
 
+// watch checks the disk and calls posted functions until stop is closed.
 func (g *Guard) watch(stop <-chan struct{}) {
 	timer := time.NewTimer(guardPace)
 	defer timer.Stop()
@@ -316,6 +317,7 @@ func (g *Guard) hold() {
 	}
 }
 
+// stop ends the recording because of err.
 func (g *Guard) stop(err error) {
 	g.failed = true
 	g.Note(codec.Event{Kind: codec.EventDisk, Time: g.Stamp(), Text: "stopped: " + err.Error()})

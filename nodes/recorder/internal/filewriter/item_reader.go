@@ -34,7 +34,7 @@ type LiveReader struct {
 	Reorder   time.Duration // time that items wait for earlier ones of other topics
 	Delivered func() int64  // returns a receive time: all messages received before are in the queue; nil: unknown
 
-	bytes     int64 // of items that were read and are not done with
+	bytes     int64 // size of the items that were read, before Done
 	delivered int64 // result of Delivered before the last Read that emptied the queue
 }
 

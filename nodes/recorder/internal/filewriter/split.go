@@ -67,6 +67,7 @@ func (w *Writer) ask(ctx context.Context, until int64, do func(t, received int64
 // call; nil removes that.
 func (w *Writer) SplitAt(d *queue.Deadline) { w.splitAt.Store(d) }
 
+// answer answers the waiting request.
 func (w *Writer) answer(err error) {
 	w.request.answer <- err
 	w.request = nil

@@ -233,6 +233,7 @@ func (w *Writer) round(stopping bool) (more, ended bool) {
 	return s.More, s.Ended && w.broken == nil
 }
 
+// declareAll declares the waiting channels.
 func (w *Writer) declareAll() {
 	w.known = append(w.known, w.declared...)
 	for _, c := range w.declared {

@@ -193,7 +193,7 @@ func (s *publishers) set(list []bridge.Endpoint, typeName string, since int64) (
 			}
 		}
 	}
-	for _, p := range s.byGUID { // also publishers that are gone, such as the publishers of /rosout of nodes that ended
+	for _, p := range s.byGUID { // also those that are gone, such as /rosout of nodes that ended
 		freed += p.expire(since)
 	}
 	return freed

@@ -17,7 +17,7 @@ func TestOwner(t *testing.T) {
 		defer close(ended)
 		o.Run(stop)
 	}()
-	count := 0 // of the owner
+	count := 0 // owned by the owner
 	last := map[int]int{}
 	var clients sync.WaitGroup
 	for client := range 4 {

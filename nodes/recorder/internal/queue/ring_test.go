@@ -22,7 +22,7 @@ func limited(l Limits) *Topic {
 type ringTest struct {
 	*Ring
 	t     *testing.T
-	alive map[int64]*int // by publishTime, which numbers the items
+	alive map[int64]*int // by PublishTime, the number of an item
 	next  int64
 }
 

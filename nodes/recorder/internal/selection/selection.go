@@ -163,6 +163,7 @@ func (s *Selection) byNode(topic *bridge.Topic) bool {
 	return len(s.nodes) > 0 && (slices.ContainsFunc(topic.Publishers, of) || slices.ContainsFunc(topic.Subscribers, of))
 }
 
+// foreign reports whether an endpoint belongs to another node.
 func foreign(e bridge.Endpoint) bool { return !e.Own }
 
 // TypesOf returns the types that are published on topic or, without a publisher, subscribed to.
