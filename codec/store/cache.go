@@ -12,7 +12,7 @@ import (
 
 const (
 	cacheSize = 96 << 20 // bytes of blocks, but for those that are being fetched
-	streams   = 4        // places at which a File is read in order
+	sequences = 4        // places at which a File is read in order
 	window    = 16 << 20 // bytes ahead of such a place
 	slack     = 1 << 20  // bytes that reading in order may leave out
 	overlap   = 4 << 10  // bytes that it may read twice
@@ -255,20 +255,20 @@ type handle struct {
 	*io.SectionReader
 	object *object
 
-	mu      sync.Mutex
-	closed  bool
-	streams [streams]stream // the last one used is in front
+	mu        sync.Mutex
+	closed    bool
+	sequences [sequences]sequence // the last used first
 }
 
-// stream is a place at which a File is read in order.
-type stream struct {
-	next  int64 // where reading goes on
+// sequence is a place at which a File is read in order.
+type sequence struct {
+	next  int64 // where reading continues
 	read  int64 // bytes that were read in order
 	ahead int64 // where reading ahead ends
 }
 
-// continues reports whether reading at off goes on in order.
-func (s *stream) continues(off int64) bool {
+// continues reports whether a read at off continues the sequence.
+func (s *sequence) continues(off int64) bool {
 	return s.read > 0 && off >= s.next-overlap && off <= s.next+slack
 }
 
@@ -295,7 +295,7 @@ func (h *handle) Close() error {
 	return nil
 }
 
-// Prefetch implements what the function Prefetch asks for.
+// Prefetch implements the interface that the function Prefetch looks for.
 func (h *handle) Prefetch(off, n int64) {
 	o := h.object
 	off, n = max(off, 0), min(n, cacheSize/4)
@@ -323,7 +323,7 @@ func (h *handle) readAt(b []byte, off int64) (int, error) {
 		return o.local.ReadAt(b, off)
 	}
 	end := off + int64(len(b))
-	if !o.cache.asked(o, end-1) { // else the reader says what follows
+	if !o.cache.asked(o, end-1) { // otherwise the reader fetches ahead itself
 		h.readAhead(off, end)
 	}
 	for pos, wanted := off, off; pos < end; {
@@ -345,21 +345,21 @@ func (h *handle) readAt(b []byte, off int64) (int, error) {
 	return len(b), nil
 }
 
-// readAhead begins to fetch what follows if the bytes from off to end continue what was read before: several times as
-// much as was read in order until now, as a round trip costs as much as megabytes.
+// readAhead starts to fetch the following bytes if the bytes from off to end continue a sequence. It fetches several
+// times as much as was read in order until now, because a round trip costs as much as megabytes.
 func (h *handle) readAhead(off, end int64) {
 	o := h.object
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	i := 0
-	for i < streams-1 && !h.streams[i].continues(off) {
+	for i < sequences-1 && !h.sequences[i].continues(off) {
 		i++
 	}
-	s := h.streams[i]
-	copy(h.streams[1:i+1], h.streams[:i])
+	s := h.sequences[i]
+	copy(h.sequences[1:i+1], h.sequences[:i])
 	inOrder := s.continues(off)
 	if !inOrder {
-		s = stream{next: off}
+		s = sequence{next: off}
 	}
 	s.read += max(0, end-max(off, s.next))
 	s.next, s.ahead = max(s.next, end), max(s.ahead, end)
@@ -368,5 +368,5 @@ func (h *handle) readAhead(off, end int64) {
 		o.cache.want(o, s.ahead, to, true)
 		s.ahead = to
 	}
-	h.streams[0] = s
+	h.sequences[0] = s
 }

@@ -13,37 +13,37 @@ import (
 	"tapedeck/codec/store"
 )
 
-// openBytes is how many bytes of records an iterator holds of segments that overlap.
+// openBytes is the maximum number of bytes of records that an iterator holds, for segments that overlap in time.
 const openBytes = 256 << 20
 
-// Of a file in a store, an iterator fetches so many segments ahead at most, or about so many bytes of them.
+// Limits for fetching segments of a file in a store ahead.
 const (
 	aheadSegments = 64
 	aheadBytes    = 32 << 20
 )
 
 // iterator merges the segments of a file by time. A segment is open from the time of its first message on. Open
-// segments are held in memory up to a limit; beyond it, those that are needed last are released and loaded again in
-// time.
+// segments are held in memory up to a limit. Beyond it, the segments that are needed last are released, and loaded
+// again in time.
 type iterator struct {
 	*Contents
-	q        codec.Query
-	loader   Loader
-	pending  []*Segment // to be opened, by start; those that are not wanted are among them
-	next     *Segment   // of pending, the first one that is wanted; nil when there is none
-	before   int64      // segments at or behind this offset are not read
-	open     codec.Heap[*source]
-	ahead    int64  // bytes to be fetched ahead
-	used     bool   // the message at the root was handed out
-	begun    bool   // a message was handed out
-	held     int    // bytes that open holds
-	limit    int    // of held, unless one source alone has more
-	spare    *spare // memory to load segments into
-	wanted   []want // by channel
-	unpacker *Unpacker
-	msg      codec.Message
-	err      error
-	last     error // what ends the iteration
+	q         codec.Query
+	loader    Loader
+	pending   []*Segment // to be opened, by start; some may not be wanted
+	next      *Segment   // the first wanted segment of pending; nil if there is none
+	before    int64      // segments at or behind this offset are not read
+	open      codec.Heap[*openSegment]
+	ahead     int64  // number of bytes to fetch ahead
+	used      bool   // the message at the root of open was returned
+	begun     bool   // a message was returned
+	heldBytes int    // of records in open
+	limit     int    // of heldBytes, unless a single segment has more
+	spare     *spare // memory to load segments into
+	wanted    []want // by channel
+	unpacker  *Unpacker
+	msg       codec.Message
+	err       error
+	end       error // error after the last message
 }
 
 // want reports whether the messages of a channel are wanted.
@@ -53,18 +53,18 @@ type want struct {
 	tail    *Tail          // unless nil, only these messages are wanted
 }
 
-// source is a segment that is read.
-type source struct {
+// openSegment is a segment that is being read.
+type openSegment struct {
 	*Segment
-	records []byte        // nil when they are not loaded
+	records []byte        // nil if they are not loaded
 	buffer  *codec.Buffer // of records
-	order   []int         // where messages are in records, by time; nil when that is how they follow each other
-	next    int           // in order, or in records
-	head    int           // where the current message is in records
-	current Message       // Data nil when it is to be loaded again
+	order   []int         // offsets of messages in records, by time; nil if records are in order
+	next    int           // index in order, or offset in records if order is nil
+	head    int           // offset of the current message in records
+	current Message       // its Data is nil if the records must be loaded again
 }
 
-func (s *source) Before(o *source) bool {
+func (s *openSegment) Before(o *openSegment) bool {
 	return s.current.Time < o.current.Time || s.current.Time == o.current.Time && s.Offset < o.Offset
 }
 
@@ -88,11 +88,11 @@ func (c *Contents) Read(l Loader, q codec.Query) codec.Iterator {
 
 // prepare returns an iterator that has not picked a segment yet.
 func (c *Contents) prepare(l Loader, q codec.Query) *iterator {
-	it := &iterator{Contents: c, q: q, loader: l, limit: openBytes, last: io.EOF, before: math.MaxInt64,
+	it := &iterator{Contents: c, q: q, loader: l, limit: openBytes, end: io.EOF, before: math.MaxInt64,
 		spare: new(spare), unpacker: NewUnpacker(c.Path, q, false)}
 	for _, d := range c.Damage {
 		if err := q.Damage(d.Err); err != nil {
-			it.before, it.last = d.Offset, err
+			it.before, it.end = d.Offset, err
 			break
 		}
 	}
@@ -115,7 +115,7 @@ func (it *iterator) pick() {
 	it.prefetch()
 }
 
-// prefetch begins to fetch the next segments.
+// prefetch starts to fetch the next segments.
 func (it *iterator) prefetch() {
 	if it.next == nil || it.Remote == nil {
 		return
@@ -125,7 +125,7 @@ func (it *iterator) prefetch() {
 	switch {
 	case it.q.Last != nil: // all segments are needed
 		it.ahead = aheadBytes
-	case it.begun: // else the first message is waited for
+	case it.begun: // before, only the first message is needed soon
 		it.ahead = min(2*it.ahead+ahead, aheadBytes)
 	}
 	for _, s := range it.pending[:min(aheadSegments, len(it.pending))] {
@@ -139,7 +139,7 @@ func (it *iterator) prefetch() {
 	}
 }
 
-// selects reports whether s can hold messages that are wanted.
+// selects reports whether s can hold wanted messages.
 func (it *iterator) selects(s *Segment) bool {
 	return s.Offset < it.before && s.End >= it.q.From() && (it.q.End == 0 || s.Start < it.q.End) &&
 		(s.Channels == nil || slices.ContainsFunc(s.Channels, it.wants))
@@ -155,7 +155,7 @@ func (it *iterator) Next() (*codec.Message, error) {
 	return &it.msg, nil
 }
 
-// step moves on to the next message that is what its channel says.
+// step advances to the next message whose payload matches its channel, or can be decompressed.
 func (it *iterator) step() error {
 	for {
 		if err := it.move(); err != nil {
@@ -170,7 +170,7 @@ func (it *iterator) step() error {
 	}
 }
 
-// move moves on to the next message.
+// move advances to the next message.
 func (it *iterator) move() error {
 	if it.used {
 		if err := it.advanceRoot(); err != nil {
@@ -178,14 +178,14 @@ func (it *iterator) move() error {
 		}
 	}
 	for it.next != nil && (len(it.open) == 0 || it.next.Start <= it.open[0].current.Time) {
-		s := &source{Segment: it.next}
+		s := &openSegment{Segment: it.next}
 		it.pick()
 		if err := it.start(s); err != nil {
 			return err
 		}
 	}
 	if len(it.open) == 0 {
-		return it.last
+		return it.end
 	}
 	s := it.open[0]
 	if s.records == nil {
@@ -201,7 +201,7 @@ func (it *iterator) move() error {
 	}
 	it.used, it.begun = true, true
 	m := &s.current
-	// Field by field: a whole message would be read back from the stack, which waits for all stores before it.
+	// Copy field by field: a whole message would be read back from the stack, which waits for all earlier stores.
 	it.msg.Channel, it.msg.LogTime, it.msg.PublishTime = it.wanted[m.Channel].channel, m.Time, m.Publish
 	it.msg.Data, it.msg.Buffer = m.Data, s.buffer
 	if !it.Heads {
@@ -213,12 +213,12 @@ func (it *iterator) move() error {
 	return err
 }
 
-func (it *iterator) changed(s *source) error {
+func (it *iterator) changed(s *openSegment) error {
 	return fmt.Errorf("read %s: %v: it changed while it was read", it.Path, s)
 }
 
 // start opens s.
-func (it *iterator) start(s *source) error {
+func (it *iterator) start(s *openSegment) error {
 	errs := it.load(s)
 	suspect := s.suspect(errs)
 	if s.Reported {
@@ -260,16 +260,16 @@ func (it *iterator) start(s *source) error {
 	return nil
 }
 
-// load loads the records of s, and releases those that are needed last if they exceed the limit.
-func (it *iterator) load(s *source) []error {
+// load loads the records of s. If the limit is exceeded, it releases the records that are needed last.
+func (it *iterator) load(s *openSegment) []error {
 	records, errs := it.loader.Load(s.Segment, it.spare.take())
 	if records == nil {
 		records = []byte{}
 	}
 	s.records, s.buffer = records, codec.NewBuffer(records, it.spare.put)
-	it.held += cap(records)
-	for it.held > it.limit {
-		var last *source
+	it.heldBytes += cap(records)
+	for it.heldBytes > it.limit {
+		var last *openSegment
 		for _, o := range it.open {
 			if o != s && o.records != nil && (last == nil || last.Before(o)) {
 				last = o
@@ -283,13 +283,13 @@ func (it *iterator) load(s *source) []error {
 	return errs
 }
 
-func (it *iterator) release(s *source) {
-	it.held -= cap(s.records)
+func (it *iterator) release(s *openSegment) {
+	it.heldBytes -= cap(s.records)
 	s.buffer.Release()
 	s.records, s.buffer, s.current.Data = nil, nil, nil
 }
 
-// advanceRoot moves the source at the root to its next message.
+// advanceRoot advances the segment at the root of open to its next message.
 func (it *iterator) advanceRoot() error {
 	it.used = false
 	s := it.open[0]
@@ -306,8 +306,8 @@ func (it *iterator) advanceRoot() error {
 	return nil
 }
 
-// advance moves s to its next message that is wanted, if there is one.
-func (it *iterator) advance(s *source) (bool, error) {
+// advance moves s to its next wanted message. It returns false if there is none.
+func (it *iterator) advance(s *openSegment) (bool, error) {
 	m := &s.current
 	for {
 		off := s.next
@@ -369,7 +369,7 @@ func (it *iterator) wants(id int) bool {
 	return true
 }
 
-// reportUnknown reports, once per channel, messages of a channel that nothing describes.
+// reportUnknown reports, once per channel, messages of a channel that the file does not describe.
 func (it *iterator) reportUnknown(id int) error {
 	if it.Known(id) || it.Scanned || id < len(it.wanted) && it.wanted[id].asked {
 		return nil
@@ -385,12 +385,12 @@ func (it *iterator) want(id int) *want {
 	return &it.wanted[id]
 }
 
-// UnknownChannel is damage: messages of a channel that nothing describes.
+// UnknownChannel returns the error about messages of a channel that the file does not describe.
 func UnknownChannel(id int) error {
 	return fmt.Errorf("left out messages of channel %d, which the file does not describe", id)
 }
 
-// damage passes damage to Query.Damaged. Without that it returns the error, which ends the iteration.
+// damage passes an error to Query.Damaged. Without Damaged it returns the error, which ends the iteration.
 func (it *iterator) damage(err error) error {
 	return it.q.Damage(fmt.Errorf("read %s: %w", it.Path, err))
 }
@@ -405,7 +405,7 @@ func (it *iterator) Close() error {
 	return nil
 }
 
-// orderByTime returns where the messages are in records, by time.
+// orderByTime returns the offsets of the messages in records, by time.
 func (it *iterator) orderByTime(records []byte) []int {
 	type place struct {
 		time int64

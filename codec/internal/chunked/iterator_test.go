@@ -120,7 +120,7 @@ func TestOverlapsInLittleMemory(t *testing.T) {
 			break
 		}
 		require.NoError(t, err)
-		require.LessOrEqual(t, it.held, limit)
+		require.LessOrEqual(t, it.heldBytes, limit)
 		got = append(got, m.LogTime)
 	}
 	require.Equal(t, want, got)

@@ -12,24 +12,24 @@ import (
 	"tapedeck/codec"
 )
 
-// Reader implements codec.Reader for several files that are one recording. It calls Info
-// of the files once, when one of its methods first needs that, and reads from each only what a Query selects, when its
-// time comes. A file that cannot be read is closed and becomes an event; if none can, the errors are returned.
+// Reader implements codec.Reader for several files that are one recording. It calls Info of the files once, when one of
+// its methods first needs it. It opens an iterator of a file when the file's time comes. A file that cannot be read is
+// closed and becomes an event; if no file can be read, the errors are returned.
 //
-// Read and Info leave out the messages of latched topics that a file repeats of the file before it. A Query with Last
-// gets them: it looks for them, near the time that is asked for.
+// Read and Info omit the messages of latched topics that a file repeats from the previous file. A Query with Last
+// returns them, because it searches for messages near the requested time.
 type Reader struct {
-	Format string // for Info, as the next two
-	Path   string
-	Events []codec.Event // that make the recording incomplete, except codec.EventLabel
+	Format string        // of Info
+	Path   string        // of Info
+	Events []codec.Event // of Info; all but codec.EventLabel make the recording incomplete
 	Files  []File
-	// Amend, unless nil, adds to info what the files do not say.
+	// Amend, unless nil, adds information to info that the files lack.
 	Amend func(info *codec.Info) error
 
-	parts  []*part // those that begin first come first
-	topics []codec.TopicInfo
-	info   *codec.Info
-	err    error
+	readers []*fileReader // by start time
+	topics  []codec.TopicInfo
+	info    *codec.Info
+	err     error
 }
 
 var _ codec.Reader = (*Reader)(nil)
@@ -41,14 +41,14 @@ type File struct {
 	Reader codec.Reader
 }
 
-// part is a file whose Info is known.
-type part struct {
+// fileReader reads a file whose Info is known.
+type fileReader struct {
 	codec.Reader
 	info     *codec.Info
-	rank     int                               // among the parts
-	channels map[*codec.Channel]*codec.Channel // those of the file to those of the recording
-	holds    map[*codec.Channel]bool           // those of the recording that have messages in it
-	repeats  *repeats                          // of the file before; nil: none
+	rank     int                               // index in Reader.readers
+	channels map[*codec.Channel]*codec.Channel // channels of the file to channels of the recording
+	holds    map[*codec.Channel]bool           // channels of the recording with messages in this file
+	repeats  *repeats                          // of the previous file; nil: none
 }
 
 // Event adds an event that has no time.
@@ -77,76 +77,78 @@ func (r *Reader) load() error {
 	return r.err
 }
 
-// join adds to info what the files hold.
+// join adds the Info of all files to info.
 func (r *Reader) join(info *codec.Info) error {
 	var unreadable []error
 	for _, f := range r.Files {
-		held, err := f.Reader.Info()
+		fileInfo, err := f.Reader.Info()
 		if err != nil {
 			info.Events = append(info.Events, codec.Event{Kind: codec.EventMissing, Text: err.Error()})
 			info.Complete = false
 			unreadable = append(unreadable, err, f.Reader.Close())
 			continue
 		}
-		p := &part{
-			Reader: f.Reader, info: held,
+		fr := &fileReader{
+			Reader: f.Reader, info: fileInfo,
 			channels: map[*codec.Channel]*codec.Channel{}, holds: map[*codec.Channel]bool{},
 		}
-		r.parts = append(r.parts, p)
-		r.describe(f, p, info)
+		r.readers = append(r.readers, fr)
+		r.describe(f, fr, info)
 	}
-	if len(r.parts) == 0 {
+	if len(r.readers) == 0 {
 		return errors.Join(unreadable...)
 	}
 	if info.MessageCount == 0 {
 		info.StartTime, info.EndTime = 0, 0
 	}
-	info.Topics, info.Extra = r.topics, r.parts[0].info.Extra
+	info.Topics, info.Extra = r.topics, r.readers[0].info.Extra
 	slices.SortStableFunc(info.Events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
-	slices.SortStableFunc(r.parts, func(a, b *part) int { return cmp.Compare(a.info.StartTime, b.info.StartTime) })
-	for i, p := range r.parts {
-		p.rank = i
-		if i > 0 && p.info.Continue != nil {
-			info.Extra = p.info.Continue(r.parts[i-1].info, info.Extra)
+	slices.SortStableFunc(r.readers, func(a, b *fileReader) int {
+		return cmp.Compare(a.info.StartTime, b.info.StartTime)
+	})
+	for i, fr := range r.readers {
+		fr.rank = i
+		if i > 0 && fr.info.Continue != nil {
+			info.Extra = fr.info.Continue(r.readers[i-1].info, info.Extra)
 		}
 	}
 	r.countRepeats(info)
 	return nil
 }
 
-// describe adds to info what a file holds.
-func (r *Reader) describe(f File, p *part, info *codec.Info) {
+// describe adds the Info of a file to info.
+func (r *Reader) describe(f File, fr *fileReader, info *codec.Info) {
 	info.Files = append(info.Files, codec.FileInfo{
-		Path: f.Path, Size: f.Size, MessageCount: p.info.MessageCount, StartTime: p.info.StartTime,
-		EndTime: p.info.EndTime,
+		Path: f.Path, Size: f.Size, MessageCount: fr.info.MessageCount, StartTime: fr.info.StartTime,
+		EndTime: fr.info.EndTime,
 	})
 	info.Size += f.Size
-	info.MessageCount += p.info.MessageCount
-	if p.info.MessageCount > 0 {
-		info.StartTime, info.EndTime = min(info.StartTime, p.info.StartTime), max(info.EndTime, p.info.EndTime)
+	info.MessageCount += fr.info.MessageCount
+	if fr.info.MessageCount > 0 {
+		info.StartTime, info.EndTime = min(info.StartTime, fr.info.StartTime), max(info.EndTime, fr.info.EndTime)
 	}
-	info.Complete = info.Complete && p.info.Complete
-	info.Indexed = info.Indexed || p.info.Indexed
-	info.Unsigned = info.Unsigned || p.info.Unsigned
-	for _, event := range p.info.Events {
+	info.Complete = info.Complete && fr.info.Complete
+	info.Indexed = info.Indexed || fr.info.Indexed
+	info.Unsigned = info.Unsigned || fr.info.Unsigned
+	for _, event := range fr.info.Events {
 		if event.Kind == codec.EventDamage || event.Kind == codec.EventUnfinished {
 			event.Text = filepath.Base(f.Path) + ": " + event.Text
 		}
 		info.Events = append(info.Events, event)
 	}
-	for _, t := range p.info.Topics {
-		r.addTopic(p, t)
+	for _, t := range fr.info.Topics {
+		r.addTopic(fr, t)
 		if t.MessageCount > 0 {
-			p.holds[p.channels[t.Channel]] = true
+			fr.holds[fr.channels[t.Channel]] = true
 		}
 	}
-	maps.Copy(info.Metadata, p.info.Metadata)
-	info.Attachments = append(info.Attachments, p.info.Attachments...)
-	info.Records = codec.JoinRecords(info.Records, p.info.Records)
+	maps.Copy(info.Metadata, fr.info.Metadata)
+	info.Attachments = append(info.Attachments, fr.info.Attachments...)
+	info.Records = codec.JoinRecords(info.Records, fr.info.Records)
 }
 
-// addTopic adds a topic of a file. Channels that agree but for the QoS become one.
-func (r *Reader) addTopic(p *part, t codec.TopicInfo) {
+// addTopic adds a topic of a file. Channels that differ only in QoS become one.
+func (r *Reader) addTopic(fr *fileReader, t codec.TopicInfo) {
 	c := t.Channel
 	for i := range r.topics {
 		o := r.topics[i].Channel
@@ -155,13 +157,13 @@ func (r *Reader) addTopic(p *part, t codec.TopicInfo) {
 			maps.Equal(o.Metadata, c.Metadata) {
 			o.QoS = codec.JoinQoS(o.QoS, c.QoS)
 			r.topics[i].MessageCount += t.MessageCount
-			p.channels[c] = o
+			fr.channels[c] = o
 			return
 		}
 	}
 	channel := *c
 	channel.QoS = slices.Clone(c.QoS)
-	p.channels[c] = &channel
+	fr.channels[c] = &channel
 	r.topics = append(r.topics, codec.TopicInfo{Channel: &channel, MessageCount: t.MessageCount})
 }
 
@@ -187,62 +189,62 @@ func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
 	}
 	q.Topics = func(c *codec.Channel) bool {
 		want, known := wanted[c]
-		return want || !known && asked.Wants(c) // one that was found behind damage
+		return want || !known && asked.Wants(c) // a channel that was found behind damage
 	}
-	return merge(r.partsIn(q), func(p *part) (codec.Iterator, error) {
-		it, err := p.Read(p.query(q))
+	return merge(r.readersIn(q), func(fr *fileReader) (codec.Iterator, error) {
+		it, err := fr.Read(fr.query(q))
 		if err != nil {
 			return nil, err
 		}
-		return p.leaveOut(it), nil
+		return fr.withoutRepeats(it), nil
 	}), nil
 }
 
-// partsIn returns the files that may have messages in the time range of q.
-func (r *Reader) partsIn(q codec.Query) []*part {
-	var parts []*part
-	for _, p := range r.parts {
-		if p.info.EndTime >= q.From() && (q.End == 0 || p.info.StartTime < q.End) {
-			parts = append(parts, p)
+// readersIn returns the readers of files that may have messages in the time range of q.
+func (r *Reader) readersIn(q codec.Query) []*fileReader {
+	var readers []*fileReader
+	for _, fr := range r.readers {
+		if fr.info.EndTime >= q.From() && (q.End == 0 || fr.info.StartTime < q.End) {
+			readers = append(readers, fr)
 		}
 	}
-	return parts
+	return readers
 }
 
-// query returns q, which selects channels of the recording, for the channels of the file.
-func (p *part) query(q codec.Query) codec.Query {
+// query translates q, which selects channels of the recording, to channels of the file.
+func (fr *fileReader) query(q codec.Query) codec.Query {
 	asked := q
-	q.Topics = func(c *codec.Channel) bool { return asked.Wants(cmp.Or(p.channels[c], c)) }
+	q.Topics = func(c *codec.Channel) bool { return asked.Wants(cmp.Or(fr.channels[c], c)) }
 	return q
 }
 
-// merge merges files by time. Each is opened when the time of its first message comes.
-func merge(parts []*part, open func(*part) (codec.Iterator, error)) codec.Iterator {
-	inputs := make([]codec.MergeInput, len(parts))
-	for i, p := range parts {
-		inputs[i] = codec.MergeInput{Start: p.info.StartTime, Open: func() (codec.Iterator, error) {
-			it, err := open(p)
-			return &partIterator{Iterator: it, part: p}, err
+// merge merges files by time. It opens a file when the time of its first message comes.
+func merge(readers []*fileReader, open func(*fileReader) (codec.Iterator, error)) codec.Iterator {
+	inputs := make([]codec.MergeInput, len(readers))
+	for i, fr := range readers {
+		inputs[i] = codec.MergeInput{Start: fr.info.StartTime, Open: func() (codec.Iterator, error) {
+			it, err := open(fr)
+			return &fileIterator{Iterator: it, reader: fr}, err
 		}}
 	}
 	return codec.MergeInputs(inputs)
 }
 
-// partIterator replaces the channels of a file by those of the recording.
-type partIterator struct {
+// fileIterator replaces channels of a file by channels of the recording.
+type fileIterator struct {
 	codec.Iterator
-	part     *part
-	from, to *codec.Channel // of the last message: the file's and the recording's
+	reader   *fileReader
+	from, to *codec.Channel // channel of the last message, in the file and in the recording
 	msg      codec.Message
 }
 
-func (it *partIterator) Next() (*codec.Message, error) {
+func (it *fileIterator) Next() (*codec.Message, error) {
 	m, err := it.Iterator.Next()
 	if err != nil {
 		return nil, err
 	}
 	if m.Channel != it.from {
-		it.from, it.to = m.Channel, cmp.Or(it.part.channels[m.Channel], m.Channel)
+		it.from, it.to = m.Channel, cmp.Or(it.reader.channels[m.Channel], m.Channel)
 	}
 	it.msg = *m
 	it.msg.Channel = it.to

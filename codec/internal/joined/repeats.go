@@ -7,41 +7,41 @@ import (
 	"tapedeck/codec"
 )
 
-// repeats are the messages at the beginning of a file that the file before it has, too: a writer repeats what a new
-// subscriber of a latched topic would receive, with the log time of the first message that follows.
+// repeats counts the messages at the beginning of a file that repeat messages of the previous file. A writer repeats
+// the latched messages that a new subscriber would receive, with the log time of the first message that follows.
 type repeats struct {
 	count    map[key]int
-	channels map[*codec.Channel]uint64 // messages, by channels of the recording
+	channels map[*codec.Channel]uint64 // number of messages by channel of the recording
 }
 
-// key is what a repeated message has in common with the first one.
+// key is equal for a message and its repetition.
 type key struct {
 	channel *codec.Channel // of the recording
-	sent    int64          // PublishTime; 0 if it is not known, also where writers take the log time for it
-	payload uint64         // hash
+	sent    int64          // PublishTime; 0 if unknown, also if the writer used the log time instead
+	payload uint64         // hash of Data
 }
 
 // seed is the seed of all hashes of payloads.
 var seed = maphash.MakeSeed()
 
-func (p *part) keyOf(m *codec.Message) key {
-	k := key{p.channels[m.Channel], m.PublishTime, maphash.Bytes(seed, m.Data)}
+func (fr *fileReader) keyOf(m *codec.Message) key {
+	k := key{fr.channels[m.Channel], m.PublishTime, maphash.Bytes(seed, m.Data)}
 	if k.sent == m.LogTime {
 		k.sent = 0
 	}
 	return k
 }
 
-// findRepeats finds what p repeats of the file before it. It takes a message for a repetition only if it is on a
-// latched topic, has the time of the beginning of p, and equals a message of the file before it in payload and publish
-// time. Where publish times are not known the last message of that time is none: the repeated ones precede the one
-// whose time they have. A recorder may repeat topics that are not latched: if it notes that p continues another file,
-// they are looked at, too, and must have been sent before. The result is nil if there are none, or if they cannot be
-// read.
-func (p *part) findRepeats(before *part) *repeats {
+// findRepeats finds the messages of before, the previous file, that fr repeats. A message is a repetition only if it is
+// on a latched topic, has the start time of fr, and equals a message of before in payload and publish time. If publish
+// times are unknown, the last message at the start time is not a repetition: repetitions precede the message whose time
+// they have. A recorder may also repeat topics that are not latched. If an event says that fr continues another file,
+// messages of these topics are repetitions if they were published before the end of before. The result is nil if there
+// are no repetitions, or if they cannot be read.
+func (fr *fileReader) findRepeats(before *fileReader) *repeats {
 	wanted := map[*codec.Channel]bool{}
-	start, continued := p.info.StartTime, codec.Continues(p.info) != ""
-	for c := range p.holds {
+	start, continued := fr.info.StartTime, codec.Continues(fr.info) != ""
+	for c := range fr.holds {
 		if before.holds[c] && (continued || codec.LatchedDepth(c) > 0) {
 			wanted[c] = true
 		}
@@ -49,18 +49,18 @@ func (p *part) findRepeats(before *part) *repeats {
 	if len(wanted) == 0 || start == before.info.StartTime {
 		return nil
 	}
-	var keys []key // of all messages at the start; without a channel unless they are wanted
+	var keys []key // of all messages at the start time; zero for other topics
 	number := map[*codec.Channel]int{}
 	q := codec.Query{Start: start, End: start + 1, Damaged: func(error) {}}
-	for m, err := range codec.Messages(p, q) {
+	for m, err := range codec.Messages(fr, q) {
 		if err != nil {
 			return nil
 		}
 		var k key
-		c := p.channels[m.Channel]
+		c := fr.channels[m.Channel]
 		early := m.PublishTime != 0 && m.PublishTime <= before.info.EndTime
 		if wanted[c] && (early || codec.LatchedDepth(c) > 0) {
-			k = p.keyOf(m)
+			k = fr.keyOf(m)
 			number[c]++
 		}
 		keys = append(keys, k)
@@ -98,31 +98,31 @@ func (s *sent) is(k key) bool {
 	return s.channel == k.channel && s.payload == k.payload && (s.sent == k.sent || s.publish == k.sent)
 }
 
-// had returns the last messages of channels in p: more than number has, as publishers may have sent more since.
-func (p *part) had(number map[*codec.Channel]int) (all []sent) {
+// had returns the last messages of channels in fr. It returns more than number, as publishers may have sent more since.
+func (fr *fileReader) had(number map[*codec.Channel]int) (all []sent) {
 	q := codec.Query{Damaged: func(error) {}, Topics: func(c *codec.Channel) bool { return number[c] > 0 }}
-	q = p.query(q)
-	q.Last = func(c *codec.Channel) int { return 2*number[p.channels[c]] + 8 }
-	for m, err := range codec.Messages(p, q) {
+	q = fr.query(q)
+	q.Last = func(c *codec.Channel) int { return 2*number[fr.channels[c]] + 8 }
+	for m, err := range codec.Messages(fr, q) {
 		if err != nil {
 			break // some repetitions are not found
 		}
-		all = append(all, sent{p.keyOf(m), m.PublishTime})
+		all = append(all, sent{fr.keyOf(m), m.PublishTime})
 	}
 	return all
 }
 
-// countRepeats finds what files repeat, and takes it off the counts of messages.
+// countRepeats finds the repetitions of all files and subtracts them from the counts of messages.
 func (r *Reader) countRepeats(info *codec.Info) {
-	for i := 1; i < len(r.parts); i++ {
-		p := r.parts[i]
-		p.repeats = p.findRepeats(r.parts[i-1])
-		if p.repeats == nil {
+	for i := 1; i < len(r.readers); i++ {
+		fr := r.readers[i]
+		fr.repeats = fr.findRepeats(r.readers[i-1])
+		if fr.repeats == nil {
 			continue
 		}
 		for i := range r.topics {
 			t := &r.topics[i]
-			n := min(p.repeats.channels[t.Channel], t.MessageCount)
+			n := min(fr.repeats.channels[t.Channel], t.MessageCount)
 			t.MessageCount -= n
 			t.Repeated += n
 			info.MessageCount -= n
@@ -130,36 +130,36 @@ func (r *Reader) countRepeats(info *codec.Info) {
 	}
 }
 
-// unrepeated yields the messages of a file without those that it repeats.
+// unrepeated yields the messages of a file without repetitions.
 type unrepeated struct {
 	codec.Iterator
-	part *part
-	left map[key]int // to be left out
+	reader  *fileReader
+	pending map[key]int // repetitions still to be omitted
 }
 
-// leaveOut returns the messages of p without those that it repeats.
-func (p *part) leaveOut(it codec.Iterator) codec.Iterator {
-	if p.repeats == nil {
+// withoutRepeats returns an iterator that omits the repetitions in fr.
+func (fr *fileReader) withoutRepeats(it codec.Iterator) codec.Iterator {
+	if fr.repeats == nil {
 		return it
 	}
-	left := make(map[key]int, len(p.repeats.count))
-	for k, n := range p.repeats.count {
-		left[k] = n
+	pending := make(map[key]int, len(fr.repeats.count))
+	for k, n := range fr.repeats.count {
+		pending[k] = n
 	}
-	return &unrepeated{it, p, left}
+	return &unrepeated{it, fr, pending}
 }
 
 func (it *unrepeated) Next() (*codec.Message, error) {
 	for {
 		m, err := it.Iterator.Next()
-		if err != nil || m.LogTime != it.part.info.StartTime ||
-			it.part.repeats.channels[it.part.channels[m.Channel]] == 0 {
+		if err != nil || m.LogTime != it.reader.info.StartTime ||
+			it.reader.repeats.channels[it.reader.channels[m.Channel]] == 0 {
 			return m, err
 		}
-		k := it.part.keyOf(m)
-		if it.left[k] == 0 {
+		k := it.reader.keyOf(m)
+		if it.pending[k] == 0 {
 			return m, nil
 		}
-		it.left[k]--
+		it.pending[k]--
 	}
 }

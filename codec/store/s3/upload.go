@@ -109,27 +109,27 @@ type Transfer struct {
 	File     io.ReaderAt
 	Size     int64
 	State    *TransferState // of an earlier attempt, or empty
-	Save     func()         // is called when State has an upload that was begun; nil: nobody needs it
-	Keep     bool           // an object that is the same is not replaced, so that Undo leaves it, even if it is small
+	Save     func()         // is called when State has a new upload; may be nil
+	Keep     bool           // never replace an equal object, not even a small one, so that Undo leaves it
 
-	parts []part
-	whole uint32 // CRC32C of the file
-	same  bool   // the object is the file
-	etag  string // of it
-	made  bool   // by this transfer, for certain
+	parts []uploadPart
+	crc   uint32 // CRC32C of the file
+	same  bool   // the object equals the file
+	etag  string // of the object
+	made  bool   // this transfer certainly made the object
 }
 
-// part is a part of the file, and what the store calls it.
-type part struct {
+// uploadPart is a part of the file in a multipart upload.
+type uploadPart struct {
 	crc  uint32
-	md5  []byte // nil: not known; it is needed if the store has no CRC32C
-	etag *string
+	md5  []byte  // nil: unknown; it is needed if the store has no CRC32C
+	etag *string // that the store gave to the part
 }
 
-// Proof is what shows that an object is a file.
+// Proof shows that an object equals a file.
 type Proof struct {
-	CRC32C string `json:"crc32c,omitempty"` // of both, as S3 writes it; "": nothing is shown
-	ETag   string `json:"etag,omitempty"`   // of the object, then
+	CRC32C string `json:"crc32c,omitempty"` // of file and object, as S3 writes it; "": not proven
+	ETag   string `json:"etag,omitempty"`   // of the object
 }
 
 // Run sends the file, unless it is in the store already, and proves that it is there.
@@ -141,16 +141,16 @@ func (t *Transfer) Run(ctx context.Context) (Proof, error) {
 	if err != nil {
 		return Proof{}, err
 	}
-	return Proof{encoded(t.whole), t.etag}, nil
+	return Proof{encoded(t.crc), t.etag}, nil
 }
 
-// Send sends what the store does not have. The object does not exist before Complete, which sends small files.
+// Send sends the parts that the store lacks. The object does not exist before Complete, which sends small files.
 func (t *Transfer) Send(ctx context.Context) error {
 	sent, err := t.resume(ctx)
 	if err == nil && t.State.UploadID == "" {
 		t.State.PartSize = t.partSize()
 		large := t.Size > t.Uploader.part
-		if large || t.Keep || !t.Uploader.Overwrite { // else the comparison costs as much as the replacement
+		if large || t.Keep || !t.Uploader.Overwrite { // otherwise a comparison costs as much as a replacement
 			err = t.exists(ctx)
 		}
 		if err == nil && !t.same && large {
@@ -170,7 +170,7 @@ func (t *Transfer) Send(ctx context.Context) error {
 	return t.failed("upload", err)
 }
 
-// exists finds out whether the object is there as it should be. Another one is an error, unless it may be replaced.
+// exists sets t.same if the object exists and equals the file. A different object is an error, unless Overwrite is set.
 func (t *Transfer) exists(ctx context.Context) error {
 	head, err := t.Uploader.head(ctx, t.Key)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -190,7 +190,7 @@ func (t *Transfer) exists(ctx context.Context) error {
 	return err
 }
 
-// resume returns the parts that the store has of an upload that was begun before, by number.
+// resume returns the parts of an earlier upload that the store has, by number.
 func (t *Transfer) resume(ctx context.Context) (map[int32]types.Part, error) {
 	u := t.Uploader
 	if t.State.UploadID == "" {
@@ -219,7 +219,7 @@ func (t *Transfer) resume(ctx context.Context) (map[int32]types.Part, error) {
 	return sent, nil
 }
 
-// begin begins to send the file in parts.
+// begin begins a multipart upload.
 func (t *Transfer) begin(ctx context.Context) error {
 	u := t.Uploader
 	out, err := u.at.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
@@ -235,7 +235,7 @@ func (t *Transfer) begin(ctx context.Context) error {
 	return nil
 }
 
-// partSize returns the size of the parts of the file, but for the last one.
+// partSize returns the size of the file's parts; the last part may be smaller.
 func (t *Transfer) partSize() int64 {
 	size := t.Uploader.part
 	for t.Size > size*mostParts {
@@ -244,8 +244,8 @@ func (t *Transfer) partSize() int64 {
 	return size
 }
 
-// is reports whether what the store has is the part with that content.
-func (p *part) is(stored types.Part, data []byte) bool {
+// is reports whether a part in the store equals this part, whose content is data.
+func (p *uploadPart) is(stored types.Part, data []byte) bool {
 	if aws.ToInt64(stored.Size) != int64(len(data)) {
 		return false
 	}
@@ -256,7 +256,7 @@ func (p *part) is(stored types.Part, data []byte) bool {
 	return strings.Trim(aws.ToString(stored.ETag), `"`) == hex.EncodeToString(p.md5)
 }
 
-func (p *part) sum(data []byte) {
+func (p *uploadPart) sum(data []byte) {
 	sum := md5.Sum(data)
 	p.md5 = sum[:]
 }
@@ -287,8 +287,8 @@ func (t *Transfer) each(ctx context.Context, do func(ctx context.Context, i int,
 	for range cap(free) {
 		free <- nil
 	}
-	t.whole = 0
-	t.parts = make([]part, max(1, (t.Size+t.State.PartSize-1)/t.State.PartSize))
+	t.crc = 0
+	t.parts = make([]uploadPart, max(1, (t.Size+t.State.PartSize-1)/t.State.PartSize))
 	var running sync.WaitGroup
 	for i := range t.parts {
 		off := int64(i) * t.State.PartSize
@@ -312,7 +312,7 @@ func (t *Transfer) each(ctx context.Context, do func(ctx context.Context, i int,
 			break
 		}
 		t.parts[i].crc = crc32.Checksum(data, castagnoli)
-		t.whole = crc32.Update(t.whole, castagnoli, data)
+		t.crc = crc32.Update(t.crc, castagnoli, data)
 		send := func() {
 			if err := do(ctx, i, data); err != nil {
 				cancel(err)
@@ -369,7 +369,7 @@ func (t *Transfer) create(ctx context.Context) error {
 		return t.each(ctx, func(ctx context.Context, _ int, data []byte) error {
 			_, err := u.at.client.PutObject(ctx, &s3.PutObjectInput{
 				Bucket: &u.at.bucket, Key: t.key(), IfNoneMatch: absent, Body: bytes.NewReader(data),
-				ContentLength: &t.Size, ChecksumCRC32C: aws.String(encoded(t.whole)),
+				ContentLength: &t.Size, ChecksumCRC32C: aws.String(encoded(t.crc)),
 			})
 			if err == nil {
 				t.progress(t.Size)
@@ -473,7 +473,7 @@ func (t *Transfer) prove(ctx context.Context, head *s3.HeadObjectOutput) (err er
 		return nil
 	}
 	sum := aws.ToString(head.ChecksumCRC32C)
-	t.same = sum != "" && (sum == encoded(t.whole) || sum == t.composite())
+	t.same = sum != "" && (sum == encoded(t.crc) || sum == t.composite())
 	if t.same {
 		return nil
 	}
@@ -491,7 +491,7 @@ func (t *Transfer) prove(ctx context.Context, head *s3.HeadObjectOutput) (err er
 	defer out.Body.Close()
 	crc := crc32.New(castagnoli)
 	n, err := io.Copy(crc, out.Body)
-	t.same = err == nil && n == t.Size && crc.Sum32() == t.whole
+	t.same = err == nil && n == t.Size && crc.Sum32() == t.crc
 	return err
 }
 
