@@ -11,11 +11,11 @@ import (
 	"tapedeck/msgs/rosidl/wire"
 )
 
-// callHeader identifies the call of a request or reply. rmw_cyclonedds puts it into the payload, between
-// encapsulation header and fields; see identity for Fast DDS. Replies carry that of their request.
+// callHeader identifies the call to which a request or reply belongs. rmw_cyclonedds puts it into the payload, between
+// encapsulation header and fields; see identity for Fast DDS. A reply has the header of its request.
 type callHeader struct {
-	client uint64 // instance handle of the client's writer, which means something to the client only
-	call   int64  // the client's number of the call, from 1
+	client uint64 // instance handle of the client's writer; only the client can interpret it
+	call   int64  // number of the call, from 1, counted by the client
 }
 
 const callHeaderSize = 16
@@ -30,7 +30,8 @@ func byteOrder(data []byte) binary.ByteOrder {
 	return binary.BigEndian
 }
 
-// cutCallHeader returns the header and a copy of the payload without it. Its size keeps all alignment.
+// cutCallHeader returns the call header, and a copy of the payload without it. The size of the header, 16 bytes, keeps
+// the alignment of all fields.
 func cutCallHeader(data []byte) (h callHeader, message []byte, err error) {
 	const end = wire.HeaderSize + callHeaderSize
 	if len(data) < end {
@@ -44,7 +45,7 @@ func cutCallHeader(data []byte) (h callHeader, message []byte, err error) {
 	return h, append(message, data[end:]...), nil
 }
 
-// addCallHeader returns the payload of a message with a header.
+// addCallHeader returns the payload that consists of a message and a call header.
 func addCallHeader(h callHeader, message []byte) ([]byte, error) {
 	if len(message) < wire.HeaderSize {
 		return nil, fmt.Errorf("the message has %s, not even those of its encapsulation header",
@@ -58,8 +59,8 @@ func addCallHeader(h callHeader, message []byte) ([]byte, error) {
 	return append(data, message[wire.HeaderSize:]...), nil
 }
 
-// callID returns the id by which the writer and the reader of one client or service find each other, as rmw_cyclonedds
-// prints it: the participant's prefix and a number, in hexadecimal.
+// callID returns the id that shows which writer and reader are one client or service. Like rmw_cyclonedds it prints the
+// participant's GUID prefix and a number, in hexadecimal.
 func callID(participant bridge.GUID, number uint32) string {
 	id := binary.BigEndian.AppendUint32(participant[:12:12], number)
 	var b strings.Builder

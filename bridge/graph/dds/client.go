@@ -15,7 +15,7 @@ import (
 
 // client calls one service. The node keeps it, because discovering a service takes longer than calling it.
 type client struct {
-	pair   // replies are known to be this client's by its handle
+	pair   // replies to this client carry pair.handle
 	name   string
 	closed chan struct{}
 
@@ -28,7 +28,7 @@ type client struct {
 // callKey identifies a call of one client. number is the RTPS sequence number of the request.
 type callKey struct {
 	number  int64
-	fastDDS bool // whether it is by Fast DDS's protocol
+	fastDDS bool // the call uses Fast DDS's protocol
 }
 
 func (n *node) newClient(name, typeName string) (*client, error) {
@@ -62,7 +62,7 @@ func (c *client) receive() error {
 	}
 }
 
-// read returns a copy of a reply and the call it belongs to, if that is one of this client.
+// read returns a copy of a reply, and the call to which it belongs. ok is false for a reply to another client.
 func (c *client) read(b *C.struct_blob) (key callKey, response []byte, ok bool) {
 	if id, ok := relatedTo(b); ok {
 		if id.guid != c.reader.guid && id.guid != c.writer.guid {
@@ -104,7 +104,7 @@ func (c *client) Send(request []byte) (wait func(context.Context) ([]byte, error
 	}, nil
 }
 
-// send sends a request and has response receive the reply, until forget.
+// send sends a request. The reply is sent to response, unless forget is called before.
 func (c *client) send(request []byte, fastDDS bool, response chan<- []byte) (callKey, error) {
 	c.sending.Lock()
 	defer c.sending.Unlock()
@@ -135,7 +135,7 @@ func (c *client) forget(key callKey) {
 
 // available reports whether a service is available now, and whether it speaks Fast DDS's protocol.
 func (c *client) available() (ok, fastDDS bool) {
-	c.node.owned.Use(func() { // which keeps the writer's type
+	c.node.owned.Use(func() { // the writer's type is not freed meanwhile
 		replies := slices.DeleteFunc(matchedPeers(c.reader.entity, false, "serviceid"), func(p peer) bool {
 			return c.barred(p) ||
 				!bool(C.knows_us(c.writer.kind, (*C.uint8_t)(&c.reader.guid[0]), (*C.uint8_t)(&p.guid[0])))
@@ -160,8 +160,9 @@ func (c *client) unavailable() (err error) {
 // barred reports whether a server cannot be called because of security; see noFastServices.
 func (c *client) barred(p peer) bool { return c.node.security.Keys != "" && c.node.isFastDDS(p.guid) }
 
-// available reports whether both the request reader and the reply writer of one server are matched, as far as they
-// announce that they belong together, and whether all such servers use Fast DDS.
+// available reports whether a server is available: both its request reader and its reply writer are matched. Servers
+// announce which reader and writer belong together; some do not. fastDDS reports that all available servers use Fast
+// DDS.
 func available(requests, replies []peer) (ok, fastDDS bool) {
 	named, unnamed := false, false
 	for _, request := range requests {

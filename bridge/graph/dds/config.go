@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// receiveBuffer is the socket receive buffer that is asked for, in bytes. It decides whether large messages arrive: all
-// fragments of one may be on their way at once.
+// receiveBuffer is the requested size of the socket receive buffer in bytes. It must hold a large message, because all
+// fragments of a message may arrive at once.
 const receiveBuffer = 16 << 20
 
-// reordered is how many samples of a publisher may wait for an earlier one that has to be resent.
+// reordered is the largest number of samples of a publisher that wait for an earlier sample to be resent.
 const reordered = 4096
 
-// domainID returns domain or, where that is negative, what ROS_DOMAIN_ID says.
+// domainID returns domain. If domain is negative, it returns the value of ROS_DOMAIN_ID.
 func domainID(domain int, getenv func(string) string) (int, error) {
 	if domain < 0 {
 		text := getenv("ROS_DOMAIN_ID")
@@ -35,18 +35,18 @@ func domainID(domain int, getenv func(string) string) (int, error) {
 	return domain, nil
 }
 
-// maxPeerLength is the longest address that ROS_STATIC_PEERS may hold, in bytes, as rcl has it.
+// maxPeerLength is the length in bytes of the longest address in ROS_STATIC_PEERS, as in rcl.
 const maxPeerLength = 255
 
-// discovery is how far participants look for others.
+// discovery describes where participants look for other participants.
 type discovery struct {
 	reach    string   // "OFF", "LOCALHOST", "SUBNET" or "SYSTEM_DEFAULT"
-	peers    []string // addresses besides
-	loopback bool     // by the loopback interface only
+	peers    []string // additional addresses
+	loopback bool     // use the loopback interface only
 }
 
-// newDiscovery returns what ROS 2's environment variables mean on a machine with these addresses; warnings are for the
-// user.
+// newDiscovery returns the discovery that ROS 2's environment variables ask for. addresses are the addresses of this
+// machine; warnings are for the user.
 func newDiscovery(addresses []string, getenv func(string) string) (d discovery, warnings []string) {
 	for peer := range strings.SplitSeq(getenv("ROS_STATIC_PEERS"), ";") {
 		peer = strings.TrimSpace(peer)
@@ -98,17 +98,19 @@ func newDiscovery(addresses []string, getenv func(string) string) (d discovery, 
 	return d, warnings
 }
 
-// configuration returns the configuration of a domain as Cyclone DDS takes it, fragments of XML of which later ones
-// win: ours, what ROS 2's environment variables mean, and the user's CYCLONEDDS_URI. Warnings are for the user.
+// configuration returns the configuration of a domain for Cyclone DDS: fragments of XML, of which later fragments win.
+// The fragments are our settings, the settings of ROS 2's environment variables, and the user's CYCLONEDDS_URI.
+// warnings are for the user.
 func configuration(domain int, m machine, getenv func(string) string) (config string, warnings []string) {
-	// The indexes lead to ports that peers without multicast find. ROS 2 has 33 of them; a large stack has more nodes.
+	// A participant index selects ports at which peers without multicast find the participant. ROS 2 allows 33 indexes,
+	// but a large stack has more nodes.
 	indexes := min(119, (65535-7400-250*domain-11)/2)
 	fragments := []string{
 		"<General><MaxMessageSize>65500B</MaxMessageSize><FragmentSize>64000B</FragmentSize></General>" +
 			fmt.Sprintf("<Discovery><ParticipantIndex>auto</ParticipantIndex>"+
 				"<MaxAutoParticipantIndex>%d</MaxAutoParticipantIndex></Discovery>", indexes) +
 			fmt.Sprintf(`<Internal><SocketReceiveBufferSize max="%dMiB"/></Internal>`, receiveBuffer>>20) +
-			// What finds no place there has to be sent again, too, and a fast publisher does not keep it long enough.
+			// A sample that does not fit must also be sent again, and a fast publisher does not keep it long enough.
 			fmt.Sprintf("<Internal><PrimaryReorderMaxSamples>%d</PrimaryReorderMaxSamples>"+
 				"<SecondaryReorderMaxSamples>%[1]d</SecondaryReorderMaxSamples></Internal>", reordered),
 	}
@@ -118,10 +120,10 @@ func configuration(domain int, m machine, getenv func(string) string) (config st
 			`address="127.0.0.1"/></Interfaces></General>`)
 	}
 	if d.reach == "LOCALHOST" || d.loopback {
-		// If the loopback interface does not multicast, Fast DDS, which expects it to, must be contacted by unicast.
+		// Fast DDS expects the loopback interface to multicast. If it does not, Fast DDS must be contacted by unicast.
 		fragments = append(fragments, "<Discovery><SPDPInterval>1s</SPDPInterval></Discovery>")
 	}
-	// Cyclone DDS finds out by itself that an interface does not multicast, and prints a line of its own about it.
+	// Without this setting, Cyclone DDS finds out that an interface does not multicast, and prints a line about it.
 	if d.reach == "LOCALHOST" || d.reach == "OFF" || d.loopback && !m.loopbackMulticasts {
 		fragments = append(fragments, "<General><AllowMulticast>false</AllowMulticast></General>")
 	}
@@ -134,7 +136,7 @@ func configuration(domain int, m machine, getenv func(string) string) (config st
 		var b strings.Builder
 		for _, peer := range d.peers {
 			b.WriteString(`<Peer address="`)
-			_ = xml.EscapeText(&b, []byte(peer)) // a Builder takes everything
+			_ = xml.EscapeText(&b, []byte(peer)) // writing to a Builder does not fail
 			b.WriteString(`"/>`)
 		}
 		fragments = append(fragments, "<Discovery><Peers>"+b.String()+"</Peers></Discovery>")
@@ -148,7 +150,7 @@ func configuration(domain int, m machine, getenv func(string) string) (config st
 	return strings.Join(fragments, ","), warnings
 }
 
-// receiveBufferHint returns what to do when the kernel grants less than receiveBuffer, else "". limit is the content of
+// receiveBufferHint returns advice if the kernel grants less than receiveBuffer, else "". limit is the content of
 // /proc/sys/net/core/rmem_max.
 func receiveBufferHint(limit string) string {
 	n, err := strconv.Atoi(strings.TrimSpace(limit))

@@ -15,18 +15,19 @@ import (
 	"tapedeck/bridge"
 )
 
-// credentials are the files of an enclave. Cyclone DDS checks them, except that the private key is the certificate's.
+// credentials are the files of an enclave. Cyclone DDS checks them, but not whether private key and certificate belong
+// together.
 type credentials struct {
 	folder string
 
-	expiring string // the certificate or the permissions, with which the node ends; "": unknown
+	expiring string // path of the certificate or permissions, whichever expires first; "": unknown
 	expires  time.Time
 }
 
 func (c *credentials) path(name string) string { return filepath.Join(c.folder, name) }
 
-// check returns an error unless certificate and private key belong together: nobody would talk to the node. It finds
-// out when the keys expire.
+// check returns an error if certificate and private key do not belong together: no peer would talk to the node. It sets
+// expiring and expires.
 func (c *credentials) check() error {
 	certificate, key := c.path(bridge.CertificateFile), c.path(bridge.PrivateKeyFile)
 	pair, err := tls.LoadX509KeyPair(certificate, key)
@@ -40,7 +41,7 @@ func (c *credentials) check() error {
 	return nil
 }
 
-// permissionsEnd returns when the permissions of a certificate's subject expire; zero if that is unknown.
+// permissionsEnd returns the time at which the permissions of a certificate's subject expire; zero if it is unknown.
 func (c *credentials) permissionsEnd(certificate *x509.Certificate) time.Time {
 	document, err := os.ReadFile(c.path(bridge.PermissionsFile))
 	start := bytes.Index(document, []byte("<dds"))
@@ -77,7 +78,7 @@ func names(subject string) []string {
 	return list
 }
 
-// refused returns the error for what Cyclone DDS logged about the files. It names the files that the log means.
+// refused returns the error for a log of Cyclone DDS about the files. It names the files that may be wrong.
 func (c *credentials) refused(log string) error {
 	log = strings.ReplaceAll(strings.TrimSpace(log), "\n", "; ")
 	for _, cause := range []struct {

@@ -1,13 +1,13 @@
 // Package dds implements bridge.Node on Eclipse Cyclone DDS. It talks to any ROS 2 stack and needs no ROS 2 itself,
 // only Cyclone DDS 0.10, which Debian and Ubuntu ship as cyclonedds-dev. interpose.c replaces functions of that library
-// where newer peers would upset it.
+// that newer peers would crash.
 //
 // Payloads are raw CDR. A received payload stays in the middleware's memory, without a copy, until the handler returns
 // or until it is released, if it was retained; see bridge.Sample. A published payload is copied once, or lent without a
 // copy; see bridge.Publisher.
 //
-// ROS 2's middlewares have no protocol for services in common. This package speaks both that of rmw_cyclonedds and that
-// of rmw_fastrtps, with each peer its own:
+// ROS 2's middlewares have no common protocol for services. This package speaks the protocols of rmw_cyclonedds and of
+// rmw_fastrtps, and uses each peer's own protocol:
 //   - A call goes to a server that uses Cyclone DDS if there is one, else to one that uses Fast DDS.
 //   - Every client receives the replies to all clients, as everywhere in ROS 2. It keeps the last 10, unless it is
 //     created with a longer history. If it is delayed while others call without pause, it may lose its own reply.

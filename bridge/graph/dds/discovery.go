@@ -8,23 +8,24 @@ import (
 	"tapedeck/msgs/rosidl/wire"
 )
 
-// The topic on which participants announce which of their endpoints belong to which node.
+// The topic on which participants announce their nodes and the endpoints of each node.
 const (
 	discoveryTopic = "ros_discovery_info"
 	discoveryType  = "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_"
 )
 
-// GIDs in rmw_dds_common's messages have 24 bytes up to ROS 2 Humble, 16 since Iron. The first 16 are the GUID.
+// Sizes of GIDs in rmw_dds_common's messages, in bytes: up to ROS 2 Humble, and since Iron. The first 16 bytes are the
+// GUID.
 const (
 	oldGID = 24
 	newGID = 16
 )
 
-// adaptiveKey is in the user data of participants that adopt the GID size of others, as tapedeck's do if ROS_DISTRO is
-// not set.
+// adaptiveKey is in the user data of participants that adopt the GID size of other participants. Participants of
+// tapedeck do that if ROS_DISTRO is not set.
 const adaptiveKey = "gids"
 
-// gidSize returns the size of GIDs in a distribution of ROS 2, 0 if none is given.
+// gidSize returns the size of GIDs in a distribution of ROS 2, or 0 if distro is "".
 func gidSize(distro string) int {
 	switch distro {
 	case "":
@@ -55,7 +56,7 @@ func (n *nodeInfo) fullName() string {
 	return n.namespace + "/" + n.name
 }
 
-// append appends p as CDR with GIDs of that size.
+// append appends p as CDR. gidSize is the size of GIDs in bytes.
 func (p *participantInfo) append(dst []byte, gidSize int) []byte {
 	e := wire.NewEncoder(dst)
 	gid := func(guid bridge.GUID) {
@@ -86,8 +87,8 @@ func (p *participantInfo) append(dst []byte, gidSize int) []byte {
 // unmarshalParticipantInfo decodes either layout and returns the size of its GIDs.
 func unmarshalParticipantInfo(data []byte) (p participantInfo, gidSize int, err error) {
 	gidSize = newGID
-	// Behind the first 16 bytes come the padding of the old layout or the number of nodes of the new one, which is
-	// the end where that is none.
+	// Behind the first 16 bytes, the old layout has 8 zero bytes of padding. The new layout has the number of nodes,
+	// and ends there if the number is 0.
 	if body := wire.HeaderSize + newGID; len(data) >= body+12 &&
 		!slices.ContainsFunc(data[body:body+8], func(b byte) bool { return b != 0 }) {
 		gidSize = oldGID

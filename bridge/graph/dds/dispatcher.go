@@ -14,11 +14,13 @@ import (
 	"tapedeck/bridge"
 )
 
-// handlerPatience is how long a handler may take, up to twice that, before another goroutine calls the other handlers.
+// handlerPatience is the time that a handler may take before another goroutine calls the other handlers. It may be
+// exceeded by up to 100 %.
 const handlerPatience = 10 * time.Millisecond
 
-// dispatcher calls the handlers of a node's subscriptions, all from one goroutine, since each one that waits in C for
-// samples occupies a thread. When a handler does not return, another goroutine continues with the other subscriptions.
+// dispatcher calls the handlers of a node's subscriptions. One goroutine calls all handlers, because each goroutine
+// that waits in C for samples occupies a thread. When a handler does not return, another goroutine continues with the
+// other subscriptions.
 type dispatcher struct {
 	queue   *C.struct_queue
 	ahead   int64 // ns by which the clock of bridge.Monotonic is ahead of monotonic_now
@@ -26,20 +28,20 @@ type dispatcher struct {
 
 	mu            sync.Mutex
 	subscriptions map[*C.struct_inbox]*subscription
-	current       *worker // who takes from queue; nil before the first subscription
-	calls         uint64  // of handlers, by current and those before it
-	calling       bool    // current is in one
+	current       *worker // the worker that takes from queue; nil before the first subscription
+	calls         uint64  // number of calls of handlers so far
+	calling       bool    // current is in a handler
 	watcher       *time.Timer
 	watching      bool   // watcher will fire
-	watched       uint64 // calls, when it did last
+	watched       uint64 // calls when watcher fired last
 }
 
 func newDispatcher() *dispatcher {
 	return &dispatcher{queue: C.queue_new(), ahead: ahead(), subscriptions: make(map[*C.struct_inbox]*subscription)}
 }
 
-// ahead returns by how many ns the clock of bridge.Monotonic is ahead of monotonic_now. The thread may lose its
-// processor between the two, but hardly each time.
+// ahead returns by how many ns the clock of bridge.Monotonic is ahead of monotonic_now. It reads both clocks 10 times,
+// because the thread may be interrupted between the two readings.
 func ahead() int64 {
 	least := int64(math.MaxInt64)
 	for range 10 {
@@ -49,8 +51,8 @@ func ahead() int64 {
 	return least
 }
 
-// add returns a new inbox for a subscription that is about to get a reader. It
-// keeps the last depth samples, all if that is 0.
+// add returns a new inbox for a subscription that is about to get a reader. The inbox keeps the last depth samples; 0
+// keeps all.
 func (d *dispatcher) add(s *subscription, depth C.int32_t) *C.struct_inbox {
 	inbox := C.inbox_new(d.queue, C.uint32_t(depth))
 	d.mu.Lock()
@@ -63,7 +65,7 @@ func (d *dispatcher) add(s *subscription, depth C.int32_t) *C.struct_inbox {
 	return inbox
 }
 
-// remove forgets an inbox whose end was handled, or which never had a reader.
+// remove forgets an inbox. The end of the inbox must have been handled, or the inbox never had a reader.
 func (d *dispatcher) remove(inbox *C.struct_inbox) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

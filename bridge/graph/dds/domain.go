@@ -19,11 +19,11 @@ type domain struct {
 	users  int
 }
 
-// domains are the domains in use, by id. They belong to the process, as do those of Cyclone DDS behind them.
+// domains are the domains in use, by id. They are global because Cyclone DDS's domains belong to the process.
 var domains = struct {
 	sync.Mutex
 	byID   map[int]*domain
-	hinted bool // about the receive buffer
+	hinted bool // receiveHint was called
 }{byID: make(map[int]*domain)}
 
 // openDomain joins a domain. warnings are for the log. The caller must call leave.
@@ -57,7 +57,8 @@ func (d *domain) leave() error {
 	return check(C.dds_delete(d.entity))
 }
 
-// receiveHint returns, on its first call, advice on receiving large messages, "" if there is none and on later calls.
+// receiveHint returns advice on receiving large messages, or "" if no advice is needed. Only the first call in a
+// process returns advice.
 func receiveHint() string {
 	domains.Lock()
 	defer domains.Unlock()
@@ -72,10 +73,10 @@ func receiveHint() string {
 	return receiveBufferHint(string(limit))
 }
 
-// machine is what the network interfaces of a machine mean for discovery.
+// machine has the properties of a machine's network interfaces that matter for discovery.
 type machine struct {
 	loopbackMulticasts bool
-	addresses          []string // IPv4, without those of the loopback interface
+	addresses          []string // IPv4 addresses of all interfaces but the loopback interface
 }
 
 func thisMachine() (m machine) {

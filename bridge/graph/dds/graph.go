@@ -20,8 +20,8 @@ import (
 	"tapedeck/bridge/graph/internal/endpoints"
 )
 
-// graph is a node's view of the ROS graph: endpoints, which DDS discovers, and their nodes, which participants announce
-// on ros_discovery_info. Either may come first.
+// graph is a node's view of the ROS graph. DDS discovers the endpoints; participants announce the nodes of the
+// endpoints on ros_discovery_info. An endpoint and its node may become known in any order.
 type graph struct {
 	participants, publications, subscriptions C.dds_entity_t // readers of DDS's builtin topics
 	announcements                             *reader
@@ -29,22 +29,22 @@ type graph struct {
 	greeter                                   *greeter
 
 	mu        sync.Mutex
-	batch     []C.struct_discovered // what takeDiscovered takes at once
-	payload   []byte                // of the last announcement
-	gidSize   int                   // in the node's own announcement
-	adapts    bool                  // gidSize follows other participants' announcements
-	own       participantInfo
-	adaptive  map[bridge.GUID]struct{}        // the other participants that do so too
-	sizes     map[bridge.GUID]int             // of each of the rest: the size of its GIDs
-	present   map[bridge.GUID]struct{}        // the participants that are there
-	infos     map[bridge.GUID]participantInfo // what each participant announced last
-	endpoints map[bridge.GUID]*endpoint       // of ROS topics
-	calls     map[bridge.GUID]*endpoint       // of services, as of topics
+	batch     []C.struct_discovered           // buffer of takeDiscovered
+	payload   []byte                          // buffer of the node's own announcement
+	gidSize   int                             // size in bytes of GIDs in the node's own announcement
+	adapts    bool                            // gidSize follows other participants' announcements
+	own       participantInfo                 // the node's own announcement
+	adaptive  map[bridge.GUID]struct{}        // other participants that have adaptiveKey
+	sizes     map[bridge.GUID]int             // size in bytes of GIDs of each participant that is not adaptive
+	present   map[bridge.GUID]struct{}        // participants that are there
+	infos     map[bridge.GUID]participantInfo // the last announcement of each participant
+	endpoints map[bridge.GUID]*endpoint       // endpoints of ROS topics
+	calls     map[bridge.GUID]*endpoint       // endpoints of services, for bridge.Node.Calls
 	watchers  *endpoints.Watchers
-	announced bool
+	announced bool // appear was called
 	closed    bool
-	warned    bool // of nodes of other distributions
-	settling  *time.Timer
+	warned    bool        // update has warned of a node of another distribution
+	settling  *time.Timer // calls warnOfIncompatible
 
 	isFastDDS func(bridge.GUID) bool
 	log       func(level bridge.LogLevel, format string, args ...any) // to be called without mu
@@ -92,7 +92,7 @@ func newGraph(n *node, gidSize int) (*graph, error) {
 		C.dds_set_status_mask(*builtin.reader, C.DDS_DATA_AVAILABLE_STATUS)
 	}
 	hash := ""
-	if gidSize != oldGID { // rmw_cyclonedds_cpp of Iron and later warns of an endpoint without
+	if gidSize != oldGID { // rmw_cyclonedds_cpp of Iron and later warns of an endpoint without a type hash
 		hash = n.typeHash("rmw_dds_common/msg/ParticipantEntitiesInfo")
 	}
 	var err error
@@ -110,7 +110,7 @@ func newGraph(n *node, gidSize int) (*graph, error) {
 	return g, nil
 }
 
-// readers returns what makes update necessary.
+// readers returns the readers whose data update processes.
 func (g *graph) readers() []C.dds_entity_t {
 	return []C.dds_entity_t{g.participants, g.publications, g.subscriptions, g.announcements.entity}
 }
@@ -127,7 +127,7 @@ func (g *graph) changeOwn(change func(*nodeInfo)) error {
 	return g.publishOwn()
 }
 
-// appear announces the node, which must answer its parameter services by then.
+// appear announces the node. The node must serve its parameter services before.
 func (g *graph) appear() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -168,13 +168,14 @@ func (g *graph) remove(guids ...bridge.GUID) error {
 	})
 }
 
-// isReader reports whether a GUID is a reader's, by the entity kind at its end; ROS 2's endpoints have no key.
+// isReader reports whether a GUID is the GUID of a reader, by the entity kind at its end. ROS 2's endpoints have no
+// key.
 func isReader(guid bridge.GUID) bool { return guid[15] == 0x04 }
 
 // sameParticipant reports whether two GUIDs belong to one participant.
 func sameParticipant(a, b bridge.GUID) bool { return [12]byte(a[:]) == [12]byte(b[:]) }
 
-// learn takes in a participant's announcement.
+// learn stores a participant's announcement. The caller holds mu.
 func (g *graph) learn(p participantInfo) {
 	g.infos[p.guid] = p
 	g.watchers.Notify()
@@ -207,7 +208,7 @@ func (g *graph) update() error {
 	return err
 }
 
-// misfit returns a ROS 2 node that cannot decode this one's announcement, "" if there is none.
+// misfit returns the name of a ROS 2 node that cannot decode this node's announcement, or "" if there is none.
 func (g *graph) misfit() string {
 	for participant, size := range g.sizes {
 		if size != g.gidSize {
@@ -269,7 +270,7 @@ func (g *graph) take() error {
 				continue // malformed: only the names of its nodes are lost
 			}
 			if _, ok := g.present[p.guid]; !ok {
-				continue // it is gone by now, and nothing would remove what it announced
+				continue // the participant is gone, and nothing would remove its announcement
 			}
 			g.learn(p)
 			if _, ok := g.adaptive[p.guid]; !ok {
@@ -282,9 +283,9 @@ func (g *graph) take() error {
 	}
 }
 
-// adapt has the node tell of itself in the way that others do. New distributions find no nodes in the old layout.
-// Humble finds nodes without a name in the new one, after which it fails to list any: the old one is what to begin
-// with, and wins.
+// adapt announces the node again if other participants use another GID size. New distributions ignore announcements in
+// the old layout. Humble reads nodes without a name from the new layout, and then fails to list nodes. So the old
+// layout is the default, and is used if any participant uses it.
 func (g *graph) adapt() error {
 	if !g.adapts {
 		return nil
@@ -302,7 +303,7 @@ func (g *graph) adapt() error {
 	return g.publishOwn()
 }
 
-// takeParticipants takes in which participants came and went.
+// takeParticipants processes arrivals and departures of participants.
 func (g *graph) takeParticipants() error {
 	return g.takeDiscovered(g.participants, false, func(guid bridge.GUID, d *C.struct_discovered) {
 		switch {
@@ -343,7 +344,7 @@ func (g *graph) takeDiscovered(reader C.dds_entity_t, endpoints bool,
 	}
 }
 
-// announcedHash returns the type hash in the user data of an endpoint, "" if there is none or one of another kind.
+// announcedHash returns the type hash in the user data of an endpoint, or "" without a hash of version RIHS01.
 func announcedHash(userData []byte) string {
 	const prefix = "RIHS01_"
 	hash := userDataValue(userData, "typehash")
@@ -354,7 +355,7 @@ func announcedHash(userData []byte) string {
 	return hash
 }
 
-// userDataValue returns the value of a key in "key=value;key=value;", "" without.
+// userDataValue returns the value of a key in "key=value;key=value;", or "" if the key is missing.
 func userDataValue(data []byte, key string) string {
 	for entry := range strings.SplitSeq(strings.TrimRight(string(data), "\x00"), ";") {
 		if value, ok := strings.CutPrefix(entry, key+"="); ok {
@@ -367,15 +368,15 @@ func userDataValue(data []byte, key string) string {
 // topics returns the ROS topics.
 func (g *graph) topics() []bridge.Topic { return g.topicsOf(g.endpoints) }
 
-// nodes returns the full name of the node of each endpoint. It is made when topics are asked for, as each new endpoint
-// of a node announces all of them again.
+// nodes returns the full name of the node of each endpoint. The map is made on demand, because a node announces all its
+// endpoints again with each new endpoint. The caller holds mu.
 func (g *graph) nodes() map[bridge.GUID]string {
 	nodes := make(map[bridge.GUID]string, len(g.endpoints)+len(g.calls))
 	for participant, p := range g.infos {
 		for _, n := range p.nodes {
 			name := n.fullName()
 			for _, guid := range slices.Concat(n.readers, n.writers) {
-				if sameParticipant(guid, participant) { // none speaks for others
+				if sameParticipant(guid, participant) { // ignore endpoints of other participants
 					nodes[guid] = name
 				}
 			}
@@ -426,7 +427,7 @@ func (g *graph) close() {
 	g.closed = true
 	g.settling.Stop()
 	g.own.nodes = nil
-	_ = g.publishOwn() // peers see the participant go anyway
+	_ = g.publishOwn() // without it, peers still see that the participant ends
 	g.watchers.Close()
 	_ = g.announce.close()
 	_ = g.announcements.close()

@@ -10,9 +10,9 @@ import (
 	"tapedeck/bridge"
 )
 
-// greeter asks new writers on Fast DDS for what they have already sent to a reader. They send a heartbeat by themselves
-// once, often before Cyclone DDS knows them, and then every 3 s. Until it hears one, a reader delivers nothing of what
-// comes after a sample that it missed, and a publisher that ends meanwhile is lost.
+// greeter asks new writers of Fast DDS for the samples that they have already sent to a reader. A writer sends one
+// heartbeat at once, often before Cyclone DDS knows the writer, and then one every 3 s. Until a reader receives a
+// heartbeat, it delivers nothing after a missed sample, and it loses the samples of a publisher that ends meanwhile.
 type greeter struct {
 	ask     func(reader, writer bridge.GUID) C.enum_answer
 	done    chan struct{} // closed by close
@@ -31,8 +31,8 @@ func newGreeter(kind *C.struct_ddsi_sertype) *greeter {
 	}
 }
 
-// greet does not wait. It asks again until the writer was heard of, since the network may lose a question and a writer
-// ignores those of readers that it does not know yet.
+// greet asks a writer, in a goroutine, until the reader has received a heartbeat. It asks repeatedly because the
+// network may lose a question, and because a writer ignores questions of readers that it does not know yet.
 func (g *greeter) greet(reader, writer bridge.GUID) {
 	pair := [2]bridge.GUID{reader, writer}
 	g.mu.Lock()
@@ -49,14 +49,14 @@ func (g *greeter) greet(reader, writer bridge.GUID) {
 	})
 }
 
-// repeat ends after 6 s at most, when heartbeats have come anyway.
+// repeat asks a writer for at most 6 s; by then, the writer's regular heartbeats have come.
 func (g *greeter) repeat(reader, writer bridge.GUID) {
 	for delay := 100 * time.Microsecond; delay < 4*time.Second; delay *= 2 {
 		switch g.ask(reader, writer) {
 		case C.HEARD:
 			return
 		case C.ASKED:
-			delay = max(delay, 10*time.Millisecond) // it sends all its samples each time
+			delay = max(delay, 10*time.Millisecond) // the writer sends all its samples for each question
 		}
 		select {
 		case <-time.After(delay):

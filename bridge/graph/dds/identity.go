@@ -9,9 +9,9 @@ import (
 	"tapedeck/bridge"
 )
 
-// identity identifies a sample. With Fast DDS, requests and replies carry one beside their payload: a request, the
-// client's reader of replies, without a sequence number; a reply, the same reader, and the RTPS sequence number of the
-// request.
+// identity identifies a sample. With Fast DDS, requests and replies carry an identity beside their payload. A request
+// carries the client's reader of replies, without a sequence number. A reply carries the client's reader of replies and
+// the RTPS sequence number of the request.
 type identity struct {
 	guid     bridge.GUID
 	sequence int64
@@ -20,7 +20,7 @@ type identity struct {
 // noSequence is RTPS's SEQUENCENUMBER_UNKNOWN.
 const noSequence = -1 << 32
 
-// relatedTo returns the identity of the sample that this one is related to, if it carries one.
+// relatedTo returns the identity that a sample carries: of the sample to which it is related. ok is false without one.
 func relatedTo(b *C.struct_blob) (id identity, ok bool) {
 	if b.related == nil {
 		return identity{}, false

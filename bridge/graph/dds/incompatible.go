@@ -8,14 +8,15 @@ import (
 	"tapedeck/bridge"
 )
 
-// settled is the time after the last change of the graph until everything in it is known, and until a subscription that
-// its owner replaces is gone.
+// settled is the time after the last change of the graph after which the graph is fully known, and replaced
+// subscriptions are gone.
 const settled = 1500 * time.Millisecond
 
-// mostReported is how many peers are named for each endpoint of the node.
+// mostReported is the largest number of peers that are named for each endpoint of the node.
 const mostReported = 20
 
-// warnOfIncompatible logs which peers do not match with the node's publishers and subscriptions, each once.
+// warnOfIncompatible logs the peers that do not match with the node's publishers and subscriptions. It names each peer
+// of an endpoint once.
 func (g *graph) warnOfIncompatible() {
 	g.mu.Lock()
 	lines := g.incompatible()

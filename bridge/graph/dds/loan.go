@@ -10,26 +10,27 @@ import (
 	"tapedeck/codec"
 )
 
-// leastLoan is the size from which on it takes less to lend a payload than to copy it.
+// leastLoan is the smallest payload size in bytes for which lending is faster than copying.
 const leastLoan = 32 << 10
 
-// loans are buffers in which payloads of samples lie that Cyclone DDS has not freed yet. It frees samples in threads of
-// its own, which only count: what is not used any more is found when the next payload is lent.
+// loans are the buffers that contain lent payloads of samples that Cyclone DDS has not freed yet. Threads of Cyclone
+// DDS free samples, and only decrement counters. Unused buffers are released when the next payload is lent.
 type loans struct {
 	mu   sync.Mutex
 	list []*loan
 }
 
-// lent is one for the process: samples may outlive writers and nodes.
+// lent are the loans of the process. They are global because samples may outlive writers and nodes.
 var lent loans
 
 type loan struct {
 	buffer    *codec.Buffer
-	borrowers *atomic.Int32 // samples, and calls of begin
+	borrowers *atomic.Int32 // samples, plus callers of begin that have not ended their use
 	pinned    runtime.Pinner
 }
 
-// begin returns the loan of the buffer in which data lies. The caller ends it by taking 1 from its borrowers.
+// begin returns the loan of the buffer that contains data, and adds 1 to its borrowers. The caller must subtract 1 at
+// the end of its use.
 func (l *loans) begin(data []byte, buffer *codec.Buffer) *loan {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,7 +47,7 @@ func (l *loans) begin(data []byte, buffer *codec.Buffer) *loan {
 	return l.list[at]
 }
 
-// reclaim releases the buffers that nobody uses any more. mu is held.
+// reclaim releases the buffers that have no borrowers. The caller holds mu.
 func (l *loans) reclaim() {
 	l.list = slices.DeleteFunc(l.list, func(o *loan) bool {
 		if o.borrowers.Load() > 0 {

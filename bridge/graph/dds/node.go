@@ -28,9 +28,9 @@ type node struct {
 	parameters  *bridge.Parameters
 	domain      *domain
 	security    bridge.Security
-	expiring    string // the file of the enclave that expires first; "": unknown
+	expiring    string // path of the enclave's file that expires first; "": unknown
 	expires     time.Time
-	warnings    []string // of start, for the log
+	warnings    []string // warnings of open, to be logged
 	participant C.dds_entity_t
 	guid        bridge.GUID
 	graph       *graph
@@ -38,20 +38,20 @@ type node struct {
 	library     *rosidl.Library
 	logger      *bridge.Logger
 
-	// What is not a subscription is served by one goroutine, which never waits for a handler.
+	// The goroutine of run serves all readers but the readers of subscriptions. It never waits for a handler.
 	waitset    C.dds_entity_t
-	dispatched chan struct{} // closed when it has ended
+	dispatched chan struct{} // closed when run returns
 
-	dispatching sync.Mutex                      // held while one of dispatch runs
-	dispatch    map[C.dds_attach_t]func() error // what to do when the reader attached under that value has data
-	attached    C.dds_attach_t                  // the last value that was given out
+	dispatching sync.Mutex                      // held while a function of dispatch runs
+	dispatch    map[C.dds_attach_t]func() error // functions that process a reader's data, by its value in waitset
+	attached    C.dds_attach_t                  // the last value used in waitset
 
 	owned   *endpoints.Set
 	clients endpoints.Clients[*client]
-	callIDs atomic.Uint32 // how many clients and services there were
+	callIDs atomic.Uint32 // number of clients and services so far
 
 	defining sync.Mutex
-	defined  map[string]*rosidl.Library // by type; nil: no definitions are offered
+	defined  map[string]*rosidl.Library // libraries given to Define, by type; nil before the first Define
 }
 
 // Open puts a node on the graph.
@@ -116,7 +116,7 @@ func (n *node) start(o bridge.Options) error {
 		return err
 	}
 	n.guid = guidOf(n.participant)
-	if n.security.Keys != "" && n.guid[0]&0x80 == 0 { // which is set in those of secured participants
+	if n.security.Keys != "" && n.guid[0]&0x80 == 0 { // the bit is set in GUIDs of secured participants
 		return errors.New("security: this Cyclone DDS was built without it (ENABLE_SECURITY)")
 	}
 	n.waitset = C.create_waitset(n.participant)
@@ -158,7 +158,8 @@ func (n *node) abandon() error {
 	return n.domain.leave()
 }
 
-// attach has f called when the reader has data, until detach. f must not wait.
+// attach makes run call f when the reader has data, until detach. f must not wait. attach returns the reader's value in
+// the waitset.
 func (n *node) attach(reader C.dds_entity_t, f func() error) (C.dds_attach_t, error) {
 	n.dispatching.Lock()
 	defer n.dispatching.Unlock()
@@ -170,7 +171,7 @@ func (n *node) attach(reader C.dds_entity_t, f func() error) (C.dds_attach_t, er
 	return n.attached, nil
 }
 
-// detach ends attach. What it was given has then returned.
+// detach undoes attach. When detach returns, the function given to attach does not run and is not called any more.
 func (n *node) detach(reader C.dds_entity_t, value C.dds_attach_t) {
 	C.dds_waitset_detach(n.waitset, reader)
 	n.dispatching.Lock()
@@ -178,7 +179,7 @@ func (n *node) detach(reader C.dds_entity_t, value C.dds_attach_t) {
 	delete(n.dispatch, value)
 }
 
-// run calls what attach was given.
+// run calls the functions given to attach, until the waitset is triggered.
 func (n *node) run() {
 	defer close(n.dispatched)
 	var triggered [64]C.dds_attach_t
@@ -306,7 +307,7 @@ func (n *node) Log(level bridge.LogLevel, format string, args ...any) {
 	n.logger.Log(level, format, args...)
 }
 
-// typeHash returns the user data that announces the hash of a type, "" if it is not known.
+// typeHash returns the user data that announces the hash of a type, or "" if the hash is not known.
 func (n *node) typeHash(typeName string) string {
 	hash, err := n.libraryOf(typeName).Hash(typeName)
 	if err != nil {
@@ -315,7 +316,7 @@ func (n *node) typeHash(typeName string) string {
 	return "typehash=" + hash + ";"
 }
 
-// libraryOf returns the definitions to use for a type.
+// libraryOf returns the library that defines a type.
 func (n *node) libraryOf(typeName string) *rosidl.Library {
 	n.defining.Lock()
 	defer n.defining.Unlock()

@@ -9,12 +9,13 @@ import (
 	"tapedeck/bridge"
 )
 
-// pair is the two endpoints of a client or service: a client writes requests and reads replies, a service the reverse.
+// pair is the two endpoints of a client or service. A client writes requests and reads replies; a service reads
+// requests and writes replies.
 type pair struct {
 	node     *node
 	writer   *writer
 	reader   *reader
-	handle   uint64 // of the writer
+	handle   uint64 // instance handle of the writer
 	attached C.dds_attach_t
 }
 
@@ -31,8 +32,8 @@ func ends(service, typeName string) (request, reply end) {
 		end{bridge.ServiceReplyToDDS(service), replyType, typeName + "_Response", replyQoS()}
 }
 
-// open creates both endpoints and puts them on the graph. An id under key announces that they belong together.
-// receive is called when the reader has data, which may be before open returns.
+// open creates both endpoints and puts them on the graph. The endpoints announce one id under key, which shows that
+// they belong together. receive is called when the reader has data, perhaps before open returns.
 func (p *pair) open(n *node, key string, write, read end, receive func() error) (err error) {
 	p.node = n
 	id := key + "=" + callID(n.guid, n.callIDs.Add(1)) + ";"

@@ -18,7 +18,7 @@ type publisher struct {
 	node   *node
 	topic  string
 	writer *writer
-	lends  bool // the writer keeps no sample for subscribers to come
+	lends  bool // payloads may be lent: the writer keeps no samples for late subscribers
 }
 
 func (n *node) newPublisher(topic, typeName string, q C.struct_qos) (*publisher, error) {

@@ -10,7 +10,7 @@ import (
 	"tapedeck/codec"
 )
 
-// toC returns q as Cyclone DDS takes it.
+// toC converts q for Cyclone DDS.
 func toC(q codec.QoS) C.struct_qos {
 	return C.struct_qos{
 		keep_all:        C.bool(q.History == codec.KeepAll),
@@ -24,16 +24,18 @@ func toC(q codec.QoS) C.struct_qos {
 	}
 }
 
-// callQoS is the QoS of requests and replies. None may give way to a newer one; peers match whatever the history.
+// callQoS is the QoS of writers of requests, and of readers of requests and replies. A newer sample must not replace an
+// older one. Endpoints match whatever their history is.
 func callQoS() C.struct_qos {
 	q := codec.DefaultQoS()
 	q.History = codec.KeepAll
 	return toC(q)
 }
 
-// replyQoS is the QoS of a service's writer. Clients get the replies to others, too, so it must not keep all replies
-// for a client that does not acknowledge. Fast DDS can even be unable to: if a reply is missing and its history is full
-// of newer ones, it accepts nothing more until the writer declares the missing reply irrelevant.
+// replyQoS is the QoS of a service's writer. Each client receives the replies to all clients, so the writer must not
+// keep all replies for a client that does not acknowledge. A client on Fast DDS can even be unable to acknowledge: if a
+// reply is missing and the client's history is full of newer replies, the client accepts nothing more until the writer
+// declares the missing reply irrelevant.
 func replyQoS() C.struct_qos { return toC(codec.DefaultQoS()) }
 
 // discoveryQoS is the QoS of readers of ros_discovery_info.
@@ -43,7 +45,7 @@ func discoveryQoS() C.struct_qos {
 	return toC(q)
 }
 
-// limit returns a duration as Cyclone DDS takes it. None at all is none given, as with rmw.
+// limit converts a duration for Cyclone DDS. Zero or less means unset, as in rmw, and becomes infinite.
 func limit(d time.Duration) C.int64_t {
 	if d <= 0 {
 		d = codec.Infinite
@@ -51,7 +53,7 @@ func limit(d time.Duration) C.int64_t {
 	return C.int64_t(d)
 }
 
-// fromC returns what an endpoint of the graph offers or asks for.
+// fromC converts the QoS that an endpoint of the graph offers or requests.
 func fromC(q C.struct_qos, fastDDS bool) codec.QoS {
 	out := codec.QoS{
 		History: codec.KeepLast, Depth: int(q.depth), Reliability: codec.BestEffort, Durability: codec.Volatile,
@@ -59,7 +61,7 @@ func fromC(q C.struct_qos, fastDDS bool) codec.QoS {
 		Liveliness: codec.Automatic, LivelinessLease: time.Duration(q.lease),
 	}
 	switch {
-	case fastDDS && !bool(q.keep_all) && q.depth == 1: // which is how no announcement reads
+	case fastDDS && !bool(q.keep_all) && q.depth == 1: // also the values of an endpoint that announces no history
 		out.History, out.Depth = codec.UnknownHistory, 0
 	case bool(q.keep_all):
 		out.History, out.Depth = codec.KeepAll, 0

@@ -16,7 +16,7 @@ type reader struct {
 	entity C.dds_entity_t
 	guid   bridge.GUID
 	batch  *C.struct_batch
-	held   int // the first blobs of batch that are to be given back
+	taken  int // number of blobs in batch that the next take frees
 }
 
 func (n *node) newReader(topic, typeName string, q C.struct_qos, userData string) (*reader, error) {
@@ -30,7 +30,7 @@ func (n *node) newReader(topic, typeName string, q C.struct_qos, userData string
 	}, nil
 }
 
-// createReader creates a DDS reader with a history cache, Cyclone DDS's own if that is nil.
+// createReader creates a DDS reader with a history cache. A nil cache means Cyclone DDS's own.
 func (n *node) createReader(topic, typeName string, q C.struct_qos, userData string,
 	cache *C.struct_dds_rhc) (C.dds_entity_t, error) {
 	topicC, typeC, userDataC := C.CString(topic), C.CString(typeName), C.CString(userData)
@@ -43,10 +43,10 @@ func (n *node) createReader(topic, typeName string, q C.struct_qos, userData str
 	return entity, n.allowed(entity, "subscribe to", topic)
 }
 
-// take returns the samples received. They belong to the reader and are valid until the next take.
+// take returns received samples. The samples belong to the reader and are valid until the next take.
 func (r *reader) take() ([]*C.struct_blob, error) {
-	n := C.take_batch(r.entity, r.batch, C.int32_t(r.held))
-	r.held = int(max(n, 0))
+	n := C.take_batch(r.entity, r.batch, C.int32_t(r.taken))
+	r.taken = int(max(n, 0))
 	if err := check(n); err != nil {
 		return nil, fmt.Errorf("take samples: %w", err)
 	}
@@ -58,21 +58,21 @@ func (r *reader) info(i int) *C.dds_sample_info_t { return &r.batch.info[i] }
 
 func (r *reader) close() error {
 	err := check(C.dds_delete(r.entity))
-	for _, b := range r.batch.blobs[:r.held] {
+	for _, b := range r.batch.blobs[:r.taken] {
 		memory{}.Free(uintptr(unsafe.Pointer(b)))
 	}
 	C.free(unsafe.Pointer(r.batch))
 	return err
 }
 
-// payload returns the CDR of a sample. It is the middleware's memory.
+// payload returns the CDR of a sample, in the middleware's memory.
 func payload(b *C.struct_blob) []byte {
 	return unsafe.Slice((*byte)(b.payload), int(b.size))
 }
 
 func publisherOf(b *C.struct_blob) bridge.GUID { return *(*bridge.GUID)(unsafe.Pointer(&b.publisher)) }
 
-// memory is where samples are: each in an allocation of its own, which outlives the reader it was taken from.
+// memory implements bridge.Memory. Each sample has its own allocation, which outlives the sample's reader.
 type memory struct{}
 
 func (memory) Free(ref uintptr) { C.blob_free(C.uintptr_t(ref)) }

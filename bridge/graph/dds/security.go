@@ -36,7 +36,7 @@ func (n *node) createParticipant(announced string) error {
 		}
 		n.expiring, n.expires = keys.expiring, keys.expires
 	}
-	domains.Lock() // as the log is that of the process
+	domains.Lock() // the log belongs to the process
 	C.begin_log()
 	n.participant = C.dds_create_participant(C.dds_domainid_t(n.domain.id), qos, nil)
 	log := C.GoString(C.end_log(C.bool(n.security.Keys != "")))
@@ -56,7 +56,7 @@ func (n *node) createParticipant(announced string) error {
 	return fmt.Errorf("create DDS participant in domain %d: %w", n.domain.id, err)
 }
 
-// setProperties sets what rmw_cyclonedds sets for the keys in a folder.
+// setProperties sets the security properties for the keys in a folder, as rmw_cyclonedds does.
 func setProperties(qos *C.dds_qos_t, folder string) {
 	set := func(name, value string) {
 		nameC, valueC := C.CString(name), C.CString(value)
@@ -87,9 +87,10 @@ func setProperties(qos *C.dds_qos_t, folder string) {
 	}
 }
 
-// pluginPath returns the path of a plugin that belongs to a library of Cyclone DDS: beside it, or in a folder with its
-// name, as on Debian. A plugin of another version, which comes first in LD_LIBRARY_PATH where ROS 2 Lyrical is sourced,
-// aborts the process. It returns the name alone where there is no such file.
+// pluginPath returns the path of the plugin that belongs to a library of Cyclone DDS. The plugin is in the folder of
+// the library, or in a subfolder with the library's name, as on Debian. Without the path, the process would load a
+// plugin of another version and abort where ROS 2 Lyrical is sourced, because Lyrical comes first in LD_LIBRARY_PATH.
+// If there is no such file, pluginPath returns name.
 func pluginPath(library, name string) string {
 	folder := filepath.Dir(library)
 	for _, sub := range []string{"", strings.Replace(filepath.Base(library), ".so.", "", 1)} {
@@ -101,7 +102,8 @@ func pluginPath(library, name string) string {
 	return name
 }
 
-// allowed returns the error of creating an endpoint, which says so if permissions do not allow it.
+// allowed returns the error for the result of creating an endpoint. The error names the permissions file if the
+// permissions do not allow the endpoint.
 func (n *node) allowed(code C.dds_entity_t, to, topic string) error {
 	if code == C.DDS_RETCODE_NOT_ALLOWED_BY_SECURITY {
 		return fmt.Errorf("%s does not allow to %s the DDS topic %s in domain %d",
@@ -110,8 +112,8 @@ func (n *node) allowed(code C.dds_entity_t, to, topic string) error {
 	return check(code)
 }
 
-// isFastDDS reports whether an endpoint is one of eProsima Fast DDS. With security, its GUID does not begin with the
-// vendor id.
+// isFastDDS reports whether an endpoint belongs to eProsima Fast DDS. With security, the endpoint's GUID does not begin
+// with the vendor id.
 func (n *node) isFastDDS(guid bridge.GUID) bool {
 	if n.security.Keys == "" {
 		return isFastDDS(guid)
@@ -119,13 +121,14 @@ func (n *node) isFastDDS(guid bridge.GUID) bool {
 	return bool(C.is_fast_dds(n.graph.announce.kind, (*C.uint8_t)(&guid[0])))
 }
 
-// noFastServices is logged about services. The identity of a request has to be in the inline QoS of a reply to Fast
-// DDS. Cyclone DDS lets us put it there only as if it began the payload, which is encrypted or signed as a whole.
+// noFastServices is logged about services. A reply to Fast DDS must have the identity of its request in the inline QoS.
+// With Cyclone DDS we can write inline QoS only as the first bytes of the payload, and security encrypts or signs the
+// whole payload.
 const noFastServices = "services of nodes on Fast DDS cannot be called, and their calls not be answered, with " +
 	"security (SROS 2) on dds; use rcl with rmw_fastrtps_cpp"
 
-// announceExpiry warns before the keys of the enclave expire, and when they do: Cyclone DDS then takes the node off the
-// graph without a word.
+// announceExpiry warns before the keys of the enclave expire, and logs an error when they expire: Cyclone DDS then
+// takes the node off the graph without a message.
 func (n *node) announceExpiry() {
 	ahead := []time.Duration{30 * 24 * time.Hour, 7 * 24 * time.Hour, 24 * time.Hour, time.Hour, 0}
 	for {

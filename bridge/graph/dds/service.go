@@ -16,13 +16,14 @@ import (
 	"tapedeck/bridge"
 )
 
-// readerPatience is how long after a request its sender's reader may be discovered.
+// readerPatience is the longest time from a request until the reader of the client is discovered.
 const readerPatience = 5 * time.Second
 
-// A reply that newer ones have pushed out of the history, and that a client has not received, is lost. So after
-// replyBurst replies, fewer than replyQoS keeps, a service waits for the acknowledgements that it asked for with the
-// last of them: for replyPatience, as clients may be late on a busy machine. If some are missing even then, a client
-// is stuck. Until it is gone or goes on, it holds up the others only for stuckPatience each time.
+// A reply is lost if newer replies replace it in the history before a client has received it. So a service asks for
+// acknowledgements after replyBurst replies, fewer than replyQoS keeps, and waits for them before the next reply. It
+// waits for replyPatience, because clients may be late on a busy machine. If acknowledgements are still missing, a
+// client is stuck. Until that client is gone or acknowledges again, it delays the other clients by only stuckPatience
+// each time.
 const (
 	replyBurst    = 8
 	replyPatience = 5 * time.Second
@@ -35,11 +36,11 @@ type service struct {
 	name   string
 	answer func(context.Context, []byte) ([]byte, error)
 
-	warned sync.Once // of callers that cannot be answered
+	warned sync.Once // logs noFastServices
 
 	replying sync.Mutex
-	replies  int  // since acknowledgements were waited for
-	stuck    bool // some of them did not come
+	replies  int  // number of replies since reply last waited for acknowledgements
+	stuck    bool // acknowledgements were missing then
 
 	calls *bridge.Calls
 }
@@ -55,7 +56,7 @@ func (n *node) newService(name, typeName string,
 	return s, nil
 }
 
-// receive starts the calls that have come in.
+// receive starts the received calls.
 func (s *service) receive() error {
 	for {
 		blobs, err := s.reader.take()
@@ -83,15 +84,15 @@ func (s *service) receive() error {
 	}
 }
 
-// caller is whom a reply is for.
+// caller identifies a call and its client, for the reply.
 type caller struct {
-	writer  C.dds_instance_handle_t // of the request
+	writer  C.dds_instance_handle_t // writer of the request
 	header  callHeader
-	fastDDS bool
-	request identity // instead of header, by Fast DDS's protocol
+	fastDDS bool     // the client uses Fast DDS's protocol
+	request identity // with Fast DDS's protocol, instead of header
 }
 
-// has reports whether a reader is the caller's. id is the id of the writer of the request.
+// has reports whether a reader belongs to the client. id is the id of the request's writer.
 func (c *caller) has(reader peer, id string) bool {
 	switch {
 	case !c.fastDDS:
@@ -150,7 +151,7 @@ func (s *service) reply(ctx context.Context, c caller, response []byte) error {
 	return s.writer.write(data, -1)
 }
 
-// acknowledged reports whether all replies are acknowledged, for which it waits, unless ctx ends.
+// acknowledged waits until all replies are acknowledged. It returns false if patience is over or ctx ends before.
 func (s *service) acknowledged(ctx context.Context, patience time.Duration) bool {
 	for deadline := time.Now().Add(patience); ; {
 		wait := min(time.Until(deadline), stuckPatience)
@@ -163,8 +164,8 @@ func (s *service) acknowledged(ctx context.Context, patience time.Duration) bool
 	}
 }
 
-// awaited waits until the caller's reader, which may be discovered later than its writer, can receive a reply. It
-// returns false if the caller is gone.
+// awaited waits until the client's reader can receive a reply: the reader may be discovered later than the writer. It
+// returns false if the client is gone.
 func (s *service) awaited(ctx context.Context, c caller) bool {
 	key := C.CString("clientid")
 	defer C.free(unsafe.Pointer(key))
@@ -185,7 +186,7 @@ func (s *service) awaited(ctx context.Context, c caller) bool {
 
 func (s *service) Name() string { return s.name }
 
-// Close must not be called by the handler, for which it waits.
+// Close waits for the handler, so the handler must not call it.
 func (s *service) Close() error {
 	return s.node.owned.End(s, func() error {
 		s.detach()

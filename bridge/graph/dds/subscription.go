@@ -26,14 +26,14 @@ type subscription struct {
 	inbox    *C.struct_inbox
 	attached C.dds_attach_t
 	handle   func([]bridge.Sample)
-	created  time.Time // what this process latched before is received then
-	calls    bool      // it is of a service's requests or replies
-	replier  *writer   // if it is of requests: one of replies, which writes none
+	created  time.Time // reception time of messages that this process latched earlier
+	calls    bool      // the topic has the requests or replies of a service
+	replier  *writer   // see balance; nil unless the topic has requests
 
 	losses endpoints.Gaps
 	lost   atomic.Uint64
 
-	done chan struct{} // closed when handle was called for the last time
+	done chan struct{} // closed after the last call of handle
 }
 
 func (n *node) newSubscription(topic, typeName string, qos codec.QoS,
@@ -91,8 +91,8 @@ func (s *subscription) balance(typeName string) (err error) {
 	return err
 }
 
-// deliver hands samples to the handler, in the memory that it is given. It allocates nothing, but for publishers that
-// it sees first.
+// deliver calls the handler with samples, for which it uses the memory of samples and kept. It allocates only for new
+// publishers.
 func (s *subscription) deliver(blobs []*C.struct_blob, samples []bridge.Sample, kept []bool) {
 	var lost uint64
 	ahead, created := s.node.dispatcher.ahead, bridge.Monotonic(s.created)
@@ -130,7 +130,7 @@ func (s *subscription) Topic() string { return s.topic }
 
 func (s *subscription) Lost() uint64 { return s.lost.Load() }
 
-// Close must not be called by the handler, for which it waits.
+// Close waits for the handler, so the handler must not call it.
 func (s *subscription) Close() error {
 	return s.node.owned.End(s, func() error {
 		s.node.detach(s.reader, s.attached)
@@ -147,7 +147,7 @@ func (s *subscription) Close() error {
 	})
 }
 
-// drain ends the calls of the handler, after those for what has arrived.
+// drain waits until the handler was called for all received samples. The handler is not called any more after drain.
 func (s *subscription) drain() {
 	C.inbox_close(s.inbox)
 	<-s.done

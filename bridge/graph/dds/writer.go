@@ -27,12 +27,12 @@ type writer struct {
 	kind   *C.struct_ddsi_sertype
 	closed atomic.Bool
 
-	readers atomic.Int32 // how many match; Cyclone DDS sets it
+	readers atomic.Int32 // number of matched readers; Cyclone DDS sets it
 	pinned  runtime.Pinner
 
-	mu       sync.Mutex // makes sequence count as Cyclone DDS does
-	sequence uint64
-	relates  bool // whether relate_writer was called
+	mu       sync.Mutex // held while a sample is written
+	sequence uint64     // RTPS sequence number of the last sample
+	relates  bool       // relate_writer was called
 }
 
 func (n *node) newWriter(topic, typeName string, q C.struct_qos, userData string) (*writer, error) {
@@ -52,12 +52,12 @@ func (n *node) newWriter(topic, typeName string, q C.struct_qos, userData string
 	return w, nil
 }
 
-// write sends a copy of data. A negative sourceTime is now.
+// write sends a copy of data. A negative sourceTime means the present time.
 func (w *writer) write(data []byte, sourceTime int64) error {
 	return w.send(data, nil, sourceTime, nil)
 }
 
-// lend sends data, which lies in buffer, without a copy.
+// lend sends data without a copy. buffer contains data.
 func (w *writer) lend(data []byte, buffer *codec.Buffer) error {
 	l := lent.begin(data, buffer)
 	defer l.borrowers.Add(-1)
@@ -110,13 +110,13 @@ func (w *writer) close() error {
 	err := check(C.dds_delete(w.entity))
 	w.pinned.Unpin()
 	w.readers.Store(0)
-	w.mu.Lock() // until no write uses the type any more
+	w.mu.Lock() // wait until no write uses the type any more
 	defer w.mu.Unlock()
 	C.ddsi_sertype_unref(w.kind)
 	return err
 }
 
-// matched returns the readers that match.
+// matched returns the matched readers, with the value of key in their user data.
 func (w *writer) matched(key string) []peer { return matchedPeers(w.entity, true, key) }
 
 // guidOf returns the GUID of a participant, writer or reader.
@@ -128,9 +128,11 @@ func guidOf(entity C.dds_entity_t) (guid bridge.GUID) {
 // peer is a matched endpoint.
 type peer struct {
 	guid bridge.GUID
-	id   string // value of the key that was asked for, in its user data
+	id   string // value of the requested key in the user data
 }
 
+// matchedPeers returns the readers that match a writer, or the writers that match a reader. writer reports whether
+// entity is a writer.
 func matchedPeers(entity C.dds_entity_t, writer bool, key string) []peer {
 	keyC := C.CString(key)
 	defer C.free(unsafe.Pointer(keyC))
@@ -148,5 +150,5 @@ func goPeer(p *C.struct_peer) peer {
 	return peer{guid: *(*bridge.GUID)(unsafe.Pointer(&p.guid)), id: C.GoString(&p.id[0])}
 }
 
-// isFastDDS reports whether an endpoint is one of eProsima Fast DDS, by the vendor id at the start of its GUID.
+// isFastDDS reports whether an endpoint belongs to eProsima Fast DDS, by the vendor id at the start of its GUID.
 func isFastDDS(guid bridge.GUID) bool { return guid[0] == 0x01 && guid[1] == 0x0f }

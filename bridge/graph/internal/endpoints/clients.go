@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Clients keeps the clients of a node, one for all calls of a service. The zero value has none.
+// Clients holds the clients of a node, one for each service. The zero value is empty.
 type Clients[T io.Closer] struct {
 	mu  sync.Mutex
 	all map[service]T
@@ -13,7 +13,8 @@ type Clients[T io.Closer] struct {
 
 type service struct{ name, kind string }
 
-// Get returns the client of a service of that type. The first time create makes it, and s closes it.
+// Get returns the client of a service. The first call for a service makes the client with create and adds it to s,
+// which closes it.
 func (c *Clients[T]) Get(s *Set, name, typeName string, create func(name, typeName string) (T, error)) (T, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

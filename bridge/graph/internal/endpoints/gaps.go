@@ -4,40 +4,43 @@ import "tapedeck/bridge"
 
 // Gaps finds gaps in the sequence numbers of each publisher. Its zero value is ready to use.
 type Gaps struct {
-	last    *uint64 // of the last publisher: most samples in a row come from one
-	lastGot bridge.GUID
-	byGUID  map[bridge.GUID]*uint64
+	byGUID map[bridge.GUID]*uint64 // highest sequence number of each publisher
+
+	// A lookup is saved if two samples in a row come from one publisher.
+	publisher bridge.GUID // publisher of the last sample
+	highest   *uint64     // byGUID[publisher]
 }
 
 const (
-	// mostPublishers are followed at once. A graph that has more, or in which they come and go, makes Gaps forget them
-	// all, and with them losses that are being counted, rather than take ever more memory.
+	// mostPublishers bounds the memory of Gaps. When a graph has more publishers, or publishers come and go, Gaps
+	// forgets all of them, and misses the losses at that time.
 	mostPublishers = 1 << 14
-	// longestGap is more than any publisher sends in days. A longer gap is a sequence number that somebody made up.
+	// longestGap is more samples than a publisher sends in days. A longer gap comes from a forged sequence number.
 	longestGap = 1 << 32
 )
 
-// Count returns how many samples are missing before this one. Counting starts with the first sample of a publisher.
+// Count returns how many samples of a publisher are missing before the sample with the given sequence number. It
+// returns 0 for the first sample of a publisher.
 func (g *Gaps) Count(publisher bridge.GUID, sequence uint64) uint64 {
 	if sequence == 0 {
 		return 0
 	}
-	if g.last == nil || g.lastGot != publisher {
-		g.lastGot, g.last = publisher, g.byGUID[publisher]
-		if g.last == nil {
+	if g.highest == nil || g.publisher != publisher {
+		g.publisher, g.highest = publisher, g.byGUID[publisher]
+		if g.highest == nil {
 			if g.byGUID == nil || len(g.byGUID) >= mostPublishers {
 				g.byGUID = make(map[bridge.GUID]*uint64)
 			}
-			g.last = new(uint64)
-			*g.last = sequence
-			g.byGUID[publisher] = g.last
+			g.highest = new(uint64)
+			*g.highest = sequence
+			g.byGUID[publisher] = g.highest
 			return 0
 		}
 	}
-	before := *g.last
+	before := *g.highest
 	if sequence <= before || sequence-before > longestGap {
 		return 0
 	}
-	*g.last = sequence
+	*g.highest = sequence
 	return sequence - before - 1
 }

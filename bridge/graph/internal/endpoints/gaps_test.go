@@ -21,7 +21,7 @@ func TestGaps(t *testing.T) {
 	require.Equal(t, []uint64{0, 0, 0, 2, 0, 0, 0, 0, 2}, got)
 }
 
-// Neither made up sequence numbers nor publishers that come and go harm the count.
+// Forged sequence numbers, and publishers that come and go, do not harm the count.
 func TestHostileGaps(t *testing.T) {
 	var g Gaps
 	require.Zero(t, g.Count(bridge.GUID{1}, 1))

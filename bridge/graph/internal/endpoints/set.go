@@ -1,4 +1,4 @@
-// Package endpoints has what the nodes of bridge/graph/dds and bridge/graph/rcl share: it closes publishers,
+// Package endpoints has code that the nodes of bridge/graph/dds and bridge/graph/rcl share: it closes publishers,
 // subscriptions, services and clients, notifies watchers of the graph, and counts losses by sequence numbers.
 package endpoints
 
@@ -10,10 +10,10 @@ import (
 	"sync"
 )
 
-// ErrClosed is returned for a node, or something in it, that is closed.
+// ErrClosed is the error of using a closed node, or a closed endpoint of a node.
 var ErrClosed = errors.New("it is closed")
 
-// Set holds the publishers, subscriptions, services and clients of a node, which closes them.
+// Set holds the endpoints of a node: publishers, subscriptions, services and clients. Close closes all of them.
 type Set struct {
 	life   sync.RWMutex   // held for reading while an endpoint is created
 	closed bool           // no endpoint may be created any more
@@ -70,7 +70,8 @@ func (s *Set) Use(f func()) {
 	}
 }
 
-// Close closes all endpoints, then the rest of the node by f. Further calls wait for the first.
+// Close closes all endpoints and then calls f, which closes the rest of the node. Further calls wait for the first
+// call.
 func (s *Set) Close(f func() error) error {
 	s.life.Lock()
 	first := !s.closed
@@ -86,7 +87,7 @@ func (s *Set) Close(f func() error) error {
 	s.mu.Unlock()
 	errs := make([]error, len(list))
 	var closing sync.WaitGroup
-	for i, c := range list { // at once, as each may take a second if a peer does not answer
+	for i, c := range list { // in parallel: each may take a second if a peer does not answer
 		closing.Go(func() { errs[i] = c.Close() })
 	}
 	closing.Wait()

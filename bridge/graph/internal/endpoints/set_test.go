@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// together is an endpoint whose Close returns when all of them are being closed.
+// together is an endpoint whose Close returns only when all endpoints are being closed.
 type together struct {
 	set  *Set
 	all  *sync.WaitGroup
@@ -23,7 +23,7 @@ func (e *together) Close() error {
 	})
 }
 
-// Close closes all endpoints at once, the rest behind them, and only once.
+// Close closes all endpoints in parallel, then the rest of the node, and does both only once.
 func TestCloseAtOnce(t *testing.T) {
 	s := NewSet()
 	var all sync.WaitGroup

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Watchers notifies of changes of the graph, for bridge.Node.Watch.
+// Watchers implements bridge.Node.Watch: it sends changes of the graph to channels.
 type Watchers struct {
 	mu     sync.Mutex
 	all    map[chan struct{}]struct{}
