@@ -41,14 +41,14 @@ func (o *diffOptions) compare(ctx context.Context, paths []string, stdout, stder
 	if err := o.Check(); err != nil {
 		return err
 	}
-	job := diff.Job{
+	comparison := diff.Comparison{
 		Options: o.Options,
 		Warn:    func(text string) { fmt.Fprintln(stderr, "warning:", printable.Line(text)) },
 		Bar: func(doing string, span time.Duration) *progress.Bar {
 			return progress.Seconds(os.Stderr, doing, span)
 		},
 	}
-	for i, to := range []*diff.Recording{&job.A, &job.B} {
+	for i, to := range []*diff.Recording{&comparison.A, &comparison.B} {
 		in, err := o.openInput(paths[i])
 		if err != nil {
 			return err
@@ -57,7 +57,7 @@ func (o *diffOptions) compare(ctx context.Context, paths []string, stdout, stder
 		note(stderr, in.info)
 		*to = diff.Recording{Path: in.path, Reader: in.reader, Info: in.info}
 	}
-	report, err := job.Run(ctx)
+	report, err := comparison.Run(ctx)
 	if err != nil {
 		return err
 	}

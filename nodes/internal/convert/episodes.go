@@ -140,7 +140,7 @@ func (s *settings) checkFormat(format formats.Format, known formats.List) error 
 		}
 		about := func(f formats.Format) bool { return f.Group == o.Group }
 		switch {
-		case format.TakesOfFrames(o.Name, o.Default):
+		case format.TakesFrameOption(o.Name, o.Default):
 			continue
 		case o.Group == "Robot" && format.Episodes == nil:
 			return config.Usagef("--%s does not apply to %s, which keeps no episodes", o.Flag, format.Name)

@@ -9,12 +9,12 @@ import (
 	"tapedeck/codec"
 )
 
-// Counter returns how many requests and responses of a service there are among the recorded events.
+// Counter returns the numbers of requests and responses of a service among the recorded events.
 type Counter func(service string) (requests, responses int)
 
 type (
-	// Service is the JSON form of a service. Requests and responses are null if they are not known: --verbose counts
-	// them in events.
+	// Service is the JSON form of a service. Requests and responses are null if they are unknown. --verbose counts them
+	// in events.
 	Service struct {
 		Name      string  `json:"name"`
 		Type      string  `json:"type"`
@@ -22,12 +22,12 @@ type (
 		Responses *uint64 `json:"responses"`
 		Events    uint64  `json:"events"`
 	}
-	// Action is the JSON form of an action. Goals, cancels and results are null as those of Service are.
+	// Action is the JSON form of an action. Goals, cancels and results are null if they are unknown.
 	Action struct {
 		Name     string  `json:"name"`
 		Type     string  `json:"type"`
 		Goals    *uint64 `json:"goals"`
-		Cancels  *uint64 `json:"cancels"` // requests
+		Cancels  *uint64 `json:"cancels"` // cancel requests
 		Results  *uint64 `json:"results"`
 		Feedback uint64  `json:"feedback"`
 		Status   uint64  `json:"status"`
@@ -35,10 +35,10 @@ type (
 	}
 )
 
-// Calls returns the services and actions of a recording by their names. count may be nil.
+// Calls returns the services and actions of a recording, sorted by name. count may be nil.
 func Calls(info *codec.Info, count Counter) (services []Service, actions []Action) {
 	byService, byAction := map[string]*Service{}, map[string]*Action{}
-	parts := map[string]bridge.CallTopic{} // by service
+	callTopics := map[string]bridge.CallTopic{} // by service
 	for _, t := range info.Topics {
 		call, ok := bridge.CallTopicOf(t.Channel.Topic, t.Channel.Type)
 		if !ok {
@@ -62,7 +62,7 @@ func Calls(info *codec.Info, count Counter) (services []Service, actions []Actio
 		s := byService[call.Service]
 		if s == nil {
 			s = &Service{Name: call.Service, Type: call.Type}
-			byService[call.Service], parts[call.Service] = s, call
+			byService[call.Service], callTopics[call.Service] = s, call
 		}
 		switch call.Ending {
 		case bridge.CallRequests:
@@ -74,7 +74,7 @@ func Calls(info *codec.Info, count Counter) (services []Service, actions []Actio
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(byService)) {
-		s, part := byService[name], parts[name]
+		s, call := byService[name], callTopics[name]
 		if count != nil || s.Events == 0 {
 			requests, responses := 0, 0
 			if count != nil {
@@ -82,13 +82,13 @@ func Calls(info *codec.Info, count Counter) (services []Service, actions []Actio
 			}
 			s.Requests, s.Responses = atLeast(s.Requests, requests), atLeast(s.Responses, responses)
 		}
-		a := byAction[part.Action]
+		a := byAction[call.Action]
 		if a == nil {
 			services = append(services, *s)
 			continue
 		}
 		a.Events += s.Events
-		switch part.Part {
+		switch call.Part {
 		case bridge.SendGoal:
 			a.Goals = s.Requests
 		case bridge.CancelGoal:
@@ -110,8 +110,8 @@ func plusCount(count *uint64, n uint64) *uint64 {
 	return &n
 }
 
-// atLeast returns the larger one of two counts, of which the first may be unknown: calls can be recorded twice, as they
-// were received and as events.
+// atLeast returns the larger of two counts. count is nil if it is unknown. Calls can be recorded twice, as messages and
+// as events.
 func atLeast(count *uint64, other int) *uint64 {
 	n := uint64(other)
 	if count != nil {

@@ -12,14 +12,14 @@ import (
 )
 
 type (
-	// Recording is the JSON form of info. Times are ns since the Unix epoch, durations s.
+	// Recording is the JSON form of codec.Info. Times are in ns since the Unix epoch, durations in s.
 	Recording struct {
 		Format       string            `json:"format"`
 		Path         string            `json:"path"`
 		Files        []File            `json:"files"`
 		Size         int64             `json:"size"`
 		MessageCount uint64            `json:"message_count"`
-		Bytes        *int64            `json:"payload_bytes,omitempty"` // this and those of topics with --verbose
+		Bytes        *int64            `json:"payload_bytes,omitempty"` // only with --verbose
 		StartTime    int64             `json:"start_time"`
 		EndTime      int64             `json:"end_time"`
 		Duration     float64           `json:"duration"`
@@ -31,7 +31,7 @@ type (
 		Events       []Event           `json:"events"`
 		Metadata     map[string]string `json:"metadata,omitempty"`
 		Attachments  []Attachment      `json:"attachments,omitempty"`
-		Notes        []string          `json:"notes,omitempty"` // which files were read and which were not
+		Notes        []string          `json:"notes,omitempty"` // for example, which files were not read
 		Extra        any               `json:"extra,omitempty"`
 	}
 	// Attachment describes an attachment; its size is in bytes.
@@ -50,14 +50,14 @@ type (
 		StartTime    int64  `json:"start_time"`
 		EndTime      int64  `json:"end_time"`
 	}
-	// Topic describes a topic. Quality of service is written as rosbag2's override files have it; Share is that of
-	// the bytes of all topics, Frequency in Hz.
+	// Topic describes a topic. QoS has the form of rosbag2's override files. Share is relative to the bytes of all
+	// topics. Frequency is in Hz.
 	Topic struct {
 		Name         string            `json:"name"`
 		Type         string            `json:"type"`
 		Encoding     string            `json:"encoding"`
 		MessageCount uint64            `json:"message_count"`
-		Repeated     uint64            `json:"repeated,omitempty"` // not counted: files begin with them again
+		Repeated     uint64            `json:"repeated,omitempty"` // repeated latched messages, not counted
 		Bytes        *int64            `json:"bytes,omitempty"`
 		Share        *float64          `json:"share,omitempty"`
 		WorstGap     *Gap              `json:"worst_gap,omitempty"`
@@ -69,24 +69,24 @@ type (
 		Schema       string            `json:"schema_encoding,omitempty"`
 		Metadata     map[string]string `json:"metadata,omitempty"`
 	}
-	// Gap is the longest time between two messages of a topic, from the first of them on.
+	// Gap is the longest time between two messages of a topic. Time is the first message's.
 	Gap struct {
 		Time     int64   `json:"time"`
 		Duration float64 `json:"duration"`
 	}
-	// Latency holds times from stamp to receipt, s.
+	// Latency has times from stamp to receipt in s.
 	Latency struct {
 		Median float64 `json:"median"`
 		Most   float64 `json:"p99"`
 	}
-	// Totals holds the recorder's counts for the files that were read.
+	// Totals has the recorder's counts for the files that were read.
 	Totals struct {
 		Received uint64 `json:"received"`
 		Written  uint64 `json:"written"`
 		Dropped  uint64 `json:"dropped"`
 		Lost     uint64 `json:"lost"`
 	}
-	// Event is what happened while the recording was made. Until is its end, if it lasted.
+	// Event is an event of the recording. Until is its end, if it lasted.
 	Event struct {
 		Kind  string `json:"kind"`
 		Topic string `json:"topic,omitempty"`
@@ -97,7 +97,7 @@ type (
 	}
 )
 
-// New describes a recording. count, which may be nil, counts the calls that events tell of.
+// New describes a recording. count, which may be nil, counts calls in recorded events.
 func New(info *codec.Info, count Counter) *Recording {
 	out := &Recording{
 		Format: info.Format, Path: info.Path, Files: []File{}, Size: info.Size, MessageCount: info.MessageCount,
@@ -133,7 +133,7 @@ func New(info *codec.Info, count Counter) *Recording {
 	return out
 }
 
-// Frequency returns the messages per second, 0 if it is unknown.
+// Frequency returns messages per second, 0 if unknown.
 func Frequency(info *codec.Info, t codec.TopicInfo) float64 {
 	d := Span(info).Seconds()
 	if d == 0 || t.MessageCount < 2 {
@@ -142,7 +142,7 @@ func Frequency(info *codec.Info, t codec.TopicInfo) float64 {
 	return float64(t.MessageCount) / d
 }
 
-// SortedTopics returns the topics of a recording by their names.
+// SortedTopics returns the topics of a recording, sorted by name.
 func SortedTopics(info *codec.Info) []codec.TopicInfo {
 	topics := slices.Clone(info.Topics)
 	slices.SortStableFunc(topics, func(a, b codec.TopicInfo) int {
@@ -151,7 +151,8 @@ func SortedTopics(info *codec.Info) []codec.TopicInfo {
 	return topics
 }
 
-// TotalsOf returns the recorder's counts by topic: of the files that were read, and of the whole recording if known.
+// TotalsOf returns the recorder's counts by topic: of the files that were read, and of the whole recording if they are
+// known.
 func TotalsOf(info *codec.Info) (files, whole map[string]codec.Totals) {
 	files, whole = map[string]codec.Totals{}, map[string]codec.Totals{}
 	for _, e := range info.Events {

@@ -27,7 +27,7 @@ import (
 //go:embed options.txt
 var optionTexts string
 
-// Options say what is compared, and how.
+// Options are the options of a comparison.
 type Options struct {
 	Topics         []string `param:"topics" short:"t" several:"names" group:"Selection"`
 	Exclude        []string `param:"exclude" alias:"ignore-topics" short:"x" several:"names" group:"Selection"`
@@ -46,37 +46,37 @@ func (*Options) OptionTexts() string { return optionTexts }
 // DefaultOptions returns the default options.
 func DefaultOptions() Options { return Options{Limit: 10, As: viewAuto} }
 
-// Recording is a recording that is compared.
+// Recording is one of the two recordings to compare.
 type Recording struct {
 	Path   string
 	Reader codec.Reader
 	Info   *codec.Info // of Reader
 }
 
-// Job is a comparison of two recordings.
-type Job struct {
+// Comparison compares two recordings.
+type Comparison struct {
 	A, B    Recording
 	Options Options
 
 	Warn func(text string) // called with warnings; may be nil
-	// Bar returns a progress bar for reading a recording of that span; may be nil.
+	// Bar returns a progress bar for reading a recording with that duration; may be nil.
 	Bar func(doing string, span time.Duration) *progress.Bar
 }
 
 // Run compares the recordings. It keeps 24 bytes of each message in memory.
-func (j *Job) Run(ctx context.Context) (*Report, error) {
+func (j *Comparison) Run(ctx context.Context) (*Report, error) {
 	c, err := j.Options.parse()
 	if err != nil {
 		return nil, err
 	}
-	c.Job = j
+	c.Comparison = j
 	for i, r := range []Recording{j.A, j.B} {
-		c.sides[i] = &side{Recording: r, topics: map[key]*messages{}, slashed: map[key]bool{}}
+		c.sides[i] = &side{Recording: r, topics: map[key]*topicMessages{}, slashed: map[key]bool{}}
 	}
-	if err := c.view(); err != nil {
+	if err := c.translateTopics(); err != nil {
 		return nil, err
 	}
-	if err := c.check(); err != nil {
+	if err := c.checkOptions(); err != nil {
 		return nil, err
 	}
 	c.matchBare()
@@ -98,33 +98,33 @@ func (j *Job) Run(ctx context.Context) (*Report, error) {
 	return c.report(), nil
 }
 
-// comparison is the state of a Job.
-type comparison struct {
-	*Job
-	as        string // what the recordings are read as
+// comparer is the state of a Comparison while it runs.
+type comparer struct {
+	*Comparison
+	view      string // viewAuto, viewROS2 or viewRaw
 	selection convert.Selection
-	tolerance time.Duration // of log times; negative if times do not count
-	rules     []rule        // about fields
+	tolerance time.Duration // of log times; negative: times are not compared
+	rules     []rule        // which fields may differ
 	seed      maphash.Seed
 
 	schemas    schemas
-	translated map[*codec.Channel]bool // those that the recordings do not have as they are
+	translated map[*codec.Channel]bool // channels that are read as translated messages
 
 	sides          [2]*side
-	topics         []*topic // that both recordings have, in order
-	missing, extra []key    // only in the first or the second recording
+	topics         []*topic // topics in both recordings, in order
+	missing, extra []key    // topics only in the first or only in the second recording
 	notes          []string
 	times          times
 }
 
-// Check returns the error that Run would return about options before it reads anything.
+// Check returns the error about options that Run would return before it reads anything.
 func (o *Options) Check() error {
 	_, err := o.parse()
 	return err
 }
 
-func (o *Options) parse() (c *comparison, err error) {
-	c = &comparison{as: o.As, tolerance: -1, seed: maphash.MakeSeed(), schemas: schemas{},
+func (o *Options) parse() (c *comparer, err error) {
+	c = &comparer{view: o.As, tolerance: -1, seed: maphash.MakeSeed(), schemas: schemas{},
 		translated: map[*codec.Channel]bool{}}
 	c.selection.Include, err = convert.ParsePatterns("topics", o.Topics)
 	if err != nil {
@@ -132,7 +132,7 @@ func (o *Options) parse() (c *comparison, err error) {
 	}
 	excluded := o.Exclude
 	if len(o.Topics) == 0 {
-		excluded = append(slices.Clone(excluded), codec.EventTopic) // what a recording says about itself
+		excluded = append(slices.Clone(excluded), codec.EventTopic) // events are about the recording itself
 	}
 	c.selection.Exclude, err = convert.ParsePatterns("exclude", excluded)
 	if err != nil {
@@ -152,17 +152,17 @@ func (o *Options) parse() (c *comparison, err error) {
 		return nil, err
 	}
 	if len(c.rules) > 0 {
-		if c.as == viewRaw {
+		if c.view == viewRaw {
 			return nil, config.Usagef("--tolerance and --ignore-fields compare fields and do not go with --as raw")
 		}
-		c.as = viewROS2
+		c.view = viewROS2
 	}
 	return c, nil
 }
 
-// check returns an error about options that name topics which neither recording has, and warns of those that name
-// fields which no message has.
-func (c *comparison) check() error {
+// checkOptions returns an error about options that name topics which neither recording has. It warns of options that
+// name fields which no message has.
+func (c *comparer) checkOptions() error {
 	warn := c.Warn
 	if warn == nil {
 		warn = func(string) {}
@@ -186,14 +186,14 @@ func (c *comparison) check() error {
 }
 
 // bar returns a progress bar for reading a recording.
-func (c *comparison) bar(doing string, info *codec.Info) *progress.Bar {
+func (c *comparer) bar(doing string, info *codec.Info) *progress.Bar {
 	if c.Bar == nil {
 		return nil
 	}
 	return c.Bar(doing, describe.Span(info))
 }
 
-// key identifies a topic: messages of equal keys are compared with each other.
+// key identifies a topic. Messages of equal keys are compared.
 type key struct{ topic, typeName string }
 
 func (k key) String() string {
@@ -207,29 +207,29 @@ func (k key) compare(o key) int {
 // side is one of the two recordings.
 type side struct {
 	Recording
-	slashed map[key]bool // topics that the other recording has with a leading '/'
-	topics  map[key]*messages
-	count   int      // of messages
-	damaged []string // the first places that were skipped, up to shownDamage
-	more    bool     // there are more
+	slashed    map[key]bool // topics that the other recording has with a leading '/'
+	topics     map[key]*topicMessages
+	count      int      // messages read
+	damaged    []string // the first places that were skipped, up to shownDamage
+	moreDamage bool     // more than shownDamage places were skipped
 }
 
-// shownDamage is the most damaged places of a recording that are reported.
+// shownDamage is the largest number of damaged places of a recording that are reported.
 const shownDamage = 20
 
-// passOver keeps a damaged place, once.
-func (s *side) passOver(err error) {
+// addDamage adds a damaged place, unless it is known.
+func (s *side) addDamage(err error) {
 	text := err.Error()
 	switch {
 	case slices.Contains(s.damaged, text):
 	case len(s.damaged) == shownDamage:
-		s.more = true
+		s.moreDamage = true
 	default:
 		s.damaged = append(s.damaged, text)
 	}
 }
 
-// key returns the key of a channel, with the leading '/' that matchBare found.
+// key returns the key of a channel. It adds the leading '/' of topics that matchBare found.
 func (s *side) key(c *codec.Channel) key {
 	k := key{c.Topic, c.Type}
 	if s.slashed[k] {
@@ -238,8 +238,9 @@ func (s *side) key(c *codec.Channel) key {
 	return k
 }
 
-// matchBare finds topics without a leading '/' that the other recording has with one, as happens with ROS 1.
-func (c *comparison) matchBare() {
+// matchBare finds topics without a leading '/' that the other recording has with one. Recordings of ROS 1 have such
+// names.
+func (c *comparer) matchBare() {
 	var keys [2]map[key]bool
 	for i, s := range c.sides {
 		keys[i] = map[key]bool{}
@@ -263,18 +264,18 @@ func (c *comparison) matchBare() {
 	}
 }
 
-func (c *comparison) note(format string, args ...any) {
+func (c *comparer) note(format string, args ...any) {
 	c.notes = append(c.notes, fmt.Sprintf(format, args...))
 }
 
-// messages holds the messages of a topic in one recording, in order.
-type messages struct {
+// topicMessages holds the messages of a topic in one recording, in order.
+type topicMessages struct {
 	channels []*codec.Channel
 	list     []message
 }
 
-// encodings returns the encodings of the payloads, in alphabetical order.
-func (m *messages) encodings() string {
+// encodings returns the encodings of the payloads, in alphabetical order, joined by '+'.
+func (m *topicMessages) encodings() string {
 	var names []string
 	for _, c := range m.channels {
 		names = append(names, c.Encoding)
@@ -284,17 +285,17 @@ func (m *messages) encodings() string {
 }
 
 // read reads all messages of a recording.
-func (c *comparison) read(ctx context.Context, s *side) error {
-	of := map[*codec.Channel]*messages{}
-	add := func(channel *codec.Channel) *messages {
+func (c *comparer) read(ctx context.Context, s *side) error {
+	byChannel := map[*codec.Channel]*topicMessages{}
+	add := func(channel *codec.Channel) *topicMessages {
 		key := s.key(channel)
 		m := s.topics[key]
 		if m == nil {
-			m = &messages{}
+			m = &topicMessages{}
 			s.topics[key] = m
 		}
 		m.channels = append(m.channels, channel)
-		of[channel] = m
+		byChannel[channel] = m
 		return m
 	}
 	for _, t := range s.Info.Topics {
@@ -304,7 +305,7 @@ func (c *comparison) read(ctx context.Context, s *side) error {
 			m.list = slices.Grow(m.list, int(min(t.MessageCount, uint64(s.Info.Size)/8)))
 		}
 	}
-	it, err := s.Reader.Read(codec.Query{Topics: c.selection.Wants, Damaged: s.passOver})
+	it, err := s.Reader.Read(codec.Query{Topics: c.selection.Wants, Damaged: s.addDamage})
 	if err != nil {
 		return err
 	}
@@ -313,7 +314,7 @@ func (c *comparison) read(ctx context.Context, s *side) error {
 	var hash maphash.Hash
 	hash.SetSeed(c.seed)
 	return readahead.Each(ctx, it, readahead.Enough, func(msg *codec.Message) error {
-		m := of[msg.Channel]
+		m := byChannel[msg.Channel]
 		if m == nil {
 			m = add(msg.Channel)
 		}
@@ -324,11 +325,11 @@ func (c *comparison) read(ctx context.Context, s *side) error {
 	})
 }
 
-// message returns what is kept of a message. The hash is that of the payload, without padding at its end unless bytes
-// count: RTPS 2.3, 10.2 counts it in two bits of the encapsulation header, and Cyclone DDS sends multiples of 4 bytes,
-// unlike Fast DDS.
-func (c *comparison) message(h *maphash.Hash, msg *codec.Message) message {
-	m := message{log: msg.LogTime}
+// message returns the kept data of a message. The hash is of the payload. Unless Options.Bytes is set, it does not
+// depend on padding at the payload's end: RTPS 2.3, 10.2 counts padding in two bits of the encapsulation header, and
+// Cyclone DDS sends multiples of 4 bytes, unlike Fast DDS.
+func (c *comparer) message(h *maphash.Hash, msg *codec.Message) message {
+	m := message{logTime: msg.LogTime}
 	h.Reset()
 	if data := msg.Data; c.Options.Bytes || msg.Channel.Encoding != codec.EncodingCDR || len(data) < 4 {
 		h.Write(data)
@@ -343,28 +344,28 @@ func (c *comparison) message(h *maphash.Hash, msg *codec.Message) message {
 	return m
 }
 
-// topic is a topic that both recordings have, and how its messages differ.
+// topic is a topic in both recordings, with the differences of its messages.
 type topic struct {
 	key   key
-	sides [2]*messages
+	sides [2]*topicMessages
 	a, b  []message // of sides
 
-	encodings               string // how they differ, or ""; then no messages are compared
+	encodings               string // how encodings differ; if not "", messages are not compared
 	changed, missing, extra int    // messages
-	padded                  int    // messages that differ in padding at their end only
-	late                    []int  // messages of a beyond the tolerance of times
+	padded                  int    // messages that differ only in padding at the end
+	late                    []int  // indices in a of messages beyond the tolerance of times
 
-	alike   int                // messages of which the fields are the same, but not the bytes
-	unset   []string           // fields that one definition lacks, at their default where they are
-	passed  passed             // the largest difference that rules allowed
-	details map[int]Difference // how the first changed messages of a differ
+	equalFields int                 // messages with equal fields and different bytes
+	unset       []string            // fields that one definition lacks and that have their default in the other
+	tolerated   toleratedDifference // the largest difference that rules allow
+	details     map[int]Difference  // differences of the first changed messages, by index in a
 }
 
-// passed is a difference that a rule allows.
-type passed struct {
+// toleratedDifference is a difference that a rule allows.
+type toleratedDifference struct {
 	size    float64
-	field   string // its path
-	message int    // of a
+	field   string // path
+	message int    // index in topic.a
 }
 
 func (t *topic) differs() bool {
@@ -380,19 +381,19 @@ func (t *topic) count() {
 	}
 }
 
-func (c *comparison) differs() bool {
+func (c *comparer) differs() bool {
 	return len(c.missing)+len(c.extra) > 0 || slices.ContainsFunc(c.topics, (*topic).differs)
 }
 
-// matchTopics finds the topics that both recordings have, and the partners of their messages.
-func (c *comparison) matchTopics() {
+// matchTopics finds the topics in both recordings, and the partners of their messages.
+func (c *comparer) matchTopics() {
 	a, b := c.sides[0].topics, c.sides[1].topics
 	for _, key := range slices.SortedFunc(maps.Keys(a), key.compare) {
 		if b[key] == nil {
 			c.missing = append(c.missing, key)
 			continue
 		}
-		t := &topic{key: key, sides: [2]*messages{a[key], b[key]}}
+		t := &topic{key: key, sides: [2]*topicMessages{a[key], b[key]}}
 		c.topics = append(c.topics, t)
 		if from, to := a[key].encodings(), b[key].encodings(); from != to {
 			t.encodings = fmt.Sprintf("encoding %s in A, %s in B", human.OrDash(from), human.OrDash(to))
@@ -406,7 +407,7 @@ func (c *comparison) matchTopics() {
 		}
 	}
 	repeats := make([][]hunk, len(c.topics))
-	var offsets []int64 // of the log times of messages that payloads alone make partners
+	var offsets []int64 // of log times in b, of messages whose payloads alone make them partners
 	for n, t := range c.topics {
 		repeats[n] = match(t.a, t.b, c.byField(t))
 		k := 0
@@ -414,18 +415,18 @@ func (c *comparison) matchTopics() {
 			for k < len(repeats[n]) && repeats[n][k].a1 <= i {
 				k++
 			}
-			if m.same && (k == len(repeats[n]) || i < repeats[n][k].a0) {
-				offsets = append(offsets, t.b[m.partner].log-m.log)
+			if m.equal && (k == len(repeats[n]) || i < repeats[n][k].a0) {
+				offsets = append(offsets, t.b[m.partner].logTime-m.logTime)
 			}
 		}
 	}
 	offset := median(offsets)
 	for n, t := range c.topics {
 		for _, run := range repeats[n] {
-			place(t.a, t.b, run, offset)
+			placeByTime(t.a, t.b, run, offset)
 		}
 		for _, m := range t.a {
-			if m.same && m.padding != t.b[m.partner].padding {
+			if m.equal && m.padding != t.b[m.partner].padding {
 				t.padded++
 			}
 		}
@@ -441,48 +442,48 @@ func median(n []int64) int64 {
 	return n[len(n)/2]
 }
 
-// times describes how the times of messages that are the same differ.
+// times describes the differences of times of equal messages.
 type times struct {
-	matched   int   // messages
-	offset    int64 // log time in the second recording minus that in the first, the median
-	mean, max float64
-	worst     *topic // where max is
-	at        int    // its message of a
+	matched      int     // equal messages
+	offset       int64   // median of log time in B minus log time in A, ns
+	mean, max    float64 // difference from offset, ns
+	worst        *topic  // topic with the difference max
+	worstMessage int     // index in worst.a of the message with the difference max
 }
 
-// compareTimes fills in c.times, and finds the messages that are late.
-func (c *comparison) compareTimes() {
+// compareTimes sets c.times, and finds late messages.
+func (c *comparer) compareTimes() {
 	var offsets []int64
 	for _, t := range c.topics {
 		for _, m := range t.a {
-			if m.same {
-				offsets = append(offsets, t.b[m.partner].log-m.log)
+			if m.equal {
+				offsets = append(offsets, t.b[m.partner].logTime-m.logTime)
 			}
 		}
 	}
-	all := &c.times
-	all.matched, all.offset = len(offsets), median(offsets)
+	summary := &c.times
+	summary.matched, summary.offset = len(offsets), median(offsets)
 	sum := 0.0
 	for _, t := range c.topics {
 		for i, m := range t.a {
-			if !m.same {
+			if !m.equal {
 				continue
 			}
-			off := abs(t.b[m.partner].log - m.log - all.offset)
+			off := abs(t.b[m.partner].logTime - m.logTime - summary.offset)
 			sum += float64(off)
-			if float64(off) > all.max {
-				all.max, all.worst, all.at = float64(off), t, i
+			if float64(off) > summary.max {
+				summary.max, summary.worst, summary.worstMessage = float64(off), t, i
 			}
 			if c.tolerance >= 0 && time.Duration(off) > c.tolerance {
 				t.late = append(t.late, i)
 			}
 		}
 	}
-	all.mean = sum / float64(max(all.matched, 1))
+	summary.mean = sum / float64(max(summary.matched, 1))
 }
 
-// noteDamage notes what of the recordings could not be read.
-func (c *comparison) noteDamage() {
+// noteDamage notes damage and incompleteness of the recordings.
+func (c *comparer) noteDamage() {
 	for i, s := range c.sides {
 		if !s.Info.Complete && len(s.damaged) == 0 {
 			c.note("%c is not complete", 'A'+i)
@@ -490,7 +491,7 @@ func (c *comparison) noteDamage() {
 		for _, text := range s.damaged {
 			c.note("%c is damaged: %s", 'A'+i, text)
 		}
-		if s.more {
+		if s.moreDamage {
 			c.note("%c is damaged at more places", 'A'+i)
 		}
 	}

@@ -22,22 +22,22 @@ type Field struct {
 	B    string `json:"b"`
 }
 
-// keptDifferences is how many fields of a message are described.
+// keptDifferences is the largest number of differing fields of a message that are described.
 const keptDifferences = 3
 
-// fieldComparison compares two messages of ROS 2 field by field.
+// fieldComparison compares two ROS 2 messages field by field.
 type fieldComparison struct {
-	rules  []rule   // of the topic
-	strict bool     // fields that one message lacks differ even at their default
-	path   []string // of the current field, with "[3]" for an element
-	names  []string // the path without elements
-	types  [2]*schema
+	rules  []rule     // for the topic
+	strict bool       // fields that one message lacks differ even at their default
+	path   []string   // of the current field, with "[3]" for an element
+	names  []string   // path without elements
+	types  [2]*schema // of the two messages
 
-	count  int      // of fields that differ
-	first  []Field  // up to keptDifferences
-	passed float64  // largest difference that a rule allowed
-	at     string   // path of that field
-	unset  []string // fields that one message lacks and the other has at their default
+	count         int      // fields that differ
+	fields        []Field  // the first differing fields, up to keptDifferences
+	tolerated     float64  // largest difference that a rule allowed
+	toleratedPath string   // path of the field with the difference tolerated
+	unset         []string // paths of fields that one message lacks and that have their default in the other
 }
 
 // schema decodes the messages of a channel.
@@ -47,8 +47,8 @@ type schema struct {
 	defaults map[string]*cdr.Struct // by type
 }
 
-// unset returns a message of a type with all fields at their defaults, nil if the type is unknown.
-func (s *schema) unset(name string) *cdr.Struct {
+// defaultMessage returns a message of a type with all fields at their defaults, nil if the type is unknown.
+func (s *schema) defaultMessage(name string) *cdr.Struct {
 	if m, ok := s.defaults[name]; ok {
 		return m
 	}
@@ -64,8 +64,8 @@ func (s *schema) unset(name string) *cdr.Struct {
 // schemas holds the schemas of channels.
 type schemas map[*codec.Channel]*schema
 
-// of returns the schema of a channel, or nil if its messages cannot be decoded.
-func (s schemas) of(c *codec.Channel) *schema {
+// schemaOf returns the schema of a channel, nil if its messages cannot be decoded.
+func (s schemas) schemaOf(c *codec.Channel) *schema {
 	known, ok := s[c]
 	if ok || c.Encoding != codec.EncodingCDR {
 		return known
@@ -78,9 +78,9 @@ func (s schemas) of(c *codec.Channel) *schema {
 	return s[c]
 }
 
-// compare compares two messages. It is false if one of them cannot be decoded.
+// compare compares two messages. It returns false if one of them cannot be decoded.
 func (f *fieldComparison) compare(a, b *codec.Message, s schemas) bool {
-	f.types = [2]*schema{s.of(a.Channel), s.of(b.Channel)}
+	f.types = [2]*schema{s.schemaOf(a.Channel), s.schemaOf(b.Channel)}
 	if f.types[0] == nil || f.types[1] == nil {
 		return false
 	}
@@ -111,7 +111,7 @@ func (f *fieldComparison) structs(a, b *cdr.Struct) {
 	}
 }
 
-// valueAt returns the value of a field, which is most likely the i-th, or nil if s lacks the field.
+// valueAt returns the value of a field, nil if s lacks the field. The field is most likely the i-th.
 func valueAt(s *cdr.Struct, i int, name string) any {
 	if i < len(s.Fields) && s.Fields[i].Name == name {
 		return s.Fields[i].Value
@@ -119,7 +119,7 @@ func valueAt(s *cdr.Struct, i int, name string) any {
 	return s.Get(name)
 }
 
-// field compares the values v and w of a field of a and b.
+// field compares the values v and w of a field of a and b. A value is nil if the message lacks the field.
 func (f *fieldComparison) field(a, b *cdr.Struct, name string, v, w any) {
 	f.path, f.names = append(f.path, name), append(f.names, name)
 	if v == nil && f.isUnset(1, b.Type, name, w) || w == nil && f.isUnset(0, a.Type, name, v) {
@@ -130,7 +130,7 @@ func (f *fieldComparison) field(a, b *cdr.Struct, name string, v, w any) {
 	f.path, f.names = f.path[:len(f.path)-1], f.names[:len(f.names)-1]
 }
 
-// appendNew appends a name that is not in the list yet.
+// appendNew appends a name unless the list has it.
 func appendNew(list []string, name string) []string {
 	if slices.Contains(list, name) {
 		return list
@@ -143,7 +143,7 @@ func (f *fieldComparison) isUnset(side int, of, name string, v any) bool {
 	if f.strict {
 		return false
 	}
-	m := f.types[side].unset(of)
+	m := f.types[side].defaultMessage(of)
 	return m != nil && reflect.DeepEqual(m.Get(name), v)
 }
 
@@ -151,7 +151,7 @@ func isTime(name string) bool {
 	return name == "builtin_interfaces/msg/Time" || name == "builtin_interfaces/msg/Duration"
 }
 
-// times compares stamps or durations. Rules about them are in seconds.
+// times compares stamps or durations. Their rules are in seconds.
 func (f *fieldComparison) times(a, b *cdr.Struct) {
 	var ns [2]int64
 	for i, s := range []*cdr.Struct{a, b} {
@@ -164,7 +164,7 @@ func (f *fieldComparison) times(a, b *cdr.Struct) {
 	}
 }
 
-// values compares the values of a field, nil where a message lacks it.
+// values compares the values of a field. A value is nil if the message lacks the field.
 func (f *fieldComparison) values(a, b any) {
 	if a == nil || b == nil {
 		if !f.allowed(math.Inf(1), 0, false) {
@@ -203,7 +203,7 @@ func (f *fieldComparison) values(a, b any) {
 	}
 }
 
-// numeric returns a value as a number, NaN if it is none, and whether it is a float.
+// numeric returns a value as a number, NaN if it is not a number. float reports whether it is a float.
 func numeric(v reflect.Value) (x float64, float bool) {
 	switch {
 	case v.CanFloat():
@@ -216,17 +216,17 @@ func numeric(v reflect.Value) (x float64, float bool) {
 	return math.NaN(), false
 }
 
-// allowed reports whether the last matching rule allows the values. Rules without a field match floats and times only.
+// allowed reports whether the last matching rule allows the values. Rules without a field match only floats and times.
 func (f *fieldComparison) allowed(a, b float64, continuous bool) bool {
 	for _, r := range slices.Backward(f.rules) {
-		if len(r.field) == 0 && !continuous || !r.of(f.names) {
+		if len(r.field) == 0 && !continuous || !r.matches(f.names) {
 			continue
 		}
 		if !r.allows(a, b) {
 			return false
 		}
-		if off := math.Abs(a - b); !math.IsInf(r.limit, 0) && off > f.passed {
-			f.passed, f.at = off, f.where()
+		if off := math.Abs(a - b); !math.IsInf(r.limit, 0) && off > f.tolerated {
+			f.tolerated, f.toleratedPath = off, f.where()
 		}
 		return true
 	}
@@ -235,17 +235,17 @@ func (f *fieldComparison) allowed(a, b float64, continuous bool) bool {
 
 func (f *fieldComparison) differ(a, b string) {
 	f.count++
-	if len(f.first) < keptDifferences {
-		f.first = append(f.first, Field{f.where(), a, b})
+	if len(f.fields) < keptDifferences {
+		f.fields = append(f.fields, Field{f.where(), a, b})
 	}
 }
 
-// where returns the current path: "transforms[2].header.frame_id".
+// where returns the current path, such as "transforms[2].header.frame_id".
 func (f *fieldComparison) where() string {
 	return strings.ReplaceAll(strings.Join(f.path, "."), ".[", "[")
 }
 
-// shortened writes a value in few characters.
+// shortened returns a value in at most 60 characters.
 func shortened(v any) string {
 	var text string
 	switch v := v.(type) {
@@ -271,13 +271,13 @@ func shortened(v any) string {
 	return text
 }
 
-// text describes how many fields differ, and how.
+// text describes the number of differing fields and the first of them.
 func (f *fieldComparison) text() string {
 	parts := []string{human.Count(f.count, "field")}
-	for _, d := range f.first {
+	for _, d := range f.fields {
 		parts = append(parts, fmt.Sprintf("%s is %s in A, %s in B", d.Path, d.A, d.B))
 	}
-	if rest := f.count - len(f.first); rest > 0 {
+	if rest := f.count - len(f.fields); rest > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more", rest))
 	}
 	return parts[0] + ": " + strings.Join(parts[1:], "; ")

@@ -5,36 +5,36 @@ import (
 	"slices"
 )
 
-// message is what a comparison keeps of a message: 24 bytes.
+// message has the data that a comparison keeps of a message: 24 bytes.
 type message struct {
 	hash    uint64 // of the payload
-	log     int64  // ns since the Unix epoch
-	partner int32  // index of the message of the other recording that it is compared with, or none
-	padding uint8  // bytes that a CDR payload is short of a multiple of 4
-	same    bool   // as its partner
+	logTime int64  // log time, ns since the Unix epoch
+	partner int32  // index of the message in the other recording to compare with, or none
+	padding uint8  // bytes missing in a CDR payload to a multiple of 4
+	equal   bool   // the payload is equal to the partner's
 }
 
 // none is the partner of a message that the other recording lacks.
 const none = -1
 
-// link makes a[i] and b[j] partners. They are the same if their hashes are.
-func link(a, b []message, i, j int) {
+// pair makes a[i] and b[j] partners. They are equal if their hashes are equal.
+func pair(a, b []message, i, j int) {
 	same := a[i].hash == b[j].hash
-	a[i].partner, a[i].same = int32(j), same
-	b[j].partner, b[j].same = int32(i), same
+	a[i].partner, a[i].equal = int32(j), same
+	b[j].partner, b[j].equal = int32(i), same
 }
 
-// hunk is a difference of two sequences: elements a0 to a1 of the first are in place of b0 to b1 of the second.
+// hunk is a difference of two sequences: elements a0 to a1 of the first are in the place of b0 to b1 of the second.
 type hunk struct{ a0, a1, b0, b1 int }
 
-// changed, missing and extra count the elements of a hunk that differ, and those that only the first or the second
-// sequence has.
+// changed, missing and extra return the number of elements that differ, that only the first sequence has, and that only
+// the second sequence has.
 func (h hunk) changed() int { return min(h.a1-h.a0, h.b1-h.b0) }
 func (h hunk) missing() int { return h.a1 - h.a0 - h.changed() }
 func (h hunk) extra() int   { return h.b1 - h.b0 - h.changed() }
 
-// differences yields the differences between a and b in order: a changed message, or a run of messages that only one of
-// them has.
+// differences yields the differences between a and b in order: a changed message, or a run of messages that only one
+// sequence has.
 func differences(a, b []message) iter.Seq[hunk] {
 	return func(yield func(hunk) bool) {
 		for i, j := 0, 0; i < len(a) || j < len(b); {
@@ -49,7 +49,7 @@ func differences(a, b []message) iter.Seq[hunk] {
 			}
 			same := false
 			if h.a1 == i && h.b1 == j {
-				h.a1, h.b1, same = i+1, j+1, a[i].same
+				h.a1, h.b1, same = i+1, j+1, a[i].equal
 			}
 			if !same && !yield(h) {
 				return
@@ -59,27 +59,27 @@ func differences(a, b []message) iter.Seq[hunk] {
 	}
 }
 
-// match finds the partners of messages: those of equal payloads first, then those that may have changed, which lie
-// between them. If byTime, where one recording has more of these than the other, those of equal log times are partners.
-// match takes linear time, and so may find a few more differences than necessary.
+// match finds the partners of messages. Messages with equal payloads become partners first, then messages between them,
+// which may have changed. If byTime is set and a and b differ in the number of such messages, those with equal log
+// times become partners. match takes linear time, and so may find a few more differences than necessary.
 //
-// Where payloads repeat and one recording lacks some, payloads do not tell which. match returns the stretches where
-// that is so, for place.
+// If payloads repeat and one recording lacks some, payloads do not show which. match returns these stretches for
+// placeByTime.
 func match(a, b []message, byTime bool) (repeats []hunk) {
 	for _, all := range [][]message{a, b} {
 		for i := range all {
-			all[i].partner, all[i].same = none, false
+			all[i].partner, all[i].equal = none, false
 		}
 	}
 	hunks := align(a, b)
 	i, j := 0, 0
 	for n, h := range hunks {
 		for ; i < h.a0; i, j = i+1, j+1 {
-			link(a, b, i, j)
+			pair(a, b, i, j)
 		}
 		if !byTime || h.a1-h.a0 == h.b1-h.b0 || !linkByTime(a, b, h) {
 			for k := range h.changed() {
-				link(a, b, h.a0+k, h.b0+k)
+				pair(a, b, h.a0+k, h.b0+k)
 			}
 		}
 		i, j = h.a1, h.b1
@@ -90,35 +90,35 @@ func match(a, b []message, byTime bool) (repeats []hunk) {
 		if n+1 < len(hunks) {
 			last = hunks[n+1].a0
 		}
-		if run, ok := repeat(a, b, h, first, last); ok {
+		if run, ok := repeatedStretch(a, b, h, first, last); ok {
 			repeats = append(repeats, run)
 		}
 	}
 	for ; i < len(a); i, j = i+1, j+1 {
-		link(a, b, i, j)
+		pair(a, b, i, j)
 	}
 	return repeats
 }
 
-// linkByTime makes messages of a hunk partners that have equal log times. It returns false if there are none.
+// linkByTime makes messages of a hunk with equal log times partners. It returns false if there are none.
 func linkByTime(a, b []message, h hunk) (found bool) {
 	for i, j := h.a0, h.b0; i < h.a1 && j < h.b1; {
 		switch {
-		case a[i].log < b[j].log:
+		case a[i].logTime < b[j].logTime:
 			i++
-		case a[i].log > b[j].log:
+		case a[i].logTime > b[j].logTime:
 			j++
 		default:
-			link(a, b, i, j)
+			pair(a, b, i, j)
 			i, j, found = i+1, j+1, true
 		}
 	}
 	return found
 }
 
-// repeat returns the stretch of one payload around a hunk, between first and last in a, if one side only lacks some
-// messages with that payload.
-func repeat(a, b []message, h hunk, first, last int) (hunk, bool) {
+// repeatedStretch returns the stretch of one payload around a hunk, between first and last in a, if the only difference
+// is that one side lacks some messages with that payload.
+func repeatedStretch(a, b []message, h hunk, first, last int) (hunk, bool) {
 	if h.changed() > 0 {
 		return hunk{}, false
 	}
@@ -136,24 +136,24 @@ func repeat(a, b []message, h hunk, first, last int) (hunk, bool) {
 	return h, true
 }
 
-// place finds partners anew in a stretch of one payload that one side lacks some messages of: each message of that side
-// gets the one of the other side that is next to it in log time. Log times in b are offset later than in a.
-func place(a, b []message, run hunk, offset int64) {
+// placeByTime finds new partners in a stretch of one payload of which one side lacks some messages. Each message of
+// that side gets the other side's message with the nearest log time. Log times in b are offset later than in a.
+func placeByTime(a, b []message, run hunk, offset int64) {
 	if run.extra() > 0 {
-		place(b, a, hunk{run.b0, run.b1, run.a0, run.a1}, -offset)
+		placeByTime(b, a, hunk{run.b0, run.b1, run.a0, run.a1}, -offset)
 		return
 	}
-	later := make([]int, run.a1-run.a0) // where the next message of another time is: many may have one time
+	later := make([]int, run.a1-run.a0) // index of the next message with another time
 	for i := run.a1 - 1; i >= run.a0; i-- {
 		later[i-run.a0] = i + 1
-		if i+1 < run.a1 && a[i].log == a[i+1].log {
+		if i+1 < run.a1 && a[i].logTime == a[i+1].logTime {
 			later[i-run.a0] = later[i+1-run.a0]
 		}
-		a[i].partner, a[i].same = none, false
+		a[i].partner, a[i].equal = none, false
 	}
 	i := run.a0
 	for j := run.b0; j < run.b1; j++ {
-		distance := func(i int) int64 { return abs(b[j].log - offset - a[i].log) }
+		distance := func(i int) int64 { return abs(b[j].logTime - offset - a[i].logTime) }
 		best := i
 		limit := run.a1 - (run.b1 - j)
 		for next := later[i-run.a0]; next <= limit && distance(next) <= distance(best); next = later[next-run.a0] {
@@ -161,14 +161,14 @@ func place(a, b []message, run hunk, offset int64) {
 				best = next
 			}
 		}
-		link(a, b, best, j)
+		pair(a, b, best, j)
 		i = best + 1
 	}
 }
 
 func abs[N int | int64](n N) N { return max(n, -n) }
 
-// align returns where two sequences of payloads differ.
+// align returns the differences of two sequences of payloads.
 func align(a, b []message) []hunk {
 	start := 0
 	for start < len(a) && start < len(b) && a[start].hash == b[start].hash {
@@ -199,13 +199,13 @@ func align(a, b []message) []hunk {
 	return hunks
 }
 
-// Sizes of the windows in which resync searches.
+// Sizes of the windows in which resync searches, in messages.
 const (
 	firstWindow = 16
 	lastWindow  = 1 << 16
 )
 
-// resync walks along both sequences from start on, and at each difference searches the nearest place where they are
+// resync walks along both sequences from start on. At each difference it searches the nearest place where they are
 // equal again.
 func resync(a, b []message, start int) (hunks []hunk) {
 	for i, j := start, start; i < len(a) || j < len(b); {
@@ -247,7 +247,7 @@ func nearest(a, b []message) (i, j int, ok bool) {
 		if !found {
 			continue
 		}
-		// Of equal sums prefer changed messages to missing and extra ones.
+		// For equal sums prefer changed messages to missing and extra ones.
 		if sum := k + at; sum < best || sum == best && abs(k-at) < abs(i-j) {
 			best, i, j, ok = sum, k, at, true
 		}

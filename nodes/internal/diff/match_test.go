@@ -13,7 +13,7 @@ func matched(a, b []message, offset int64) (found, placed []hunk) {
 	repeats := match(a, b, false)
 	found = slices.Collect(differences(a, b))
 	for _, run := range repeats {
-		place(a, b, run, offset)
+		placeByTime(a, b, run, offset)
 	}
 	return found, slices.Collect(differences(a, b))
 }
@@ -51,7 +51,7 @@ func payloads(letters string) []message {
 func at(letters string, times ...int64) []message {
 	s := payloads(letters)
 	for i, t := range times {
-		s[i].log = t
+		s[i].logTime = t
 	}
 	return s
 }
@@ -96,7 +96,7 @@ func TestMatchIsSound(t *testing.T) {
 		sequence := func(n int) []message {
 			s := make([]message, n)
 			for i := range s {
-				s[i] = message{hash: random.Uint64N(kinds), log: int64(10*i + random.IntN(30))}
+				s[i] = message{hash: random.Uint64N(kinds), logTime: int64(10*i + random.IntN(30))}
 			}
 			return s
 		}
@@ -175,7 +175,7 @@ func TestPlace(t *testing.T) {
 func TestPlaceOfOneTime(t *testing.T) {
 	a := make([]message, 2_000_000)
 	b := make([]message, len(a)/2)
-	place(a, b, hunk{0, len(a), 0, len(b)}, 0)
+	placeByTime(a, b, hunk{0, len(a), 0, len(b)}, 0)
 	require.Equal(t, []hunk{{len(b), len(a), len(b), len(b)}}, slices.Collect(differences(a, b)))
 }
 

@@ -11,13 +11,13 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// byField reports whether messages of a topic whose bytes differ are compared by their fields: senders may fill the
-// padding between fields with anything.
-func (c *comparison) byField(t *topic) bool {
-	if t.encodings != "" || !t.cdr() || c.as == viewRaw {
+// byField reports whether messages of a topic with different bytes are compared by their fields. Senders may fill the
+// padding between fields with any bytes.
+func (c *comparer) byField(t *topic) bool {
+	if t.encodings != "" || !t.cdr() || c.view == viewRaw {
 		return false
 	}
-	if c.as == viewROS2 || !c.Options.Bytes {
+	if c.view == viewROS2 || !c.Options.Bytes {
 		return true
 	}
 	definitions := map[string]bool{}
@@ -33,15 +33,15 @@ func (c *comparison) byField(t *topic) bool {
 // cdr reports whether all payloads are CDR.
 func (t *topic) cdr() bool { return t.sides[0].encodings() == codec.EncodingCDR }
 
-// compareMessages reads messages of a topic whose bytes differ once more. Where fields count it compares them all, and
-// finds which of them are the same. It describes the first of the others.
-func (c *comparison) compareMessages(ctx context.Context, t *topic) error {
+// compareMessages reads messages with different bytes again. If byField is true, it compares all of them and finds the
+// ones with equal fields. It describes the first differences.
+func (c *comparer) compareMessages(ctx context.Context, t *topic) error {
 	byField := c.byField(t)
 	rules := slices.DeleteFunc(slices.Clone(c.rules), func(r rule) bool {
 		return r.topic != "" && r.topic != t.key.topic
 	})
 	t.details = map[int]Difference{}
-	first := slices.IndexFunc(t.a, func(m message) bool { return m.partner != none && !m.same })
+	first := slices.IndexFunc(t.a, func(m message) bool { return m.partner != none && !m.equal })
 	if first < 0 || !byField && c.Options.Limit == 0 {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (c *comparison) compareMessages(ctx context.Context, t *topic) error {
 	defer bar.Close()
 	read := 0
 	for i := range t.a {
-		if t.a[i].partner == none || t.a[i].same {
+		if t.a[i].partner == none || t.a[i].equal {
 			continue
 		}
 		if !byField && len(t.details) == c.Options.Limit {
@@ -82,11 +82,11 @@ func (c *comparison) compareMessages(ctx context.Context, t *topic) error {
 		decoded := f.compare(a, b, c.schemas)
 		switch {
 		case byField && decoded && f.count == 0:
-			t.a[i].same, t.b[t.a[i].partner].same = true, true
-			t.addAlike(&f, i)
+			t.a[i].equal, t.b[t.a[i].partner].equal = true, true
+			t.addEqualFields(&f, i)
 		case len(t.details) >= c.Options.Limit:
 		case decoded && f.count > 0:
-			t.details[i] = Difference{Fields: f.first, Text: f.text()}
+			t.details[i] = Difference{Fields: f.fields, Text: f.text()}
 		default:
 			t.details[i] = Difference{Text: fmt.Sprintf("%d and %s, %s", len(a.Data),
 				human.Count(len(b.Data), "byte"), firstByte(a.Data, b.Data, !c.Options.Bytes && t.cdr()))}
@@ -95,36 +95,36 @@ func (c *comparison) compareMessages(ctx context.Context, t *topic) error {
 	return nil
 }
 
-// addAlike counts a message of which the fields are the same, and keeps the largest difference that rules allowed.
-func (t *topic) addAlike(f *fieldComparison, message int) {
-	t.alike++
+// addEqualFields counts a message with equal fields, and keeps the largest difference that rules allowed.
+func (t *topic) addEqualFields(f *fieldComparison, message int) {
+	t.equalFields++
 	for _, field := range f.unset {
 		t.unset = appendNew(t.unset, field)
 	}
-	if f.passed > t.passed.size {
-		t.passed = passed{f.passed, f.at, message}
+	if f.tolerated > t.tolerated.size {
+		t.tolerated = toleratedDifference{f.tolerated, f.toleratedPath, message}
 	}
 }
 
-// cursor reads messages of a topic in one recording by their indices, which must not decrease.
+// cursor reads messages of a topic in one recording by index. Indices must not decrease.
 type cursor struct {
 	path string
 	it   codec.Iterator
 	next int // index of the message that it yields next
 }
 
-// cursor returns a cursor of the messages of a topic, which begins at an index or before.
-func (c *comparison) cursor(s *side, topic key, list []message, index int) (*cursor, error) {
+// cursor returns a cursor that begins at index or before.
+func (c *comparer) cursor(s *side, topic key, list []message, index int) (*cursor, error) {
 	q := codec.Query{Topics: func(channel *codec.Channel) bool { return s.key(channel) == topic },
 		Damaged: func(error) {}}
 	first := 0
-	// What is read of a damaged recording depends on where reading begins, too.
+	// The messages read from a damaged recording depend on where reading begins.
 	if !formats.FromStart(s.Info) && len(s.damaged) == 0 {
 		first = index
-		for first > 0 && list[first-1].log == list[first].log {
+		for first > 0 && list[first-1].logTime == list[first].logTime {
 			first--
 		}
-		q.Start = list[first].log
+		q.Start = list[first].logTime
 	}
 	it, err := s.Reader.Read(q)
 	if err != nil {
@@ -133,7 +133,7 @@ func (c *comparison) cursor(s *side, topic key, list []message, index int) (*cur
 	return &cursor{s.Path, it, first}, nil
 }
 
-// read returns the message of an index. It is valid until the next call.
+// read returns the message at index. It is valid until the next call.
 func (c *cursor) read(index int) (m *codec.Message, err error) {
 	for ; c.next <= index; c.next++ {
 		m, err = c.it.Next()
@@ -144,8 +144,8 @@ func (c *cursor) read(index int) (m *codec.Message, err error) {
 	return m, nil
 }
 
-// firstByte describes where two payloads begin to differ. With ignorePadding it ignores
-// the bits of a CDR header that count padding.
+// firstByte describes the first difference of two payloads. With ignorePadding it ignores the bits of a CDR header that
+// count padding.
 func firstByte(a, b []byte, ignorePadding bool) string {
 	if ignorePadding && len(a) >= 4 && len(b) >= 4 {
 		a, b = slices.Clone(a), slices.Clone(b)
@@ -164,18 +164,18 @@ func firstByte(a, b []byte, ignorePadding bool) string {
 	return fmt.Sprintf("first at byte %d: %s and %s", at, byteAt(a), byteAt(b))
 }
 
-// noteFields notes what is the same by its fields or without its padding alone.
-func (c *comparison) noteFields() {
+// noteFields notes messages that are equal by their fields or without their padding.
+func (c *comparer) noteFields() {
 	alike, padded := 0, 0
 	var most *topic
 	var unset []string
 	for _, t := range c.topics {
-		alike += t.alike
+		alike += t.equalFields
 		padded += t.padded
 		for _, field := range t.unset {
 			unset = append(unset, field+" of "+t.key.String())
 		}
-		if t.passed.size > 0 && (most == nil || t.passed.size > most.passed.size) {
+		if t.tolerated.size > 0 && (most == nil || t.tolerated.size > most.tolerated.size) {
 			most = t
 		}
 	}
@@ -187,8 +187,8 @@ func (c *comparison) noteFields() {
 			"a difference): %s", strings.Join(unset, ", "))
 	}
 	if most != nil {
-		c.note("the largest difference within the tolerance is %.3g, at %s of message %d of %s", most.passed.size,
-			most.passed.field, most.passed.message, most.key)
+		c.note("the largest difference within the tolerance is %.3g, at %s of message %d of %s", most.tolerated.size,
+			most.tolerated.field, most.tolerated.message, most.key)
 	}
 	if padded > 0 {
 		c.note("payloads that differ in padding at their end alone: %d (--bytes makes that a difference)", padded)

@@ -18,12 +18,12 @@ type Report struct {
 	B       Side     `json:"b"`
 	Same    bool     `json:"same"`
 	Verdict string   `json:"verdict"`
-	Topics  []Topic  `json:"topics"`  // those that differ
-	Omitted int      `json:"omitted"` // differences that are not among those of the topics
+	Topics  []Topic  `json:"topics"`  // topics that differ
+	Omitted int      `json:"omitted"` // differences that Topics lack
 	Notes   []string `json:"notes"`
 
-	err  error
-	left int // how many more differences are shown
+	err       error
+	remaining int // number of differences that may be added before Options.Limit is reached
 }
 
 // Side describes one of the recordings.
@@ -46,14 +46,14 @@ type Topic struct {
 
 // Difference describes how a message differs, or which messages only one recording has.
 type Difference struct {
-	Message int     `json:"message"`  // index among those of the topic
+	Message int     `json:"message"`  // index among the topic's messages
 	Time    int64   `json:"log_time"` // ns since the Unix epoch
 	Fields  []Field `json:"fields,omitempty"`
 	Text    string  `json:"text"`
 }
 
-// Err returns nil if the recordings are the same, ErrDifferent if they differ, and another error if damage hides
-// whether they do.
+// Err returns nil if the recordings are equal, ErrDifferent if they differ, and another error if damage hides whether
+// they do.
 func (r *Report) Err() error { return r.err }
 
 // WriteText writes the report as text.
@@ -87,9 +87,9 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// report returns the result, with the first differences one by one.
-func (c *comparison) report() *Report {
-	r := &Report{Verdict: c.verdict(), Topics: []Topic{}, left: c.Options.Limit}
+// report returns the result with the first differences.
+func (c *comparer) report() *Report {
+	r := &Report{Verdict: c.verdict(), Topics: []Topic{}, remaining: c.Options.Limit}
 	for i, to := range []*Side{&r.A, &r.B} {
 		s := c.sides[i]
 		*to = Side{s.Path, s.Info.Format, len(s.topics), s.count, s.damaged}
@@ -104,14 +104,14 @@ func (c *comparison) report() *Report {
 	}
 	r.Same = r.err == nil
 	for _, key := range c.missing {
-		r.only("A", key, c.sides[0].topics[key], c.extra)
+		r.addOnly("A", key, c.sides[0].topics[key], c.extra)
 	}
 	for _, key := range c.extra {
-		r.only("B", key, c.sides[1].topics[key], c.missing)
+		r.addOnly("B", key, c.sides[1].topics[key], c.missing)
 	}
 	for _, t := range c.topics {
 		if t.differs() {
-			r.differences(t, c.times.offset)
+			r.addDifferences(t, c.times.offset)
 		}
 	}
 	r.Notes = append([]string{}, c.notes...)
@@ -121,8 +121,8 @@ func (c *comparison) report() *Report {
 	return r
 }
 
-// damaged names the recordings that are damaged, or is empty.
-func (c *comparison) damaged() string {
+// damaged returns the paths of the damaged recordings, "" if there are none.
+func (c *comparer) damaged() string {
 	var paths []string
 	for _, s := range c.sides {
 		if len(s.damaged) > 0 {
@@ -133,7 +133,7 @@ func (c *comparison) damaged() string {
 }
 
 // verdict returns the result in one line.
-func (c *comparison) verdict() string {
+func (c *comparer) verdict() string {
 	messages, differing := 0, len(c.missing)+len(c.extra)
 	var changed, missing, extra, late, encodings int
 	for _, t := range c.topics {
@@ -149,7 +149,7 @@ func (c *comparison) verdict() string {
 	topics := human.Count(len(c.topics)+len(c.missing)+len(c.extra), "topic")
 	if differing == 0 {
 		same := "identical"
-		if len(c.rules) > 0 && slices.ContainsFunc(c.topics, func(t *topic) bool { return t.alike > 0 }) {
+		if len(c.rules) > 0 && slices.ContainsFunc(c.topics, func(t *topic) bool { return t.equalFields > 0 }) {
 			same = "the same as far as it was asked for"
 		}
 		if c.damaged() != "" {
@@ -173,79 +173,80 @@ func (c *comparison) verdict() string {
 	return "different: " + strings.Join(parts, ", ")
 }
 
-// topic starts the entry of a topic.
-func (r *Report) topic(k key, text string) {
+// addTopic adds a topic without differences.
+func (r *Report) addTopic(k key, text string) {
 	r.Topics = append(r.Topics, Topic{k.topic, k.typeName, text, []Difference{}})
 }
 
-// show adds an entry for n differences of the last topic, or counts them as omitted.
-func (r *Report) show(n int, d Difference) {
-	if r.left == 0 {
+// addDifference adds n differences to the last topic as one entry, or counts them as omitted.
+func (r *Report) addDifference(n int, d Difference) {
+	if r.remaining == 0 {
 		r.Omitted += n
 		return
 	}
-	r.left--
+	r.remaining--
 	t := &r.Topics[len(r.Topics)-1]
 	t.Differences = append(t.Differences, d)
 }
 
-// only reports a topic that one recording lacks. If that has the topic with another type, it is reported once, for A.
-func (r *Report) only(side string, k key, m *messages, others []key) {
+// addOnly adds a topic that only one recording has. If the other recording has the topic with another type, it is added
+// once, for A.
+func (r *Report) addOnly(side string, k key, m *topicMessages, others []key) {
 	i := slices.IndexFunc(others, func(o key) bool { return o.topic == k.topic })
 	switch {
 	case i < 0:
-		r.topic(k, fmt.Sprintf("%s: only in %s, with %s", k, side, human.Count(len(m.list), "message")))
+		r.addTopic(k, fmt.Sprintf("%s: only in %s, with %s", k, side, human.Count(len(m.list), "message")))
 	case side == "A":
-		r.topic(k, fmt.Sprintf("%s: type %s in A, %s in B", human.Printable(k.topic), human.Printable(k.typeName),
+		r.addTopic(k, fmt.Sprintf("%s: type %s in A, %s in B", human.Printable(k.topic), human.Printable(k.typeName),
 			human.Printable(others[i].typeName)))
 	}
 }
 
-// differences reports a topic that both recordings have. Log times in B are offset later than in A.
-func (r *Report) differences(t *topic, offset int64) {
+// addDifferences adds a topic that both recordings have. Log times in B are offset later than in A.
+func (r *Report) addDifferences(t *topic, offset int64) {
 	if t.encodings != "" {
-		r.topic(t.key, fmt.Sprintf("%s: %s; payloads are not compared", t.key, t.encodings))
+		r.addTopic(t.key, fmt.Sprintf("%s: %s; payloads are not compared", t.key, t.encodings))
 		return
 	}
-	r.topic(t.key, fmt.Sprintf("%s: %s in A, %d in B", t.key, human.Count(len(t.a), "message"), len(t.b)))
+	r.addTopic(t.key, fmt.Sprintf("%s: %s in A, %d in B", t.key, human.Count(len(t.a), "message"), len(t.b)))
 	for h := range differences(t.a, t.b) {
 		switch {
 		case h.missing() > 0:
-			r.show(h.missing(), only("missing in B", t.a, h.a0, h.a1))
+			r.addDifference(h.missing(), only("missing in B", t.a, h.a0, h.a1))
 		case h.extra() > 0:
-			r.show(h.extra(), only("only in B", t.b, h.b0, h.b1))
+			r.addDifference(h.extra(), only("only in B", t.b, h.b0, h.b1))
 		default:
-			r.show(1, t.change(h.a0, h.b0))
+			r.addDifference(1, t.change(h.a0, h.b0))
 		}
 	}
 	for _, i := range t.late {
-		a, b := t.a[i].log, t.b[t.a[i].partner].log
-		r.show(1, Difference{i, a, nil, fmt.Sprintf("message %d is %s s late: %s in A, %s in B", i,
+		a, b := t.a[i].logTime, t.b[t.a[i].partner].logTime
+		r.addDifference(1, Difference{i, a, nil, fmt.Sprintf("message %d is %s s late: %s in A, %s in B", i,
 			human.Seconds(b-a-offset), human.Seconds(a), human.Seconds(b))})
 	}
 }
 
-// only describes messages that only one recording has, from one index to another.
+// only describes messages with indices from one to another that only one recording has.
 func only(what string, list []message, from, to int) Difference {
-	at := list[from].log
+	at := list[from].logTime
 	return Difference{from, at, nil, fmt.Sprintf("%d %s at index %d, log time %s", to-from, what, from,
 		human.Seconds(at))}
 }
 
-// change describes how the messages of two indices differ.
+// change describes the difference of the messages a[i] and b[j].
 func (t *topic) change(i, j int) Difference {
 	text := fmt.Sprintf("message %d differs", i)
 	if i != j {
 		text += fmt.Sprintf(" from message %d of B", j)
 	}
-	a, b := t.a[i].log, t.b[j].log
+	a, b := t.a[i].logTime, t.b[j].logTime
 	d := t.details[i]
 	d.Message, d.Time = i, a
 	d.Text = fmt.Sprintf("%s, log times %s and %s, %s", text, human.Seconds(a), human.Seconds(b), d.Text)
 	return d
 }
 
-// text describes how times differ.
+// text describes the differences of times.
 func (t *times) text() string {
 	shift := fmt.Sprintf("log times in B are %s s later than in A", human.Seconds(t.offset))
 	if t.offset < 0 {
@@ -258,7 +259,7 @@ func (t *times) text() string {
 		return shift + ", all of them"
 	}
 	return fmt.Sprintf("%s; beyond that they differ by %v on average and by %v at most, at message %d of %s", shift,
-		rounded(t.mean), rounded(t.max), t.at, t.worst.key)
+		rounded(t.mean), rounded(t.max), t.worstMessage, t.worst.key)
 }
 
 func rounded(ns float64) time.Duration {

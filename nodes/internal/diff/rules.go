@@ -12,17 +12,17 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// rule allows values of some fields to differ. Of several rules that match a field the last one applies.
+// rule allows values of some fields to differ. If several rules match a field, the last one applies.
 type rule struct {
-	topic string   // "" matches all
-	field []string // consecutive parts of the field's path; empty matches all floats and times
-	limit float64  // of the difference; infinite for ignored fields
-	share bool     // limit is relative to the larger value
-	text  string   // the option that it is of
+	topic    string   // "" matches all
+	field    []string // consecutive parts of the field's path; empty matches all floats and times
+	limit    float64  // of the difference; infinite for ignored fields
+	relative bool     // limit is a share of the larger value
+	text     string   // the option, for error texts
 }
 
-// parseRules reads the values of --tolerance, such as 1e-5, 0.1%, header.stamp=1e-6 and /odom:pose.position=0.01, and
-// those of --ignore-fields, such as header.seq and /odom:pose.covariance.
+// parseRules parses the values of --tolerance, such as 1e-5, 0.1%, header.stamp=1e-6 and /odom:pose.position=0.01, and
+// of --ignore-fields, such as header.seq and /odom:pose.covariance.
 func parseRules(tolerances, ignored []string) (rules []rule, err error) {
 	for _, text := range formats.Split(tolerances) {
 		name, value, named := strings.Cut(text, "=")
@@ -37,7 +37,7 @@ func parseRules(tolerances, ignored []string) (rules []rule, err error) {
 			return nil, config.Usagef("--tolerance %q is not valid; want a number (1e-5), a share (0.1%%), "+
 				"FIELD=NUMBER or TOPIC:FIELD=NUMBER", text)
 		}
-		r.share = share
+		r.relative = share
 		if share {
 			r.limit /= 100
 		}
@@ -55,7 +55,7 @@ func parseRules(tolerances, ignored []string) (rules []rule, err error) {
 	return rules, nil
 }
 
-// fieldRule reads FIELD or TOPIC:FIELD.
+// fieldRule parses FIELD or TOPIC:FIELD.
 func fieldRule(text string) rule {
 	topic, field, ok := strings.Cut(text, ":")
 	if !ok {
@@ -67,8 +67,8 @@ func fieldRule(text string) rule {
 	return rule{topic: topic, field: strings.Split(field, ".")}
 }
 
-// of reports whether r matches the field of a path without elements.
-func (r *rule) of(path []string) bool {
+// matches reports whether r matches the field with a path without elements.
+func (r *rule) matches(path []string) bool {
 	n := len(r.field)
 	for i := 0; i+n <= len(path); i++ {
 		if slices.Equal(path[i:i+n], r.field) {
@@ -78,19 +78,19 @@ func (r *rule) of(path []string) bool {
 	return false
 }
 
-// within reports whether r matches a field of the list, or one inside it. above is the path of the fields.
-func (r *rule) within(above []string, list []cdr.FieldType) bool {
+// matchesIn reports whether r matches a field of the list, or a field inside one. above is the path of the fields.
+func (r *rule) matchesIn(above []string, list []cdr.FieldType) bool {
 	for _, f := range list {
 		path := append(slices.Clip(above), f.Name)
-		if r.of(path) || r.within(path, f.Fields()) {
+		if r.matches(path) || r.matchesIn(path, f.Fields()) {
 			return true
 		}
 	}
 	return false
 }
 
-// unmatched returns the options whose rules name a topic that no channel has, and those whose rules match no field of
-// the channels.
+// unmatched returns the options of rules that name a topic which no channel has, and the options of rules that match no
+// field of the channels.
 func (s schemas) unmatched(rules []rule, channels []*codec.Channel) (topics, fields []string) {
 	for _, r := range rules {
 		there, matches := r.topic == "", len(r.field) == 0
@@ -99,8 +99,8 @@ func (s schemas) unmatched(rules []rule, channels []*codec.Channel) (topics, fie
 				continue
 			}
 			there = true
-			schema := s.of(c)
-			matches = matches || schema == nil || r.within(nil, schema.Fields())
+			schema := s.schemaOf(c)
+			matches = matches || schema == nil || r.matchesIn(nil, schema.Fields())
 		}
 		switch {
 		case !there:
@@ -112,10 +112,10 @@ func (s schemas) unmatched(rules []rule, channels []*codec.Channel) (topics, fie
 	return topics, fields
 }
 
-// allows reports whether r allows the difference of two values, which are NaN if they are not numbers.
+// allows reports whether r allows the difference of two values. A value is NaN if it is not a number.
 func (r *rule) allows(a, b float64) bool {
 	limit, off := r.limit, math.Abs(a-b)
-	if r.share {
+	if r.relative {
 		limit *= max(math.Abs(a), math.Abs(b))
 	}
 	return math.IsInf(r.limit, 0) || off <= limit && !math.IsInf(off, 0)

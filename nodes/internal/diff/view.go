@@ -7,55 +7,55 @@ import (
 
 // The values of --as.
 const (
-	viewAuto = "auto" // topics that are encoded differently as ROS 2, others as they are
+	viewAuto = "auto" // as ROS 2 messages if encodings differ, else as recorded
 	viewROS2 = "ros2" // all as ROS 2 messages, field by field
-	viewRaw  = "raw"  // all as they are
+	viewRaw  = "raw"  // all as recorded
 )
 
-// form is a topic with its type and encoding.
-type form struct{ topic, typeName, encoding string }
+// topicForm is a topic with its type and encoding.
+type topicForm struct{ topic, typeName, encoding string }
 
-func formOf(c *codec.Channel) form { return form{c.Topic, c.Type, c.Encoding} }
+func formOf(c *codec.Channel) topicForm { return topicForm{c.Topic, c.Type, c.Encoding} }
 
-// view translates the topics that are compared as ROS 2.
-func (c *comparison) view() error {
-	if c.as == viewRaw {
+// translateTopics translates the topics that are compared as ROS 2 messages.
+func (c *comparer) translateTopics() error {
+	if c.view == viewRaw {
 		return nil
 	}
-	var forms [2]map[form]bool
+	var forms [2]map[topicForm]bool
 	for i, s := range c.sides {
-		forms[i] = map[form]bool{}
+		forms[i] = map[topicForm]bool{}
 		for _, t := range s.Info.Topics {
 			if !codec.IsEvents(t.Channel) {
 				forms[i][formOf(t.Channel)] = true
 			}
 		}
 	}
-	if c.as == viewAuto && !encodedOtherwise(forms[0], forms[1]) {
+	if c.view == viewAuto && !encodedOtherwise(forms[0], forms[1]) {
 		return nil
 	}
 	for i, s := range c.sides {
-		stays := map[*codec.Channel]bool{}
+		unchanged := map[*codec.Channel]bool{}
 		for _, t := range s.Info.Topics {
 			f := formOf(t.Channel)
-			stays[t.Channel] = f.encoding == codec.EncodingCDR || c.as == viewAuto && forms[0][f] && forms[1][f]
+			unchanged[t.Channel] = f.encoding == codec.EncodingCDR || c.view == viewAuto && forms[0][f] && forms[1][f]
 		}
-		left, err := s.translate(stays)
+		untranslated, err := s.translate(unchanged)
 		if err != nil {
 			return err
 		}
-		for _, err := range left {
+		for _, err := range untranslated {
 			c.note("%c: %v", 'A'+i, err)
 		}
 		for _, t := range s.Info.Topics {
-			c.translated[t.Channel] = !stays[t.Channel]
+			c.translated[t.Channel] = !unchanged[t.Channel]
 		}
 	}
 	return nil
 }
 
 // encodedOtherwise reports whether a topic of one recording may be a topic of the other in another encoding.
-func encodedOtherwise(a, b map[form]bool) bool {
+func encodedOtherwise(a, b map[topicForm]bool) bool {
 	for f := range a {
 		for g := range b {
 			if !b[f] && !a[g] && f.encoding != g.encoding {
@@ -66,14 +66,15 @@ func encodedOtherwise(a, b map[form]bool) bool {
 	return false
 }
 
-// translate reads all channels but those that stay as ROS 2. It returns errors for channels that cannot be translated.
-func (s *side) translate(stays map[*codec.Channel]bool) (left []error, err error) {
-	to := recordings.ToROS2{Raw: func(c *codec.Channel) bool { return stays[c] }}
-	translated, left, err := to.Translate(s.Reader)
+// translate replaces the reader by one that translates all channels but the unchanged ones to ROS 2. untranslated are
+// errors about channels that cannot be translated.
+func (s *side) translate(unchanged map[*codec.Channel]bool) (untranslated []error, err error) {
+	to := recordings.ToROS2{Raw: func(c *codec.Channel) bool { return unchanged[c] }}
+	translated, untranslated, err := to.Translate(s.Reader)
 	if err != nil {
 		return nil, err
 	}
 	s.Reader = translated
 	s.Info, err = translated.Info()
-	return left, err
+	return untranslated, err
 }

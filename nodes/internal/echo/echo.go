@@ -27,7 +27,7 @@ import (
 //go:embed options.txt
 var optionTexts string
 
-// Options say how messages are printed. They are parameters of each command that prints some.
+// Options are the options of commands that print messages.
 type Options struct {
 	Once  bool   `param:"once" group:"Messages"`
 	Count uint64 `param:"count" short:"n" group:"Messages"`
@@ -45,39 +45,39 @@ type Options struct {
 // OptionTexts returns the help texts of the options.
 func (*Options) OptionTexts() string { return optionTexts }
 
-// DefaultOptions are the defaults of Options; the length is that of "ros2 topic echo".
+// DefaultOptions returns the default options. Truncate is the default of "ros2 topic echo".
 func DefaultOptions() Options { return Options{Truncate: 128} }
 
-// Printer prints messages of a topic. Messages must be encoded as CDR.
+// Printer prints messages. They must be encoded as CDR.
 type Printer struct {
 	options Options
 	yaml    field.YAML
-	fields  []string
+	fields  []string // paths of the fields to print; nil: whole messages
 	w       io.Writer
-	types   map[*codec.Channel]*reader
+	types   map[*codec.Channel]*channelReader
 	json    field.JSON
 	buffer  []byte
-	header  []string // of the table, with --csv
+	header  []string // of the CSV table; nil: not written yet
 	printed uint64
 }
 
-// reader reads the messages of a channel.
-type reader struct {
+// channelReader reads the messages of a channel.
+type channelReader struct {
 	schema  *cdr.Schema
 	message cdr.FieldType
-	parts   []part   // that are printed: the fields that were asked for, or the message
-	header  []string // of a table
+	fields  []printedField // to print: the fields of Options.Field, or the message
+	header  []string       // names of columns of a table
 }
 
-// part is what is printed of a message.
-type part struct {
+// printedField is a field to print, or the whole message.
+type printedField struct {
 	*field.Node
-	path    *cdr.Path     // nil: the message
-	columns []*field.Node // in a table
+	path    *cdr.Path     // nil: the whole message
+	columns []*field.Node // of a table
 }
 
-// find makes d read the part of a payload, and reports whether it is there: arrays may be too short.
-func (p *part) find(d *wire.Decoder, payload []byte) bool {
+// find sets d to the field in a payload. It returns false if the field is not there, because an array is too short.
+func (p *printedField) find(d *wire.Decoder, payload []byte) bool {
 	if p.path == nil {
 		d.Reset(payload)
 		return true
@@ -97,7 +97,7 @@ func NewPrinter(o Options, w io.Writer) (*Printer, error) {
 	if o.Once {
 		o.Count = 1
 	}
-	p := &Printer{options: o, w: w, types: map[*codec.Channel]*reader{},
+	p := &Printer{options: o, w: w, types: map[*codec.Channel]*channelReader{},
 		yaml: field.YAML{Longest: o.Truncate, NoArrays: o.NoArr, NoStrings: o.NoStr}}
 	if o.FullLength {
 		p.yaml.Longest = 0
@@ -110,19 +110,19 @@ func NewPrinter(o Options, w io.Writer) (*Printer, error) {
 	return p, nil
 }
 
-// Printed returns how many messages were printed.
+// Printed returns the number of printed messages.
 func (p *Printer) Printed() uint64 { return p.printed }
 
-// Done reports whether as many messages were printed as were asked for.
+// Done reports whether Options.Count messages were printed.
 func (p *Printer) Done() bool { return p.options.Count > 0 && p.printed >= p.options.Count }
 
 // Prepare returns an error if messages of a channel cannot be decoded or lack one of the fields.
 func (p *Printer) Prepare(c *codec.Channel) error {
-	_, err := p.reader(c)
+	_, err := p.channelReader(c)
 	return err
 }
 
-func (p *Printer) reader(c *codec.Channel) (*reader, error) {
+func (p *Printer) channelReader(c *codec.Channel) (*channelReader, error) {
 	if r := p.types[c]; r != nil {
 		return r, nil
 	}
@@ -134,14 +134,14 @@ func (p *Printer) reader(c *codec.Channel) (*reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("messages of %s cannot be shown: %w", human.Printable(c.Topic), err)
 	}
-	r := &reader{schema: schema, message: schema.Field(), header: []string{"log_time", "publish_time"}}
+	r := &channelReader{schema: schema, message: schema.Field(), header: []string{"log_time", "publish_time"}}
 	add := func(path *cdr.Path, f cdr.FieldType) error {
 		n, err := field.Of(f)
 		if err != nil {
 			return err
 		}
 		columns := field.Flat([]*field.Node{n})
-		r.parts = append(r.parts, part{n, path, columns})
+		r.fields = append(r.fields, printedField{n, path, columns})
 		for _, n := range columns {
 			if !n.Left {
 				r.header = append(r.header, n.Path)
@@ -169,7 +169,7 @@ func (p *Printer) reader(c *codec.Channel) (*reader, error) {
 	return r, nil
 }
 
-// PayloadError is the error for a message that does not match its definition. Others can be printed.
+// PayloadError is an error about a message that does not match its definition. Other messages can be printed.
 type PayloadError struct{ Err error }
 
 func (e *PayloadError) Error() string { return e.Err.Error() }
@@ -177,7 +177,7 @@ func (e *PayloadError) Unwrap() error { return e.Err }
 
 // Print prints a message.
 func (p *Printer) Print(m *codec.Message) error {
-	r, err := p.reader(m.Channel)
+	r, err := p.channelReader(m.Channel)
 	if err != nil {
 		return err
 	}
@@ -207,8 +207,8 @@ func (p *Printer) Print(m *codec.Message) error {
 	return err
 }
 
-// text makes the buffer a message as YAML.
-func (p *Printer) text(r *reader, m *codec.Message, d *wire.Decoder) error {
+// text sets the buffer to a message as YAML.
+func (p *Printer) text(r *channelReader, m *codec.Message, d *wire.Decoder) error {
 	b := p.buffer[:0]
 	if p.options.MessageInfo {
 		b = fmt.Appendf(b, "# received %s", human.Clock(m.LogTime))
@@ -217,19 +217,19 @@ func (p *Printer) text(r *reader, m *codec.Message, d *wire.Decoder) error {
 		}
 		b = append(b, '\n')
 	}
-	for i := range r.parts {
-		part := &r.parts[i]
-		switch there := part.find(d, m.Data); {
-		case !there && len(r.parts) > 1:
-			b = append(append(b, part.Name...), ": null\n"...)
+	for i := range r.fields {
+		f := &r.fields[i]
+		switch there := f.find(d, m.Data); {
+		case !there && len(r.fields) > 1:
+			b = append(append(b, f.Name...), ": null\n"...)
 			continue
 		case !there:
 			b = append(b, "null\n"...)
 			continue
-		case len(r.parts) > 1:
-			b = p.yaml.Field(b, part.Node, d)
+		case len(r.fields) > 1:
+			b = p.yaml.Field(b, f.Node, d)
 		default:
-			b = p.yaml.Append(b, part.Node, d)
+			b = p.yaml.Append(b, f.Node, d)
 		}
 		if d.Err() != nil {
 			return d.Err()
@@ -239,21 +239,21 @@ func (p *Printer) text(r *reader, m *codec.Message, d *wire.Decoder) error {
 	return nil
 }
 
-// object makes the buffer a message as a line of JSON.
-func (p *Printer) object(r *reader, m *codec.Message, d *wire.Decoder) error {
+// object sets the buffer to a message as a line of JSON.
+func (p *Printer) object(r *channelReader, m *codec.Message, d *wire.Decoder) error {
 	b := append(p.buffer[:0], `{"topic":`...)
 	b = fmt.Appendf(field.AppendQuoted(b, m.Channel.Topic), `,"log_time":%d`, m.LogTime)
 	if m.PublishTime != 0 {
 		b = fmt.Appendf(b, `,"publish_time":%d`, m.PublishTime)
 	}
-	for i := range r.parts {
-		part := &r.parts[i]
-		b = append(field.AppendQuoted(append(b, ','), cmp.Or(part.Name, "message")), ':')
-		if !part.find(d, m.Data) {
+	for i := range r.fields {
+		f := &r.fields[i]
+		b = append(field.AppendQuoted(append(b, ','), cmp.Or(f.Name, "message")), ':')
+		if !f.find(d, m.Data) {
 			b = append(b, "null"...)
 			continue
 		}
-		b = p.json.Field(b, part.Node, d)
+		b = p.json.Field(b, f.Node, d)
 		if d.Err() != nil {
 			return d.Err()
 		}
@@ -262,16 +262,16 @@ func (p *Printer) object(r *reader, m *codec.Message, d *wire.Decoder) error {
 	return nil
 }
 
-// record makes the buffer a message as a record of CSV, behind the header if it is the first one.
-func (p *Printer) record(r *reader, m *codec.Message, d *wire.Decoder) error {
+// record sets the buffer to a message as a record of CSV. Before the first message it adds the header.
+func (p *Printer) record(r *channelReader, m *codec.Message, d *wire.Decoder) error {
 	row := []string{strconv.FormatInt(m.LogTime, 10), ""}
 	if m.PublishTime != 0 {
 		row[1] = strconv.FormatInt(m.PublishTime, 10)
 	}
-	for i := range r.parts {
-		part := &r.parts[i]
-		there := part.find(d, m.Data)
-		for _, n := range part.columns {
+	for i := range r.fields {
+		f := &r.fields[i]
+		there := f.find(d, m.Data)
+		for _, n := range f.columns {
 			if n.Left {
 				n.Over(d)
 				continue
@@ -281,7 +281,7 @@ func (p *Printer) record(r *reader, m *codec.Message, d *wire.Decoder) error {
 				cell = string(p.json.Cell(nil, n, d))
 			}
 			if strings.ContainsFunc(cell, func(r rune) bool { return printable.Hidden(r) && r != '\n' && r != '\t' }) {
-				cell = string(field.AppendQuoted(nil, cell)) // it could control a terminal
+				cell = string(field.AppendQuoted(nil, cell)) // the cell could control a terminal
 			}
 			row = append(row, cell)
 		}
@@ -290,7 +290,7 @@ func (p *Printer) record(r *reader, m *codec.Message, d *wire.Decoder) error {
 		}
 	}
 	var out bytes.Buffer
-	w := csv.NewWriter(&out) // a buffer takes all
+	w := csv.NewWriter(&out) // writing to a buffer does not fail
 	if p.header == nil {
 		p.header = r.header
 		_ = w.Write(r.header)

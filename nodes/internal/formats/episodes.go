@@ -14,16 +14,16 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// Episodes is how episodes are written in a format.
+// Episodes describes how episodes are written in a format.
 type Episodes struct {
 	Rows      bool // streams are aligned to rows
 	FixedRate bool // rows come at a fixed rate
-	// Link writes a file at link that has all n episodes of a folder; nil for formats without links.
+	// Link writes a file at link that refers to all n episodes of a folder; nil for formats without links.
 	Link func(link, folder string, n int, overwrite bool) error
-	// Check returns an error for options that New does not take; nil if it takes all.
+	// Check returns an error for options that New does not accept; nil if New accepts all.
 	Check func(*Options) error
 	// New begins to write episodes of a layout at path. file reports whether path is to be one file, if the format has
-	// a choice, and single that there is one episode.
+	// a choice. single reports whether there is only one episode.
 	New func(o *Options, path string, file, single bool, layout *episode.Layout) (EpisodeWriter, error)
 }
 
@@ -33,39 +33,39 @@ type EpisodeWriter interface {
 	Write(index int, e *episode.Episode, o align.Options) (*align.Report, error)
 	// Parallel reports whether several episodes may be written at once, in any order.
 	Parallel() bool
-	// Losses returns what the episodes so far had and the format does not keep. It must not be called during Write.
+	// Losses returns data of the written episodes that the format does not keep. It must not be called during Write.
 	Losses() []codec.Loss
-	// Notes returns remarks on what was written.
+	// Notes returns remarks on the written episodes.
 	Notes() []string
 	Close() error
 	Abort()
 }
 
-// separate is an EpisodeWriter of formats with a file or a folder for each episode, but for Write.
-type separate struct {
+// episodeFiles implements EpisodeWriter, except Write, for formats with a file or folder for each episode.
+type episodeFiles struct {
 	mu   sync.Mutex
 	lost codec.LossCounts
 }
 
-func (w *separate) lose(topic, what string, n uint64) {
+func (w *episodeFiles) lose(topic, what string, n uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.lost.Add(topic, what, n)
 }
 
-func (w *separate) Parallel() bool       { return true }
-func (w *separate) Losses() []codec.Loss { return w.lost.Losses() }
-func (w *separate) Notes() []string      { return nil }
-func (w *separate) Close() error         { return nil }
-func (w *separate) Abort()               {}
+func (w *episodeFiles) Parallel() bool       { return true }
+func (w *episodeFiles) Losses() []codec.Loss { return w.lost.Losses() }
+func (w *episodeFiles) Notes() []string      { return nil }
+func (w *episodeFiles) Close() error         { return nil }
+func (w *episodeFiles) Abort()               {}
 
-// together writes all episodes as rows of one file, or of one dataset.
-type together struct {
+// rowEpisodes writes all episodes as rows of one file or dataset.
+type rowEpisodes struct {
 	rowWriter
 	layout *episode.Layout
 }
 
-// rowWriter writes rows. Its methods are those of EpisodeWriter.
+// rowWriter writes rows. Its methods other than Write are those of EpisodeWriter.
 type rowWriter interface {
 	Write(*episode.Rows) error
 	Losses() []codec.Loss
@@ -74,14 +74,15 @@ type rowWriter interface {
 	Abort()
 }
 
-func (w *together) Write(_ int, e *episode.Episode, o align.Options) (*align.Report, error) {
+func (w *rowEpisodes) Write(_ int, e *episode.Episode, o align.Options) (*align.Report, error) {
 	return w.layout.Write(e, o, w.rowWriter.Write)
 }
 
-func (w *together) Parallel() bool { return false }
+func (w *rowEpisodes) Parallel() bool { return false }
 
 func newSessions(_ *Options, path string, _, single bool, _ *episode.Layout) (EpisodeWriter, error) {
-	t := &sessions{separate: separate{lost: codec.LossCounts{}}, path: path, single: single, names: map[string]bool{}}
+	t := &sessions{episodeFiles: episodeFiles{lost: codec.LossCounts{}}, path: path,
+		single: single, names: map[string]bool{}}
 	if single {
 		return t, nil
 	}
@@ -102,29 +103,29 @@ func newLeRobot(o *Options, path string, _, _ bool, layout *episode.Layout) (Epi
 		return nil, err
 	}
 	w, err := lerobot.Create(path, options)
-	return &together{w, layout}, err
+	return &rowEpisodes{w, layout}, err
 }
 
-// sessions are folders, one for each episode.
+// sessions writes a folder for each episode.
 type sessions struct {
-	separate
+	episodeFiles
 	path   string
-	single bool // path is that of the session
+	single bool // path is the session's
 	names  map[string]bool
 }
 
-func (t *sessions) Write(_ int, e *episode.Episode, _ align.Options) (*align.Report, error) {
-	path := t.path
-	if !t.single {
-		path = filepath.Join(path, t.name(e.Name))
+func (s *sessions) Write(_ int, e *episode.Episode, _ align.Options) (*align.Report, error) {
+	path := s.path
+	if !s.single {
+		path = filepath.Join(path, s.name(e.Name))
 	}
-	return nil, session.Write(path, e, session.Options{Lost: t.lose})
+	return nil, session.Write(path, e, session.Options{Lost: s.lose})
 }
 
-// name returns a name of a folder that no other session has.
-func (t *sessions) name(name string) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// name returns a folder name that no other session has.
+func (s *sessions) name(name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	name = strings.Map(func(r rune) rune {
 		if r == '/' || r < ' ' {
 			return '_'
@@ -135,9 +136,9 @@ func (t *sessions) name(name string) string {
 		name = "session" + name
 	}
 	unique := name
-	for n := 1; t.names[unique]; n++ {
+	for n := 1; s.names[unique]; n++ {
 		unique = fmt.Sprintf("%s_%d", name, n)
 	}
-	t.names[unique] = true
+	s.names[unique] = true
 	return unique
 }

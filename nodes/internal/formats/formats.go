@@ -1,8 +1,8 @@
-// Package formats lists the formats of recordings that converter and player know. For each it has what they need beside
-// its reader and writer: options, translations, how episodes are written to it, what else there is to say of it.
+// Package formats lists the formats of recordings that converter and player know. For each format it has the options,
+// translations, writers of episodes and texts that package codec does not have.
 //
-// A new format needs its own package with a [codec.Format], and an entry in bridge/recordings/all. What the nodes need
-// to know beside it is in properties; package live has the formats that the recorder writes.
+// A new format needs its own package with a [codec.Format], and an entry in bridge/recordings/all. Properties for the
+// nodes are in the function properties. Package live has the formats that the recorder writes.
 package formats
 
 import (
@@ -19,38 +19,37 @@ import (
 	"tapedeck/nodes/internal/formats/live"
 )
 
-// Format is what nodes know of a format.
+// Format is a format with its properties for the nodes.
 type Format struct {
 	codec.Format
 
-	// With returns the format set up by the options that only it has; nil if it has none.
+	// With returns the format configured by its own options; nil if it has none.
 	With func(*Options) codec.Format
-	// Group is the group of the options that only formats of its kind use, and Also another option that it uses.
+	// Group is the group of the options that only formats of one kind use. Also is another option that the format uses.
 	Group, Also string
-	// Standard reports that only standard messages are written, so that logs of PX4 are read with
+	// Standard reports whether only standard messages are written. Logs of PX4 are then read with
 	// FlightOptions.Standard.
 	Standard bool
-	// Storages reports that Rosbag2Options apply.
+	// Storages reports whether Rosbag2Options apply.
 	Storages bool
-	// Native are the encodings in which messages are kept as they are unless the user asks for another one. The others
-	// become messages of ROS 2. nil: all but those that are Bound.
+	// Native are the encodings of messages that are not translated unless the user asks for another encoding. Messages
+	// of other encodings become ROS 2 messages. nil: all encodings but those that are Bound.
 	Native []string
-	// Live is how the recorder writes the format; nil if it does not.
+	// Live describes how the recorder writes the format; nil if it does not.
 	Live *live.Format
-	// Reindex rebuilds the metadata of the recording at path from its files, and calls told with each repair; nil if
+	// Reindex rebuilds the metadata of the recording at path from its files. It calls repaired with each repair. nil if
 	// the format has no such metadata.
-	Reindex func(path string, told func(string)) (*codec.Info, error)
-	// Episodes is how episodes are written; nil for formats of messages.
+	Reindex func(path string, repaired func(string)) (*codec.Info, error)
+	// Episodes describes how episodes are written; nil for formats of messages.
 	Episodes *Episodes
-	// Absent is why this executable cannot read and write the format; nil if it can.
+	// Absent is the reason why this executable cannot read and write the format; nil if it can.
 	Absent error
 }
 
-// List are formats that a node knows.
+// List is a list of known formats.
 type List []Format
 
-// All returns the formats of all recordings. An executable that was built without cgo knows HDF5 files and says that it
-// cannot read them.
+// All returns the formats of all recordings. An executable built without cgo lists HDF5 as Absent.
 func All() List {
 	known := properties()
 	var list List
@@ -66,7 +65,7 @@ func All() List {
 	return list
 }
 
-// properties returns what nodes need to know of formats beside their Format, by their names.
+// properties returns the properties of formats for nodes, by name, without Format and Live.
 func properties() map[string]Format {
 	return map[string]Format{
 		"carla": {Group: "CARLA"},
@@ -88,14 +87,14 @@ func properties() map[string]Format {
 	}
 }
 
-// FromStart reports whether messages depend on where reading begins: velocities that a CARLA log lacks follow from the
-// frame before.
+// FromStart reports whether messages depend on where reading begins: velocities that a CARLA log lacks are computed
+// from the previous frame.
 func FromStart(info *codec.Info) bool {
 	_, carlaLog := info.Metadata[carla.KeyProfile]
 	return carlaLog
 }
 
-// Codecs returns the formats as package codec knows them.
+// Codecs returns the formats for package codec.
 func (l List) Codecs() codec.Formats {
 	codecs := make(codec.Formats, len(l))
 	for i, f := range l {
@@ -104,27 +103,27 @@ func (l List) Codecs() codec.Formats {
 	return codecs
 }
 
-// Open opens the recording that path means: by the name of its first file all of its files, see package series.
+// Open opens the recording at path. The name of its first file means all of its files; see package series.
 func (l List) Open(files *store.Files, path string) (codec.Reader, error) {
 	return series.OpenSource(files, l.Codecs(), path)
 }
 
-// OpenFile opens one file of several alone, see series.OpenFile.
+// OpenFile opens only one file of a recording; see series.OpenFile.
 func (l List) OpenFile(files *store.Files, path string) (codec.Reader, error) {
 	return series.OpenFile(files, l.Codecs(), path)
 }
 
-// Reindex is that of the format which has it.
-func (l List) Reindex(path string, told func(string)) (*codec.Info, error) {
+// Reindex rebuilds the metadata of the recording at path; see Format.Reindex.
+func (l List) Reindex(path string, repaired func(string)) (*codec.Info, error) {
 	for _, f := range l {
 		if f.Reindex != nil {
-			return f.Reindex(path, told)
+			return f.Reindex(path, repaired)
 		}
 	}
 	return nil, fmt.Errorf("reindex %s: %w", path, codec.ErrUnknownFormat)
 }
 
-// Configured returns f as the options have it write recordings.
+// Configured returns f configured by the options.
 func (f Format) Configured(o *Options) (Format, error) {
 	if f.With != nil {
 		f.Format = f.With(o)
@@ -143,21 +142,21 @@ func (f Format) Configured(o *Options) (Format, error) {
 	return f, nil
 }
 
-// KeepsMessages reports whether recordings of a format have messages, and thus each frame of a video as one, rather
-// than episodes, tables, pictures, clouds or tracks.
+// KeepsMessages reports whether recordings of a format have messages, also for the frames of a video. Others have
+// episodes, tables, pictures, clouds or tracks.
 func (f *Format) KeepsMessages() bool {
 	return f.OpenFrom != nil && f.Create != nil && f.Episodes == nil
 }
 
-// TakesOfFrames reports whether an option with a value says how the frames of videos are kept in the format.
-func (f *Format) TakesOfFrames(option, value string) bool {
+// TakesFrameOption reports whether an option with a value says how the format keeps frames of videos.
+func (f *Format) TakesFrameOption(option, value string) bool {
 	return f.KeepsMessages() && (option == "images" && value == ImagesRaw || option == "quality")
 }
 
-// Writes reports whether recordings of a format can be written.
+// Writes reports whether recordings of the format can be written.
 func (f *Format) Writes() bool { return f.Create != nil || f.Episodes != nil }
 
-// Saved returns the format in which recordings of a format are copied: the same, or MCAP if it can only be read.
+// Saved returns the format of copies of recordings of a format: the format itself, or MCAP if it cannot be written.
 func (l List) Saved(name string) string {
 	for _, f := range l {
 		if f.Name == name && f.Writes() {

@@ -18,6 +18,7 @@ func hdf5Properties() Format {
 }
 
 // hdf5 returns the options as package hdf5 has them.
+// hdf5 returns the options for package hdf5.
 func (o *Options) hdf5() (hdf5.Options, error) {
 	h := hdf5.Options{Images: o.Images, JointUnit: o.Unit(), SwapRB: o.SwapRB, Quality: o.Quality}
 	var err error
@@ -36,11 +37,11 @@ func newHDF5(o *Options, path string, file, _ bool, layout *episode.Layout) (Epi
 		return nil, err
 	}
 	if !file {
-		t := &hdf5Folder{separate: separate{lost: codec.LossCounts{}}, path: path, options: h, layout: layout}
+		t := &hdf5Folder{episodeFiles: episodeFiles{lost: codec.LossCounts{}}, path: path, options: h, layout: layout}
 		return t, os.Mkdir(path, 0o777)
 	}
 	w, err := hdf5.Create(path, h)
-	return &together{hdf5File{w}, layout}, err
+	return &rowEpisodes{hdf5File{w}, layout}, err
 }
 
 // link is Episodes.Link.
@@ -53,33 +54,36 @@ func link(path, folder string, n int, overwrite bool) error {
 }
 
 // hdf5File is one file for all episodes.
+// hdf5File writes one file for all episodes.
 type hdf5File struct{ *hdf5.Writer }
 
 func (hdf5File) Notes() []string { return nil }
 
 // hdf5Name returns what training code expects files of episodes to be called.
+// hdf5Name returns the file name that training code expects for an episode.
 func hdf5Name(index int) string { return fmt.Sprintf("episode_%d.hdf5", index) }
 
 // hdf5Folder is a file for each episode.
+// hdf5Folder writes a file for each episode.
 type hdf5Folder struct {
-	separate
+	episodeFiles
 	path    string
 	options hdf5.Options
 	layout  *episode.Layout
 }
 
-func (t *hdf5Folder) Write(index int, e *episode.Episode, o align.Options) (*align.Report, error) {
-	w, err := hdf5.Create(filepath.Join(t.path, hdf5Name(index)), t.options)
+func (f *hdf5Folder) Write(index int, e *episode.Episode, o align.Options) (*align.Report, error) {
+	w, err := hdf5.Create(filepath.Join(f.path, hdf5Name(index)), f.options)
 	if err != nil {
 		return nil, err
 	}
-	report, err := t.layout.Write(e, o, w.Write)
+	report, err := f.layout.Write(e, o, w.Write)
 	if err != nil {
 		w.Abort()
 		return nil, err
 	}
 	for _, l := range w.Losses() {
-		t.lose(l.Topic, l.What, l.Messages)
+		f.lose(l.Topic, l.What, l.Messages)
 	}
 	return report, w.Close()
 }

@@ -15,7 +15,7 @@ import (
 	"tapedeck/config"
 )
 
-// InfoOptions ask for what a format's own tools print of a recording. They are parameters of info.
+// InfoOptions select texts that a format's own tools print about a recording. They are options of the command info.
 type InfoOptions struct {
 	Apollo bool `param:"apollo" group:"Output"`
 
@@ -29,15 +29,15 @@ type InfoOptions struct {
 // OptionTexts returns the help texts of the options.
 func (*InfoOptions) OptionTexts() string { return optionTexts }
 
-// DefaultInfoOptions are the defaults of InfoOptions.
+// DefaultInfoOptions returns the default options.
 func DefaultInfoOptions() InfoOptions { return InfoOptions{Style: "newest"} }
 
-// Wanted reports whether the options ask for anything.
+// Wanted reports whether an option selects a text.
 func (o *InfoOptions) Wanted() bool { return o.Apollo || o.asCARLA() }
 
 func (o *InfoOptions) asCARLA() bool { return o.CARLA || o.Collisions != "" || o.Blocked != "" }
 
-// Check returns a usage error for options that do not go together. asJSON and ros2 are the options of these names.
+// Check returns a usage error for options that exclude each other. asJSON and ros2 are the options --json and --ros2.
 func (o *InfoOptions) Check(asJSON, ros2 bool) error {
 	switch {
 	case o.Apollo && (asJSON || ros2) || (o.Apollo || ros2) && o.asCARLA():
@@ -50,10 +50,10 @@ func (o *InfoOptions) Check(asJSON, ros2 bool) error {
 	return nil
 }
 
-// Write writes what the options ask for about the recording at path.
+// Write writes the selected text about the recording at path.
 func (o *InfoOptions) Write(files *store.Files, l List, path string, asJSON bool, stdout, stderr io.Writer) error {
 	open := l.Open
-	if o.asCARLA() { // CARLA's tools know single logs
+	if o.asCARLA() { // CARLA's tools read single logs
 		open = l.OpenFile
 		if more := len(series.Names(files, path)) - 1; more > 0 {
 			fmt.Fprintf(stderr, "note: this is about %s alone, not about %s that its recording may go on in\n", path,
@@ -106,7 +106,7 @@ func (o *InfoOptions) writeCARLA(r *carla.Reader, asJSON bool, w io.Writer) erro
 	return query.Info(w, r, o.All, options)
 }
 
-// parseBlocked parses "30,10" or "30", whose distance is the default.
+// parseBlocked parses "30,10" or "30". The default distance is 10.
 func parseBlocked(text string) (time, distance float64, err error) {
 	first, second, both := strings.Cut(text, ",")
 	if !both {

@@ -11,9 +11,10 @@ import (
 	"tapedeck/codec/text/human"
 )
 
-// writeApolloInfo writes info as Apollo's "cyber_recorder info" does: of a record file byte for byte but for hidden
-// characters, with what its header says; a recording of another format as if it were converted into one. Of a record
-// file without an index it is what stands before the channels, and an error.
+// writeApolloInfo writes info as Apollo's "cyber_recorder info" does. For a record file the text is equal byte for
+// byte, except hidden characters, and its numbers come from the header. A recording of another format is described as
+// if it were converted to a record file. For a record file without an index, it writes the lines before the channels
+// and returns an error.
 func writeApolloInfo(w io.Writer, path string, info *codec.Info) error {
 	header := record.Header{
 		BeginTime: uint64(info.StartTime), EndTime: uint64(info.EndTime),
@@ -51,12 +52,12 @@ func writeApolloInfo(w io.Writer, path string, info *codec.Info) error {
 	return nil
 }
 
-// padded returns s with the blanks behind it that make n bytes.
+// padded returns s with blanks appended up to n bytes.
 func padded(s string, n int) string { return s + strings.Repeat(" ", max(0, n-len(s))) }
 
 func apolloTime(s float64) string { return time.Unix(int64(s), 0).Format("2006-01-02-15:04:05") }
 
-// apolloSize writes a number of bytes with the precision of a float32, which Apollo divides.
+// apolloSize writes a number of bytes with the precision of a float32, because Apollo divides float32s.
 func apolloSize(n uint64) string {
 	text := fmt.Sprintf("%d Bytes", n)
 	for _, unit := range []struct {

@@ -19,10 +19,10 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// Detail is a line of what a format knows of a recording beside what there is to know of any.
+// Detail is a line about a recording that only its format has.
 type Detail struct{ Label, Text string }
 
-// Details returns what the format of a recording knows of it beside the fields of codec.Info.
+// Details returns the lines that only the recording's format has.
 func Details(info *codec.Info) (list []Detail) {
 	add := func(label, text string) {
 		if text != "" {
@@ -79,14 +79,14 @@ func Details(info *codec.Info) (list []Detail) {
 	return list
 }
 
-// byCount returns the names of several things, the most frequent first.
+// byCount returns the keys of m, the one with the largest count first.
 func byCount(m map[string]uint64) []string {
 	return slices.SortedFunc(maps.Keys(m), func(a, b string) int {
 		return cmp.Or(cmp.Compare(m[b], m[a]), strings.Compare(a, b))
 	})
 }
 
-// counted names the most frequent of several things: "ATTITUDE (500), HEARTBEAT (10) and 3 more".
+// counted lists the largest counts, such as "ATTITUDE (500), HEARTBEAT (10) and 3 more".
 func counted(m map[string]uint64) string {
 	const most = 8
 	names := byCount(m)
@@ -101,10 +101,10 @@ func counted(m map[string]uint64) string {
 	return text
 }
 
-// IsDetail reports whether Details has what metadata of this name say.
+// IsDetail reports whether Details has the metadata of this name.
 func IsDetail(name string) bool { return name == "ros_distro" || strings.HasPrefix(name, "carla.") }
 
-// chunks says how many there are of each compression: "3 zstd, 1 not compressed".
+// chunks lists the number of chunks by compression, such as "3 zstd, 1 not compressed".
 func chunks(m map[string]int) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -120,7 +120,7 @@ func chunks(m map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// counts says how many there are of each kind, most first: "36 traffic lights, 1 vehicle".
+// counts lists counts with their nouns, the largest first: "36 traffic lights, 1 vehicle".
 func counts(m map[string]uint64) string {
 	var parts []string
 	for _, name := range byCount(m) {

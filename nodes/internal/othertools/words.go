@@ -1,4 +1,4 @@
-// Package othertools knows the commands of ros2 bag, rosbag, mcap and cyber_recorder, and what does the same here.
+// Package othertools maps commands of ros2 bag, rosbag, mcap and cyber_recorder to commands of tapedeck.
 package othertools
 
 import (
@@ -26,9 +26,9 @@ const (
 	running = "recorder %s or player %[1]s, for a node that is running"
 )
 
-// Words are commands of other programs, and what does it here. %s stands for the word. What is a command of an
-// executable needs no answer there.
-var Words = map[string]string{
+// Commands maps commands of other programs to command lines of tapedeck. %s stands for the command. A word that is a
+// command of an executable is not looked up there.
+var Commands = map[string]string{
 	"record": "recorder TOPIC... or recorder --all", "play": "player FILE...",
 	"burst": "player FILE --start-paused, then player burst N for the one that is running",
 	"info":  inspect, "summary": inspect, "list": inspect + " for a recording, recorder topics for the graph",
@@ -62,9 +62,9 @@ var Words = map[string]string{
 	"action": "recorder --actions ACTION",
 }
 
-// Command returns a usage error if the first argument of an executable is a word that is no input, which others may
-// take for a command: without / and . in it. wants is what the argument should be, "recording". An input is a file, or
-// the beginning of the names of a recording's files.
+// Command returns a usage error if the first argument of an executable looks like an unknown command: a word without /
+// and . that is neither a file nor the beginning of the names of a recording's files. wants is the noun for the
+// argument, such as "recording".
 func Command(cmd *cobra.Command, args []string, wants string) error {
 	if len(args) == 0 || args[0] == "" || strings.ContainsAny(args[0], "./@:=*") || args[0] == "-" {
 		return nil
@@ -79,9 +79,10 @@ func Command(cmd *cobra.Command, args []string, wants string) error {
 	return unknown(cmd, word, what, files[:min(len(files), 3)])
 }
 
-// unknown returns an error about a word that is no command, with what else to type: maybe one of the files.
+// unknown returns an error about an unknown command. It suggests a command of tapedeck, a command with a similar name,
+// or one of the files.
 func unknown(cmd *cobra.Command, word, what string, files []string) error {
-	if answer := Words[strings.ToLower(word)]; answer != "" {
+	if answer := Commands[strings.ToLower(word)]; answer != "" {
 		if strings.Contains(answer, "%") {
 			answer = fmt.Sprintf(answer, word)
 		}
@@ -104,7 +105,7 @@ func unknown(cmd *cobra.Command, word, what string, files []string) error {
 		near = files
 	}
 	if near == nil {
-		similar := slices.DeleteFunc(slices.Sorted(maps.Keys(Words)), func(other string) bool {
+		similar := slices.DeleteFunc(slices.Sorted(maps.Keys(Commands)), func(other string) bool {
 			return max(len(other)-len(word), len(word)-len(other)) > 1
 		})
 		if others := human.Near(word, similar); others != nil && others[0] != word {
@@ -115,7 +116,7 @@ func unknown(cmd *cobra.Command, word, what string, files []string) error {
 	return config.Usagef("%s; did you mean %s?", what, strings.Join(near, " or "))
 }
 
-// beginsSeries reports whether a word is the beginning of the names of several files: WORD.record.00000, WORD_1.mcap.
+// beginsSeries reports whether names of several files begin with a word, such as WORD.record.00000 or WORD_1.mcap.
 func beginsSeries(word string) bool {
 	for _, pattern := range []string{".record.*", "_[0-9]*", ".[0-9]*"} {
 		if found, err := filepath.Glob(word + pattern); err == nil && found != nil {
@@ -125,7 +126,7 @@ func beginsSeries(word string) bool {
 	return false
 }
 
-// Topics returns a usage error if an argument that has to be the name of a topic is a word without the / in front.
+// Topics returns a usage error if an argument that must name a topic is a word without a leading /.
 func Topics(cmd *cobra.Command, args []string) error {
 	for _, word := range args {
 		if word == "" || strings.ContainsAny(word, "/~:=") {

@@ -43,7 +43,7 @@ func TestFirstWord(t *testing.T) {
 
 // Each answer is a command that exists, of an executable or of the program it comes from.
 func TestAnswers(t *testing.T) {
-	for word, answer := range Words {
+	for word, answer := range Commands {
 		require.Equal(t, strings.ToLower(word), word)
 		require.Regexp(t, `^(converter|recorder|player|rosbag|--version|a file system)\b`, answer+" ")
 	}

@@ -13,7 +13,7 @@ import (
 	"tapedeck/msgs/rosidl/wire"
 )
 
-// Condition decides for which messages of a topic a snapshot is taken:
+// Condition is a condition on messages of one topic:
 //
 //	/imu linear_acceleration.x > 20
 //	/imu abs(angular_velocity.z) >= 1.5 and linear_acceleration.x < 0
@@ -21,9 +21,9 @@ import (
 //	/diagnostics status[0].message != "OK"
 //	/carla/hero/collision *
 type Condition struct {
-	Text  string // as it was given
+	Text  string // as given
 	Topic string
-	tests []test // that all must pass; none for *, any message
+	tests []test // all must pass; empty for *, which any message meets
 }
 
 // test compares one field of a message with a constant.
@@ -46,7 +46,7 @@ var comparisons = map[string]func(field, constant float64) bool{
 // MatchesAny reports whether every message of the topic meets the condition.
 func (c *Condition) MatchesAny() bool { return len(c.tests) == 0 }
 
-// Parse reads a condition, with the topic as it was written.
+// Parse parses a condition. It does not expand the name of the topic.
 func Parse(text string) (*Condition, error) {
 	words, err := splitCondition(text)
 	if err != nil {
@@ -83,7 +83,7 @@ func Parse(text string) (*Condition, error) {
 	}
 }
 
-// splitCondition returns the words of a condition. Quoted texts keep the first quotation mark, which marks them.
+// splitCondition returns the words of a condition. A quoted text keeps only its first quotation mark.
 func splitCondition(text string) (words []string, err error) {
 	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
 		n := strings.IndexAny(text, " \t<>=!()\"'")
@@ -110,26 +110,26 @@ func splitCondition(text string) (words []string, err error) {
 	return words, nil
 }
 
-// Detector finds the messages of one type that meet a condition. It is not for concurrent use.
+// Detector finds the messages of one type that meet a condition. It must not be used concurrently.
 type Detector struct {
 	*Condition
 	probes []probe
-	met    bool // by the message before
+	met    bool // the previous message met the condition
 }
 
-// probe is a test prepared for the payloads of a type. Numbers are compared as float64, which holds integers up to 2^53
-// exactly; bools are 0 or 1.
+// probe is a test prepared for the payloads of a type. Numbers are compared as float64, which represents integers up to
+// 2^53 exactly. Bools are 0 or 1.
 type probe struct {
 	test
 	field  *cdr.Path
 	kind   rosidl.Kind
 	number float64
-	text   string // the constant where the field is a string
+	text   string // the constant, if the field is a string
 	passes func(field, constant float64) bool
 }
 
-// NewDetector prepares a condition for messages of a type. schema may be nil when any message will do. The error says
-// what the condition asks for and the type does not have.
+// NewDetector prepares a condition for messages of a type. schema may be nil if any message meets the condition. The
+// error names what the type lacks.
 func NewDetector(c *Condition, schema *cdr.Schema) (*Detector, error) {
 	d := &Detector{Condition: c}
 	for _, t := range c.tests {
@@ -181,21 +181,21 @@ func newProbe(t test, schema *cdr.Schema) (p probe, err error) {
 		return p, fmt.Errorf("%s is compared with %s, which is not a number", t.path, p.text)
 	}
 	if p.kind == rosidl.Float32 && t.function == "" {
-		p.number = float64(float32(p.number)) // 0.1 is to equal 0.1
+		p.number = float64(float32(p.number)) // a float32 of 0.1 must equal the constant 0.1
 	}
 	return p, nil
 }
 
-// Fires reports whether a snapshot is taken for a message: it meets the condition and the message before did not, or
-// any message will do.
+// Fires reports whether a message triggers: it meets the condition and the previous message did not, or any message
+// meets the condition.
 func (d *Detector) Fires(payload []byte) bool {
 	before := d.met
 	d.met = d.Met(payload)
 	return d.met && (!before || len(d.probes) == 0)
 }
 
-// Met reports whether a message meets the condition. Payloads that do not hold all of the fields never meet it. For the
-// others nothing is allocated.
+// Met reports whether a message meets the condition. A payload that lacks a field does not meet it. Met does not
+// allocate.
 func (d *Detector) Met(payload []byte) bool {
 	for i := range d.probes {
 		if !d.probes[i].holds(payload) {
@@ -205,7 +205,7 @@ func (d *Detector) Met(payload []byte) bool {
 	return true
 }
 
-// Values names the fields that the condition looks at with their values, for a person.
+// Values returns the fields of the condition with their values, as text.
 func (d *Detector) Values(payload []byte) string {
 	var list []string
 	for i := range d.probes {
@@ -237,7 +237,7 @@ func (p *probe) holds(payload []byte) bool {
 	return err == nil && p.passes(v, p.number)
 }
 
-// read returns the number that is compared. Of an array that is counted all elements must be there.
+// read returns the number to compare. For len of an array, all its elements must be in the payload.
 func (p *probe) read(payload []byte) (v float64, err error) {
 	switch {
 	case p.function != "len":

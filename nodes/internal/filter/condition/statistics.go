@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Statistics are what is known of a number in several messages.
+// Statistics summarize the values of a numeric field in several messages.
 type Statistics struct {
 	Count    uint64  // finite values
-	Min, Max float64 // of these
+	Min, Max float64 // of finite values
 	NaN      uint64
 	Infinite uint64
 }
@@ -44,11 +44,11 @@ func (c *Condition) Fields() (paths []string) {
 	return paths
 }
 
-// Possible reports whether one of several messages may meet the condition. of returns the statistics of a field in
-// these messages, and nil if they are not known.
-func (c *Condition) Possible(of func(field string) *Statistics) bool {
+// Possible reports whether one of several messages may meet the condition. statistics returns the statistics of a field
+// in these messages, nil if unknown.
+func (c *Condition) Possible(statistics func(field string) *Statistics) bool {
 	for i := range c.tests {
-		if s := of(c.tests[i].path); s != nil && !c.tests[i].possible(s) {
+		if s := statistics(c.tests[i].path); s != nil && !c.tests[i].possible(s) {
 			return false
 		}
 	}
@@ -84,11 +84,11 @@ func (t *test) possible(s *Statistics) bool {
 			low = 0
 		}
 	}
-	// The field may be a float32, for which the constant is rounded.
+	// The field may be a float32. The constant is rounded then.
 	return within(t.op, low, high, c) || within(t.op, low, high, float64(float32(c)))
 }
 
-// within reports whether a value between low and high may compare with c in this way.
+// within reports whether a value between low and high may compare with c by op.
 func within(op string, low, high, c float64) bool {
 	switch op {
 	case ">", ">=":

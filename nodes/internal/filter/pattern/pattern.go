@@ -1,4 +1,4 @@
-// Package pattern has the patterns that options name topics by, and limits the rate of the topics that they name.
+// Package pattern has the patterns by which options select topics, and throttles for the selected topics.
 package pattern
 
 import (
@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Pattern selects names of topics or types: a name, a name in which * stands for anything, or else a regular expression
-// that must match the whole name.
+// Pattern selects names of topics or types. It is a name, a name in which * stands for anything, or else a regular
+// expression that must match the whole name.
 type Pattern struct {
 	Text string
 	re   *regexp.Regexp
 }
 
-// Parse reads a pattern.
+// Parse parses a pattern.
 func Parse(text string) (Pattern, error) {
 	expression := `^(?:` + text + `)$`
 	if !strings.ContainsAny(text, `\.+?()[]{}|^$`) {
@@ -34,10 +34,10 @@ func Parse(text string) (Pattern, error) {
 // Match reports whether p matches a name.
 func (p Pattern) Match(name string) bool { return p.re.MatchString(name) }
 
-// Patterns are several patterns, any of which may match.
+// Patterns is a list of patterns, any of which may match.
 type Patterns []Pattern
 
-// ParseAll reads several patterns.
+// ParseAll parses several patterns.
 func ParseAll(texts []string) (Patterns, error) {
 	var all Patterns
 	for _, text := range texts {
@@ -55,18 +55,19 @@ func (p Patterns) Match(name string) bool {
 	return slices.ContainsFunc(p, func(one Pattern) bool { return one.Match(name) })
 }
 
-// MatchType reports whether one of p matches a type. ROS 1's pkg/Type is pkg/msg/Type, too.
+// MatchType reports whether one of p matches a type. A pattern may also match pkg/msg/Type for ROS 1's pkg/Type.
 func (p Patterns) MatchType(name string) bool {
 	return p.Match(name) || strings.Count(name, "/") == 1 && p.Match(strings.Replace(name, "/", "/msg/", 1))
 }
 
-// Numbered is a pattern of topics with a number: "/camera/*=1".
+// Numbered is a pattern of topics with a number, such as "/camera/*=1".
 type Numbered struct {
 	Pattern
 	number int
 }
 
-// ParseNumbered reads the values of an option. Where only a topic is given, its number is missing.
+// ParseNumbered parses the values of an option. A value without a number gets the number missing. Numbers must be at
+// least least.
 func ParseNumbered(texts []string, missing, least int) ([]Numbered, error) {
 	var list []Numbered
 	for _, text := range texts {

@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// Throttle passes only some of the messages of a topic. The zero value passes all.
+// Throttle passes only some messages of a topic. The zero value passes all.
 type Throttle struct {
 	period int64  // ns; 0: not limited by rate
-	next   int64  // log time, ns since the Unix epoch, when the next message is due
+	next   int64  // log time at which the next message is due, ns since the Unix epoch
 	every  uint64 // pass one message in every; 0: all
-	count  uint64 // of messages
+	count  uint64 // messages so far
 }
 
-// early is the part of a period (1/early) by which a message may come before it is due. Due times stay a period apart,
-// so it does not pass more messages.
+// early is the inverse of the part of a period by which a message may come before it is due. Due times stay a period
+// apart, so the tolerance passes no additional messages.
 const early = 4
 
-// Passes reports whether a message with that log time, in ns since the Unix epoch, passes.
+// Passes reports whether a message passes. stamp is its log time in ns since the Unix epoch.
 func (t *Throttle) Passes(stamp int64) bool {
 	if t.every > 0 {
 		t.count++
@@ -43,7 +43,7 @@ type ThrottleRule struct {
 	throttle Throttle
 }
 
-// ParseThrottles reads rules: TOPIC=5Hz, TOPIC=1/10, where TOPIC is a pattern.
+// ParseThrottles parses rules, TOPIC=5Hz or TOPIC=1/10, where TOPIC is a pattern.
 func ParseThrottles(texts []string) ([]ThrottleRule, error) {
 	var list []ThrottleRule
 	for _, text := range texts {
@@ -69,7 +69,7 @@ func ParseThrottles(texts []string) ([]ThrottleRule, error) {
 	return list, nil
 }
 
-// ThrottleOf returns the throttle of a topic by the first rule that matches, nil if there is none.
+// ThrottleOf returns a throttle for a topic by the first matching rule, nil if no rule matches.
 func ThrottleOf(rules []ThrottleRule, topic string) *Throttle {
 	for _, rule := range rules {
 		if rule.Match(topic) {

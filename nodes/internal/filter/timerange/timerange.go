@@ -1,4 +1,4 @@
-// Package timerange has the options that select a part of a recording by time, for player and converter.
+// Package timerange has the options of player and converter that select a time range of a recording.
 package timerange
 
 import (
@@ -21,7 +21,7 @@ import (
 //go:embed options.txt
 var optionTexts string
 
-// Range is the options that select a part of a recording.
+// Range has the options that select a time range of a recording.
 type Range struct {
 	Begin       string        `param:"begin" short:"S" group:"Time range" value:"TIME"`
 	End         string        `param:"end" short:"E" group:"Time range" value:"TIME"`
@@ -32,9 +32,9 @@ type Range struct {
 // OptionTexts returns the help texts of the options.
 func (*Range) OptionTexts() string { return optionTexts }
 
-// Select returns which part of a recording from first to last is selected: from start up to before end, or to the end
-// of the recording if end is 0. outside tells that the selected time is not all in the recording, else it is "". If
-// none of it is, that is an error. All times are ns since the Unix epoch.
+// Select returns the selected time range of a recording from first to last: from start up to before end, or to the end
+// of the recording if end is 0. If the selected range is partly outside of the recording, outside is a text that says
+// so, else "". If it is completely outside, Select returns an error. All times are ns since the Unix epoch.
 func (r *Range) Select(first, last int64) (start, end int64, outside string, err error) {
 	fail := func(option string, value any, where string) (int64, int64, string, error) {
 		return 0, 0, "", fmt.Errorf("--%s %v is %s the recording, which lasts %s s, %s", option, value, where,
@@ -86,7 +86,7 @@ func (r *Range) Select(first, last int64) (start, end int64, outside string, err
 	return start, end, outside, nil
 }
 
-// CheckTimes returns a usage error for a time that no recording can make sense of.
+// CheckTimes returns a usage error for a time that is invalid for any recording.
 func (r *Range) CheckTimes() error {
 	for option, text := range map[string]string{"begin": r.Begin, "end": r.End} {
 		if text != "" && (option == "begin" || !endless(text)) {
@@ -98,8 +98,8 @@ func (r *Range) CheckTimes() error {
 	return nil
 }
 
-// endless reports whether a text for End is -1, which is rosbag2's default and means no end. Other negative numbers
-// could as well mean a time before the end of the recording.
+// endless reports whether a text for End is -1, which is rosbag2's default and means no end. Other negative numbers are
+// not accepted, because they could mean a time before the end of the recording.
 func endless(text string) bool { return slices.Contains([]string{"-1", "-1.0", "-1ns"}, text) }
 
 func parse(option, text string, first, last int64) (int64, error) {
@@ -115,16 +115,16 @@ func span(from, to int64) string { return "from " + Text(from) + " to " + Text(t
 // Text returns a time in ns since the Unix epoch as a local date and time with ms.
 func Text(ns int64) string { return time.Unix(0, ns).Format("2006-01-02 15:04:05.999") }
 
-// layouts are the layouts of dates; those without a zone are local.
+// layouts are the layouts of dates. Times without a zone are local.
 var layouts = []string{
 	time.RFC3339Nano, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02-15:04:05", "2006-01-02 15:04",
 	"2006-01-02",
 }
 
-// Parse parses a time that is about a recording from first to last, and returns ns since the Unix epoch. It may be
-// seconds (12.5) or a duration (1m30s) from the start of the recording, a time of day within it, a date, or seconds or
-// nanoseconds since 1970. The size of a number tells what it is; one behind @ is seconds since 1970, or nanoseconds if
-// ns follows, whatever its size.
+// Parse parses a time for a recording from first to last, and returns ns since the Unix epoch. The text may be seconds
+// (12.5) or a duration (1m30s) from the start of the recording, a time of day in it, a date, or seconds or nanoseconds
+// since 1970. The size of a number decides its unit. A number after @ is seconds since 1970 of any size, or nanoseconds
+// if ns follows.
 func Parse(text string, first, last int64) (int64, error) {
 	if t, offset, err := parseNumber(text); err == nil && offset {
 		return codec.Later(first, t), nil
@@ -157,7 +157,7 @@ func Parse(text string, first, last int64) (int64, error) {
 			return time.Date(day.Year(), day.Month(), day.Day()+days, clock.Hour(), clock.Minute(), clock.Second(),
 				clock.Nanosecond(), time.Local).UnixNano()
 		}
-		if t := at(1); at(0) < first && t <= last { // it went past midnight
+		if t := at(1); at(0) < first && t <= last { // the recording continued after midnight
 			return t, nil
 		}
 		return at(0), nil
@@ -166,7 +166,7 @@ func Parse(text string, first, last int64) (int64, error) {
 		"seconds or nanoseconds since 1970", text)
 }
 
-// parseSince parses a time since 1970: seconds, or nanoseconds with ns behind them.
+// parseSince parses a time since 1970: seconds, or nanoseconds if ns follows.
 func parseSince(text string) (ns int64, err error) {
 	if digits, nanoseconds := strings.CutSuffix(text, "ns"); nanoseconds {
 		return strconv.ParseInt(digits, 10, 64)
@@ -191,11 +191,11 @@ func parseSince(text string) (ns int64, err error) {
 }
 
 const (
-	longest = 100_000_000_000 // the largest number taken for seconds: about the year 5000
-	soonest = 1_000_000_000   // the smallest number taken for seconds since 1970: the year 2001
+	longest = 100_000_000_000 // s; larger numbers are nanoseconds: the year 5138
+	soonest = 1_000_000_000   // s; smaller numbers are offsets: the year 2001
 )
 
-// parseNumber parses a number, of ns since 1970 unless it is an offset from the start of the recording.
+// parseNumber parses a number. The result is in ns since 1970, or from the start of the recording if offset is true.
 func parseNumber(text string) (ns int64, offset bool, err error) {
 	whole, fraction, _ := strings.Cut(text, ".")
 	unsigned, err := strconv.ParseUint(whole, 10, 63)

@@ -16,13 +16,13 @@ import (
 //go:embed options.txt
 var optionTexts string
 
-// Composer writes ROS 2 messages in a format whose own messages are each composed of several of them.
+// Composer writes ROS 2 messages in a format of which each message is composed of several ROS 2 messages.
 type Composer interface {
-	// Accepts returns nil if the recording can hold messages of a type on a topic, else an error that says why not.
+	// Accepts returns an error if the recording cannot hold messages of a type on a topic.
 	Accepts(topic, typeName string) error
-	// HoldsKey reports whether the recording itself holds what metadata has under a key.
+	// HoldsKey reports whether the recording's own content holds the value of a metadata key.
 	HoldsKey(key string) bool
-	// SetDefaults takes what the options do not give from the metadata of the converted recordings.
+	// SetDefaults sets missing options from the metadata of the converted recordings.
 	SetDefaults(metadata map[string]string)
 	// Writer returns a writer of ROS 2 messages to w, which it owns.
 	Writer(w codec.Writer) ComposingWriter
@@ -34,12 +34,12 @@ type Composer interface {
 // ComposingWriter is the writer of a Composer.
 type ComposingWriter interface {
 	codec.Writer
-	// Expect reads ahead in the recording that is to be written, for facts that later messages tell of earlier ones.
-	// Without it, the writer learns them as messages come.
+	// Expect reads the recording to be written for facts about earlier messages that only later ones contain. Without
+	// Expect, the writer learns the facts when it writes these messages.
 	Expect(r codec.Reader) error
-	// Empty reports whether what was written holds nothing of the messages.
+	// Empty reports whether nothing of the messages was written.
 	Empty() bool
-	// Size returns how many bytes were written, in all files.
+	// Size returns the number of bytes written to all files.
 	Size() int64
 }
 

@@ -1,4 +1,4 @@
-// Package live has the formats that the recorder writes, each with what names its recordings and their files.
+// Package live has the formats that the recorder writes, with the names of their recordings and files.
 package live
 
 import (
@@ -19,23 +19,23 @@ import (
 	"tapedeck/config"
 )
 
-// Format is how the recorder writes a format.
+// Format describes how the recorder writes a format.
 type Format struct {
 	codec.Format
 
-	Storage string   // its name in --storage
-	Names   []string // further names of it
-	First   string   // what the name of the first file has behind that of the recording; "" where it is a folder
-	// regular expression for First and what names of other files of the recording end with; "": First alone
+	Storage string   // value of --storage
+	Names   []string // further values of --storage
+	First   string   // end of the first file's name, after the recording's name; "": the recording is a folder
+	// Ending is a regular expression for the ends of the names of all files; "": only First.
 	Ending     string
-	Others     string // regular expression for what names of the other files have behind that of the recording
+	Others     string // regular expression for the ends of the other files' names
 	Compresses bool   // chunks may be compressed
-	Metadata   bool   // CreateOptions.Metadata is kept
-	// Robot begins a recording of the topics of a robot, which m names, or their names and types if m is nil. It is nil
-	// for formats that hold any topics.
+	Metadata   bool   // the format keeps CreateOptions.Metadata
+	// Robot begins a recording of the topics of a robot. m maps them; if m is nil, their names and types decide. Robot
+	// is nil for formats that hold any topics.
 	Robot func(path string, o codec.CreateOptions, m *robot.Mapping) (*robot.Writer, error)
-	// Composer returns what writes ROS 2 messages where a message of the format is composed of several of them; nil if
-	// each message is translated by itself.
+	// Composer returns a composer of ROS 2 messages if a message of the format is composed of several of them. It is
+	// nil if each message is translated by itself.
 	Composer func(*CARLAOptions) (Composer, error)
 }
 
@@ -52,7 +52,7 @@ func Formats() []*Format {
 	}
 }
 
-// Codecs returns the formats that the recorder writes as package codec knows them.
+// Codecs returns the formats that the recorder writes, for package codec.
 func Codecs() (list codec.Formats) {
 	for _, f := range Formats() {
 		list = append(list, f.Format)
@@ -60,31 +60,31 @@ func Codecs() (list codec.Formats) {
 	return list
 }
 
-// Values of the recorder's --storage: AutoStorage goes by the name of the recording, and is DefaultStorage if that says
-// nothing.
+// Values of the recorder's --storage. AutoStorage means the format that the recording's name shows, or DefaultStorage if
+// the name shows none.
 const (
 	AutoStorage    = "auto"
 	DefaultStorage = "record"
 )
 
-// notLive are names of what the recorder cannot write, as other programs call it, and how the converter writes it.
+// notLive maps names of formats that the recorder cannot write to arguments of the converter.
 var notLive = map[string]string{
 	"hdf5": "OUT.hdf5", "h5": "OUT.hdf5",
 	"rosbag": "OUT.bag", "rosbag1": "OUT.bag",
 	"sqlite3": "--to rosbag2 -s sqlite3 OUT", "db3": "--to rosbag2 -s sqlite3 OUT",
 }
 
-// converted are the formats that only the converter writes, by the ends of the names of their recordings.
+// converted maps ends of names of recordings to formats that only the converter writes.
 var converted = map[string]string{
 	".bag": "bag", ".parquet": "parquet", ".csv": "csv", ".jsonl": "jsonl", ".mp4": "mp4", ".gpx": "gpx",
 	".geojson": "geojson", ".kml": "kml", ".tum": "tum",
 	".tlog": "tlog", ".rlog": "tlog", ".mavlink": "tlog", ".ulg": "ulog",
 }
 
-// convertedFolders are the formats that only the converter writes, and whose folders may have any name.
+// convertedFolders are formats that only the converter writes, in folders that may have any name.
 var convertedFolders = []string{"lerobot", "images", "pcd", "ply"}
 
-// convertible reports whether the converter writes the format of a name that the recorder does not know.
+// convertible reports whether only the converter writes the format called name.
 func convertible(name string) bool {
 	return slices.Contains(convertedFolders, name) || converted["."+name] == name && name != "tlog"
 }
@@ -112,8 +112,8 @@ func Flags(has func(*Format) bool) string {
 	return "--storage " + strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// Choose returns the format in which the recorder writes a recording of that name: the one that storage, a value of
-// --storage, means, of several the one that the end of the name says.
+// Choose returns the format in which the recorder writes a recording called name. storage is a value of --storage. If
+// it means several formats, the end of the name decides.
 func Choose(storage, name string) (*Format, error) {
 	all := Formats()
 	var named, meant *Format // by the name, by the storage
@@ -165,10 +165,10 @@ func cannotRecord(what, text, how string) error {
 		"and convert it: converter NAME %s", what, text, how)
 }
 
-// Path returns what is created for the name that the user gave a recording.
+// Path returns the path to create for a recording that the user called name.
 func (f *Format) Path(name string) string { return f.BareName(name) + f.First }
 
-// BareName returns the name without what the format adds to it.
+// BareName returns the name without the end that the format adds.
 func (f *Format) BareName(name string) string {
 	name = strings.TrimRight(name, "/")
 	ending := f.Ending
@@ -178,7 +178,7 @@ func (f *Format) BareName(name string) string {
 	return regexp.MustCompile(`(?:`+ending+`)$`).ReplaceAllString(name, "")
 }
 
-// Rest returns the paths of the files behind the first one of a recording of that bare name, which may be a URL.
+// Rest returns the paths of the files after the first one of a recording. name is its bare name, which may be a URL.
 func (f *Format) Rest(files *store.Files, name string) (paths []string, err error) {
 	if f.Others == "" {
 		return nil, nil
@@ -194,7 +194,7 @@ func (f *Format) Rest(files *store.Files, name string) (paths []string, err erro
 	return paths, err
 }
 
-// RemoveRest deletes those files, so that they do not look like those of the recording that takes its place.
+// RemoveRest deletes the files that Rest returns, so that they do not look like files of a new recording.
 func (f *Format) RemoveRest(d codec.Disk, name string) error {
 	rest, _ := f.Rest(store.On(d), name) // codec.Formats.Create reports a folder that cannot be read
 	for _, path := range rest {

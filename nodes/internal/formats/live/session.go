@@ -8,7 +8,7 @@ import (
 	"tapedeck/codec/format/session"
 )
 
-// recordSessions is Format.Robot of sessions.
+// recordSessions is Format.Robot of the format session.
 func recordSessions(path string, o codec.CreateOptions, m *robot.Mapping) (*robot.Writer, error) {
 	s := session.Options{Disk: o.Disk, Overwrite: o.Overwrite, Dated: o.Dated, Ending: o.Ending}
 	if m != nil {
