@@ -60,8 +60,8 @@ func Codecs() (list codec.Formats) {
 	return list
 }
 
-// Values of the recorder's --storage. AutoStorage means the format that the recording's name shows, or DefaultStorage if
-// the name shows none.
+// Values of the recorder's --storage. AutoStorage means the format that the recording's name shows, or DefaultStorage
+// if the name shows none.
 const (
 	AutoStorage    = "auto"
 	DefaultStorage = "record"
