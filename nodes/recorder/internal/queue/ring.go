@@ -284,8 +284,8 @@ func (v *View) Extend(until int64) bool {
 }
 
 // End returns the end of the view, and reports whether all messages received until then are in the ring at the time
-// now. That is assumed once each topic with messages shortly before the end has a later one, and lateness after the
-// end.
+// now. That is assumed once each topic with messages shortly before the end has a later one, or lateness after the end
+// at the latest.
 func (v *View) End(now int64) (until int64, past bool) {
 	v.ring.mu.Lock()
 	defer v.ring.mu.Unlock()
