@@ -37,9 +37,9 @@ func TestServiceDiscard(t *testing.T) {
 		i := 0
 		sample := func() {
 			i++
-			d.say(grip, &sensor_msgs.JointState{Header: header(i), Name: []string{"position"}, Position: []float64{1}})
+			d.emit(grip, &sensor_msgs.JointState{Header: header(i), Name: []string{"position"}, Position: []float64{1}})
 		}
-		episode := func(task string) { d.say(trigger, &std_msgs.String{Data: task}) }
+		episode := func(task string) { d.emit(trigger, &std_msgs.String{Data: task}) }
 		discards := func(want string) {
 			t.Helper()
 			require.Equal(t, std_srvs.Trigger_Response{Success: true, Message: "discarded the episode that " + want},
@@ -84,10 +84,10 @@ func TestServiceDiscard(t *testing.T) {
 		require.False(t, marked("drive_3"))
 		discards("ended last, " + absolute("drive_3"))
 		require.NoError(t, d.end())
-		require.Contains(t, d.said.String(), ", 3 episodes discarded")
+		require.Contains(t, d.printed.String(), ", 3 episodes discarded")
 		for _, path := range []string{"drive", "drive_1", "drive_2", "drive_3"} {
 			require.True(t, marked(path))
-			require.True(t, take(t, path).Discarded)
+			require.True(t, readEpisode(t, path).Discarded)
 		}
 		require.NoDirExists(t, "drive_4")
 	})
@@ -125,15 +125,15 @@ func TestDiscardWithoutMapping(t *testing.T) {
 			if i > 0 {
 				d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{}, &srv.SplitBagfile_Response{})
 			}
-			d.say(joints, &sensor_msgs.JointState{Header: header(i), Name: []string{"a"}, Position: []float64{1}})
+			d.emit(joints, &sensor_msgs.JointState{Header: header(i), Name: []string{"a"}, Position: []float64{1}})
 			if i == 1 {
 				require.Equal(t, "discarded the episode that is being recorded, "+absolute("drive_1"),
 					d.discardEpisode().Message)
 			}
 		}
 		require.NoError(t, d.end())
-		require.False(t, take(t, "drive").Discarded)
-		require.True(t, take(t, "drive_1").Discarded)
-		require.False(t, take(t, "drive_2").Discarded)
+		require.False(t, readEpisode(t, "drive").Discarded)
+		require.True(t, readEpisode(t, "drive_1").Discarded)
+		require.False(t, readEpisode(t, "drive_2").Discarded)
 	})
 }

@@ -70,7 +70,7 @@ func TestMessagesLargerThanTheQueue(t *testing.T) {
 		}
 		require.NoError(t, d.end())
 		require.Equal(t, want, numbers(t, d.path(), "/n"))
-		require.Contains(t, d.said.String(), "20 dropped")
+		require.Contains(t, d.printed.String(), "20 dropped")
 		require.Equal(t, 1, strings.Count(log(), "larger than queue_size"), log())
 		require.NotContains(t, log(), "the disk does not keep up")
 	})

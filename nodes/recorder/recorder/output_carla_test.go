@@ -21,8 +21,8 @@ import (
 	"tapedeck/nodes/recorder/internal/snapshot"
 )
 
-// say publishes a message and waits until it is received.
-func (d *deck) say(p bridge.Publisher, m msgs.Message) {
+// emit publishes a message and waits until it is received.
+func (d *deck) emit(p bridge.Publisher, m msgs.Message) {
 	data, err := cdr.Marshal(m)
 	require.NoError(d.t, err)
 	require.NoError(d.t, p.Publish(data))
@@ -30,6 +30,7 @@ func (d *deck) say(p bridge.Publisher, m msgs.Message) {
 	synctest.Wait()
 }
 
+// offer creates a publisher of any type.
 func (d *deck) offer(topic, typeName string, qos codec.QoS) bridge.Publisher {
 	p, err := d.peer.Advertise(topic, typeName, qos)
 	require.NoError(d.t, err)
@@ -42,11 +43,11 @@ func drives(t *testing.T, path string) (places []float64, id uint32, world strin
 	r, err := carla.Open(nil, path)
 	require.NoError(t, err)
 	defer r.Close()
-	item, err := r.Read(codec.Query{})
+	iterator, err := r.Read(codec.Query{})
 	require.NoError(t, err)
-	defer item.Close()
+	defer iterator.Close()
 	for {
-		m, err := item.Next()
+		m, err := iterator.Next()
 		if err != nil {
 			return places, id, r.Header().Map
 		}
@@ -78,22 +79,22 @@ func TestRecordingForCARLA(t *testing.T) {
 		require.Zero(t, other.Subscribers())
 		require.True(t, d.hasWarned("unfit /nstd_msgs/msg/UInt32"))
 
-		d.say(world, &carla_msgs.CarlaWorldInfo{MapName: "Town05"})
-		d.say(list, &carla_msgs.CarlaActorList{Actors: []carla_msgs.CarlaActorInfo{{Id: 42, Type: "vehicle.audi.tt",
+		d.emit(world, &carla_msgs.CarlaWorldInfo{MapName: "Town05"})
+		d.emit(list, &carla_msgs.CarlaActorList{Actors: []carla_msgs.CarlaActorInfo{{Id: 42, Type: "vehicle.audi.tt",
 			Rolename: "hero"}}})
 		for i := range int32(5) {
 			time.Sleep(time.Second) // waits for late messages of a frame
-			d.say(clock, &rosgraph_msgs.Clock{Clock: builtin_interfaces.Time{Sec: i}})
+			d.emit(clock, &rosgraph_msgs.Clock{Clock: builtin_interfaces.Time{Sec: i}})
 			place := nav_msgs.Odometry{Header: std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: i}}}
 			place.Pose.Pose.Position.X = float64(i)
 			place.Pose.Covariance[0] = 1
-			d.say(odometry, &place)
+			d.emit(odometry, &place)
 		}
 		taken, err := d.snapshots.TakeNow(t.Context(), snapshot.Trigger{})
 		require.NoError(t, err)
 		require.NoError(t, d.end())
-		require.Contains(t, d.said.String(), "4 topics, 12 messages")
-		require.Contains(t, d.said.String(), "\nlost: covariances (5 messages on /carla/hero/odometry)\n")
+		require.Contains(t, d.printed.String(), "4 topics, 12 messages")
+		require.Contains(t, d.printed.String(), "\nlost: covariances (5 messages on /carla/hero/odometry)\n")
 
 		places, id, name := drives(t, "drive.log")
 		require.Equal(t, []float64{0}, places)
@@ -120,7 +121,7 @@ func TestFilesOfRecordingForCARLA(t *testing.T) {
 		o.All, o.RepeatTransientLocal = true, []string{"/carla/hero/collision"}
 		d := newDeck(t, o)
 		latched := func(topic string, m msgs.Message) {
-			d.say(d.offer(topic, m.TypeName(), bridge.LatchedQoS()), m)
+			d.emit(d.offer(topic, m.TypeName(), bridge.LatchedQoS()), m)
 		}
 		clock := d.offer("/clock", "rosgraph_msgs/msg/Clock", codec.DefaultQoS())
 		odometry := d.offer("/carla/hero/odometry", "nav_msgs/msg/Odometry", codec.DefaultQoS())
@@ -138,11 +139,11 @@ func TestFilesOfRecordingForCARLA(t *testing.T) {
 			for range 4 {
 				time.Sleep(time.Second) // waits for late messages of a frame
 				stamp := builtin_interfaces.Time{Sec: second}
-				d.say(clock, &rosgraph_msgs.Clock{Clock: stamp})
-				d.say(odometry, &nav_msgs.Odometry{Header: std_msgs.Header{Stamp: stamp}})
+				d.emit(clock, &rosgraph_msgs.Clock{Clock: stamp})
+				d.emit(odometry, &nav_msgs.Odometry{Header: std_msgs.Header{Stamp: stamp}})
 				for _, m := range messages {
 					m.Header.Stamp = stamp
-					d.say(bang, m)
+					d.emit(bang, m)
 				}
 				messages = nil
 				second++
@@ -191,11 +192,11 @@ func packetsOf(t *testing.T, path string) (frames []framePackets) {
 	r, err := carla.Open(nil, path)
 	require.NoError(t, err)
 	defer r.Close()
-	item, err := r.Read(codec.Query{})
+	iterator, err := r.Read(codec.Query{})
 	require.NoError(t, err)
-	defer item.Close()
+	defer iterator.Close()
 	for {
-		m, err := item.Next()
+		m, err := iterator.Next()
 		if err != nil {
 			return frames
 		}
@@ -235,8 +236,8 @@ func TestSizeOfRecordingForCARLA(t *testing.T) {
 		odometry := d.offer("/carla/hero/odometry", "nav_msgs/msg/Odometry", codec.DefaultQoS())
 		for i := range int32(20) {
 			time.Sleep(time.Second)
-			d.say(clock, &rosgraph_msgs.Clock{Clock: builtin_interfaces.Time{Sec: i}})
-			d.say(odometry, &nav_msgs.Odometry{})
+			d.emit(clock, &rosgraph_msgs.Clock{Clock: builtin_interfaces.Time{Sec: i}})
+			d.emit(odometry, &nav_msgs.Odometry{})
 		}
 		require.NoError(t, d.end())
 		require.FileExists(t, "drive_1.log")

@@ -37,10 +37,10 @@ func picture(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// take returns the contents of a session.
-func take(t *testing.T, path string) *episode.Episode { return takeFrom(t, nil, path) }
+// readEpisode returns the only episode of a session.
+func readEpisode(t *testing.T, path string) *episode.Episode { return readEpisodeFrom(t, nil, path) }
 
-func takeFrom(t *testing.T, files *store.Files, path string) *episode.Episode {
+func readEpisodeFrom(t *testing.T, files *store.Files, path string) *episode.Episode {
 	s, err := format.Open(files, path)
 	require.NoError(t, err)
 	defer s.Close()
@@ -72,19 +72,19 @@ func TestRecordingSessions(t *testing.T) {
 		require.Eventually(t, func() bool { return len(d.subscribedTopics()) == 4 }, patient, time.Millisecond,
 			d.subscribedTopics())
 		for i := range 5 {
-			d.say(camera, &sensor_msgs.CompressedImage{Header: header(i), Format: "jpeg", Data: picture(t)})
-			d.say(depth, &sensor_msgs.Image{Header: header(i), Height: 2, Width: 2, Encoding: "16UC1", Step: 4,
+			d.emit(camera, &sensor_msgs.CompressedImage{Header: header(i), Format: "jpeg", Data: picture(t)})
+			d.emit(depth, &sensor_msgs.Image{Header: header(i), Height: 2, Width: 2, Encoding: "16UC1", Step: 4,
 				Data: []byte{1, 0, 2, 0, 3, 0, byte(i), 0}})
-			d.say(joints, &sensor_msgs.JointState{Header: header(i), Name: []string{"a", "b"},
+			d.emit(joints, &sensor_msgs.JointState{Header: header(i), Name: []string{"a", "b"},
 				Position: []float64{1, float64(i)}})
 			place := geometry_msgs.PoseStamped{Header: header(i)}
 			place.Pose.Position.X, place.Pose.Orientation.W = float64(i), 1
-			d.say(pose, &place)
+			d.emit(pose, &place)
 		}
 		require.NoError(t, d.end())
-		require.Contains(t, d.said.String(), "20 messages")
+		require.Contains(t, d.printed.String(), "20 messages")
 
-		first, second := take(t, "drive"), take(t, "drive_1")
+		first, second := readEpisode(t, "drive"), readEpisode(t, "drive_1")
 		require.Len(t, first.Cameras, 2)
 		for _, c := range first.Cameras {
 			require.Equal(t, stamps(0, 3), c.Stamps)
@@ -111,10 +111,10 @@ func TestPosesWithoutJointsAreDropped(t *testing.T) {
 		d := newDeck(t, o)
 		pose := d.offer("/left/pose", "geometry_msgs/msg/PoseStamped", codec.DefaultQoS())
 		d.awaitSubscribers(pose)
-		d.say(pose, &geometry_msgs.PoseStamped{Header: header(1)})
+		d.emit(pose, &geometry_msgs.PoseStamped{Header: header(1)})
 		require.NoError(t, d.end())
-		require.Contains(t, d.said.String(), "0 messages")
-		require.Contains(t, d.said.String(), "1 dropped")
+		require.Contains(t, d.printed.String(), "0 messages")
+		require.Contains(t, d.printed.String(), "1 dropped")
 		metadata, err := os.ReadFile("drive/metadata.json")
 		require.NoError(t, err)
 		require.Contains(t, string(metadata), "dropped: /left/pose [geometry_msgs/msg/PoseStamped] is not recorded: ")
@@ -139,14 +139,14 @@ func TestMappedSessions(t *testing.T) {
 		d.awaitSubscribers(eye, grip, trigger)
 		for i := range 6 {
 			if i == 2 || i == 4 {
-				d.say(trigger, &std_msgs.String{Data: []string{2: "fold it", 4: "unfold it"}[i]})
+				d.emit(trigger, &std_msgs.String{Data: []string{2: "fold it", 4: "unfold it"}[i]})
 			}
-			d.say(eye, &sensor_msgs.CompressedImage{Header: header(i), Format: "jpeg", Data: picture(t)})
-			d.say(grip, &sensor_msgs.JointState{Header: header(i), Name: []string{"position"},
+			d.emit(eye, &sensor_msgs.CompressedImage{Header: header(i), Format: "jpeg", Data: picture(t)})
+			d.emit(grip, &sensor_msgs.JointState{Header: header(i), Name: []string{"position"},
 				Position: []float64{float64(i)}})
 		}
 		require.NoError(t, d.end())
-		first, second := take(t, "drive"), take(t, "drive_1")
+		first, second := readEpisode(t, "drive"), readEpisode(t, "drive_1")
 		require.Equal(t, []string{"fold it", "unfold it"}, []string{first.Task, second.Task})
 		require.Equal(t, stamps(2, 4), first.Cameras[0].Stamps)
 		require.Equal(t, stamps(4, 6), second.Cameras[0].Stamps)
@@ -168,15 +168,15 @@ func TestSessionsOfATriggerAreSplits(t *testing.T) {
 		d.awaitSubscribers(eye, trigger)
 		for i := range 6 {
 			if i%2 == 0 {
-				d.say(trigger, &std_msgs.String{Data: fmt.Sprint("fold ", i)})
+				d.emit(trigger, &std_msgs.String{Data: fmt.Sprint("fold ", i)})
 			}
-			d.say(eye, &sensor_msgs.CompressedImage{Header: header(i), Format: "jpeg", Data: picture(t)})
+			d.emit(eye, &sensor_msgs.CompressedImage{Header: header(i), Format: "jpeg", Data: picture(t)})
 		}
 		require.NoError(t, d.end())
 		require.Equal(t, []string{"drive drive_1", "drive_1 drive_2", "drive_2 "}, splits)
 		require.NoDirExists(t, "drive")
-		require.Equal(t, stamps(2, 4), take(t, "drive_1").Cameras[0].Stamps)
-		require.Equal(t, stamps(4, 6), take(t, "drive_2").Cameras[0].Stamps)
+		require.Equal(t, stamps(2, 4), readEpisode(t, "drive_1").Cameras[0].Stamps)
+		require.Equal(t, stamps(4, 6), readEpisode(t, "drive_2").Cameras[0].Stamps)
 	})
 }
 
@@ -208,7 +208,7 @@ func TestSessionMisses(t *testing.T) {
 	require.NoError(t, s.Split())
 	require.NoError(t, write(2))
 	require.NoError(t, s.Close())
-	require.Equal(t, stamps(2, 3), take(t, "a_1").Cameras[0].Stamps)
+	require.Equal(t, stamps(2, 3), readEpisode(t, "a_1").Cameras[0].Stamps)
 }
 
 func TestSessionOptions(t *testing.T) {

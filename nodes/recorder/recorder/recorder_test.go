@@ -41,12 +41,12 @@ func inBubble(t *testing.T, name string, test func(*testing.T)) {
 // deck is a recorder on a graph within the test.
 type deck struct {
 	*recorder
-	t     *testing.T
-	net   *bridgetest.Network
-	peer  bridge.Node
-	said  bytes.Buffer // output, after the end
-	ended chan error   // result of run
-	end   func() error // ends run and returns its result
+	t       *testing.T
+	net     *bridgetest.Network
+	peer    bridge.Node
+	printed bytes.Buffer // output, after the end
+	ended   chan error   // result of run
+	end     func() error // ends run and returns its result
 }
 
 // newDeck starts a recorder of the topics, in a folder of its own. The test runs in a bubble.
@@ -54,6 +54,7 @@ func newDeck(t *testing.T, o options, topics ...string) *deck {
 	return newDeckOn(t, &bridgetest.Network{}, o, topics...)
 }
 
+// newDeckOn starts a recorder on a network.
 func newDeckOn(t *testing.T, net *bridgetest.Network, o options, topics ...string) *deck {
 	node, err := net.Open(bridge.Options{Name: "recorder"})
 	require.NoError(t, err)
@@ -85,7 +86,7 @@ func newDeckWith(t *testing.T, net *bridgetest.Network, node bridge.Node, disk c
 	r, err := newRecorder(o, chosen, node, disk, progress.NewLine(null))
 	require.NoError(t, err)
 	d := &deck{recorder: r, t: t, peer: peer, net: net}
-	r.out = &d.said
+	r.out = &d.printed
 	ctx, cancel := context.WithCancel(context.Background())
 	d.ended = make(chan error, 1)
 	go func() { d.ended <- r.run(ctx) }()
@@ -104,9 +105,9 @@ func newDeckWith(t *testing.T, net *bridgetest.Network, node bridge.Node, disk c
 }
 
 // hasWarned reports whether the recorder has logged a warning about a subject.
-func (d *deck) hasWarned(what string) bool {
-	_, said := d.warned.Load(what)
-	return said
+func (d *deck) hasWarned(subject string) bool {
+	_, logged := d.warned.Load(subject)
+	return logged
 }
 
 // subscribe calls topics.Subscribe.
@@ -173,11 +174,11 @@ func messages(t *testing.T, path string, topics func(*codec.Channel) bool) iter.
 	t.Helper()
 	r := open(t, path)
 	return func(yield func(*codec.Message) bool) {
-		item, err := r.Read(codec.Query{Topics: topics})
+		iterator, err := r.Read(codec.Query{Topics: topics})
 		require.NoError(t, err)
-		defer item.Close()
+		defer iterator.Close()
 		for {
-			m, err := item.Next()
+			m, err := iterator.Next()
 			if err == io.EOF {
 				return
 			}
@@ -246,8 +247,8 @@ func TestRecorderStopsAndStartsAgain(t *testing.T) {
 			d.publish(p, 3)
 			require.NoError(t, d.end())
 			require.Equal(t, []uint32{3}, numbers(t, d.path(), "/n"))
-			require.Contains(t, d.said.String(), "2 messages")
-			require.Contains(t, d.said.String(), "1 message")
+			require.Contains(t, d.printed.String(), "2 messages")
+			require.Contains(t, d.printed.String(), "1 message")
 		})
 	}
 }

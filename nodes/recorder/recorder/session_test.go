@@ -63,7 +63,7 @@ func TestRecordingIsSplit(t *testing.T) {
 		last := events(t, "drive.record.00003")
 		require.Contains(t, last, "split  0 continues drive.record.00002")
 		require.Contains(t, last, "totals /n 8 whole recording: received 8, written 8, dropped 0, lost 0")
-		require.Contains(t, d.said.String(), "2 topics, 10 messages", "what was repeated does not count")
+		require.Contains(t, d.printed.String(), "2 topics, 10 messages", "what was repeated does not count")
 	})
 }
 
@@ -114,7 +114,7 @@ func TestNamesOfFilesWithTime(t *testing.T) {
 			require.Equal(t, c.files, []string{closed, opened})
 			d.publish(p, 2)
 			require.NoError(t, d.end())
-			require.Contains(t, d.said.String(), "recorded "+c.path+": ")
+			require.Contains(t, d.printed.String(), "recorded "+c.path+": ")
 			require.Equal(t, []uint32{1}, numbers(t, closed, "/n"))
 			require.Equal(t, []uint32{2}, numbers(t, opened, "/n"))
 			require.Equal(t, []uint32{1, 2}, numbers(t, c.output, "/n"))
@@ -161,7 +161,7 @@ func TestRecordingContinuesInAnother(t *testing.T) {
 			f.end()
 			require.NoError(t, d.end())
 			require.True(t, d.hasWarned("splits"))
-			require.Contains(t, d.said.String(), "recorded "+first+", ")
+			require.Contains(t, d.printed.String(), "recorded "+first+", ")
 
 			var all []uint64
 			for _, path := range []string{"drive", "second", "third"} {

@@ -374,7 +374,7 @@ func TestTriggersOnATopic(t *testing.T) {
 		d.flow("/n", time.Millisecond, 0)
 		p := d.advertiseType("/snapshot_trigger", "std_msgs/msg/Empty")
 		for range 3 {
-			d.say(p, &std_msgs.Empty{})
+			d.emit(p, &std_msgs.Empty{})
 			time.Sleep(50 * time.Millisecond)
 		}
 		paths := d.snapshotFiles(3)
@@ -397,7 +397,7 @@ func TestTriggerStorm(t *testing.T) {
 		d := newDeck(t, o, "/n")
 		p := d.advertiseType("/snapshot_trigger", "std_msgs/msg/Empty")
 		for range 1000 {
-			d.say(p, &std_msgs.Empty{})
+			d.emit(p, &std_msgs.Empty{})
 		}
 		require.Eventually(t, func() bool { return d.snapshots.Writing() == snapshot.MaxWriting }, patient,
 			time.Millisecond)
@@ -557,7 +557,7 @@ func TestSnapshotsEndWithTheRecording(t *testing.T) {
 		d := newDeck(t, o, "/n")
 		p := d.advertiseType("/snapshot_trigger", "std_msgs/msg/Empty")
 		f := d.flow("/n", time.Millisecond, 0)
-		d.say(p, &std_msgs.Empty{})
+		d.emit(p, &std_msgs.Empty{})
 		require.Eventually(t, func() bool { return f.count() > 300 }, patient, time.Millisecond)
 		require.NoError(t, d.end())
 		path := d.snapshotFiles(1)[0]

@@ -50,7 +50,7 @@ func TestRecorderThrottles(t *testing.T) {
 		last := events(t, "drive/drive_1.mcap")
 		require.Contains(t, last, "throttle /m 6 left out by throttle")
 		require.NotContains(t, last, "throttle /n 6 left out by throttle")
-		require.Contains(t, d.said.String(), "18 messages")
-		require.Contains(t, d.said.String(), "12 throttled, 0 dropped")
+		require.Contains(t, d.printed.String(), "18 messages")
+		require.Contains(t, d.printed.String(), "12 throttled, 0 dropped")
 	})
 }
