@@ -12,22 +12,22 @@ type Attachment struct {
 	Name       string
 	MediaType  string
 	LogTime    int64 // when it was recorded, ns since the Unix epoch; 0: unknown
-	CreateTime int64 // when it was created, likewise
+	CreateTime int64 // when it was created, ns since the Unix epoch; 0: unknown
 	Size       int64 // bytes
 
-	// Open returns a reader of the bytes, which is valid as long as the Reader is open. It reads damaged bytes as they
-	// are and calls damaged, with an error that names the recording and the attachment; if damaged is nil, damage is an
-	// error of reading.
+	// Open returns a reader of the bytes, which is valid as long as the Reader is open. It reads damaged bytes
+	// unchanged and calls damaged with an error that names the recording and the attachment. If damaged is nil, reading
+	// fails with this error.
 	Open func(damaged func(error)) io.Reader `json:"-"`
 }
 
-// MetadataRecord is a set of values that a recording holds under a name. Names need not differ.
+// MetadataRecord is a set of values that a recording holds under a name. Several records may have the same name.
 type MetadataRecord struct {
 	Name   string
 	Values map[string]string
 }
 
-// AllMetadata returns Metadata and the values of Records, whose keys are NAME/KEY then.
+// AllMetadata returns Metadata and the values of Records, under the keys NAME/KEY.
 func (i *Info) AllMetadata() map[string]string {
 	all := map[string]string{}
 	AddMetadata(all, "", i.Metadata)
@@ -37,7 +37,8 @@ func (i *Info) AllMetadata() map[string]string {
 	return all
 }
 
-// AddMetadata adds values to all, with prefix before their keys. A key that has another value gets a number: "KEY (2)".
+// AddMetadata adds values to all, with prefix before their keys. If a key has another value already, the new key gets a
+// number: "KEY (2)".
 func AddMetadata(all map[string]string, prefix string, values map[string]string) {
 	for key, value := range values {
 		name := prefix + key
@@ -51,8 +52,7 @@ func AddMetadata(all map[string]string, prefix string, values map[string]string)
 	}
 }
 
-// JoinRecords returns the records of several files of a recording, or of several recordings, with those of more. What
-// is among them already is not repeated.
+// JoinRecords returns known and the records of more that are not in known.
 func JoinRecords(known, more []MetadataRecord) []MetadataRecord {
 	all := known
 	for _, r := range more {

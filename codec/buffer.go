@@ -2,8 +2,8 @@ package codec
 
 import "sync/atomic"
 
-// Buffer is memory that holds payloads of several messages. Its bytes do not change while there are references. They
-// are counted, in any goroutine; the first one belongs to the creator of the Buffer.
+// Buffer is memory that holds payloads of several messages. Its bytes do not change while there are references. Any
+// goroutine may add and release references; the creator of the Buffer has the first one.
 type Buffer struct {
 	data   []byte
 	refs   atomic.Int32
@@ -17,7 +17,7 @@ func NewBuffer(data []byte, unused func([]byte)) *Buffer {
 	return b
 }
 
-// Size returns how many bytes of memory the Buffer takes.
+// Size returns the bytes of memory that the Buffer takes.
 func (b *Buffer) Size() int { return cap(b.data) }
 
 // Retain adds a reference, and returns b.
@@ -26,25 +26,25 @@ func (b *Buffer) Retain() *Buffer {
 	return b
 }
 
-// Release gives a reference back.
+// Release releases a reference.
 func (b *Buffer) Release() {
 	if b.refs.Add(-1) == 0 {
 		b.unused(b.data)
 	}
 }
 
-// Pool is memory for payloads that are made one after the other. What nobody retained is used again at once, the rest
-// when it is released. The zero Pool is ready for use, by one goroutine.
+// Pool is memory for payloads that are made one after the other. Memory that was not retained is reused for the next
+// payload, other memory after its release. The zero Pool is ready for use, by one goroutine.
 type Pool struct {
 	last  *Buffer // of the latest payload
 	spare chan []byte
 }
 
-// spares is how many released buffers a Pool holds. A read-ahead keeps a few large ones.
+// spares is the number of released buffers that a Pool holds. A read-ahead retains a few large ones.
 const spares = 4
 
-// Take returns empty memory to append the next payload to; nil without any. The payload before it was made is then
-// valid only for those who retained its Buffer.
+// Take returns empty memory to append the next payload to, or nil if there is none. The previous payload is then valid
+// only if its Buffer was retained.
 func (p *Pool) Take() []byte {
 	if p.last != nil {
 		if p.last.refs.Load() == 1 {
@@ -61,8 +61,8 @@ func (p *Pool) Take() []byte {
 	}
 }
 
-// Lend returns the Buffer of a payload that was appended to what Take returned. It is nil where a copy of the payload
-// takes less memory.
+// Lend returns the Buffer of a payload that was appended to the memory from Take. It returns nil if a copy of the
+// payload takes less memory.
 func (p *Pool) Lend(payload []byte) *Buffer {
 	if p.last == nil {
 		if p.spare == nil {
@@ -77,7 +77,7 @@ func (p *Pool) Lend(payload []byte) *Buffer {
 	return p.last
 }
 
-// put takes memory back that was retained.
+// put takes back memory that was retained.
 func (p *Pool) put(b []byte) {
 	select {
 	case p.spare <- b:

@@ -14,7 +14,7 @@ const (
 	EncodingProtobuf = "protobuf" // Protocol Buffers wire format
 )
 
-// Encodings of schemas, as Schema.Encoding names them; the names are those of the MCAP registry.
+// Encodings of schemas, as Schema.Encoding names them, with the names of the MCAP registry.
 const (
 	SchemaROS2Msg  = "ros2msg"  // concatenated .msg texts
 	SchemaROS2IDL  = "ros2idl"  // concatenated .idl texts
@@ -22,28 +22,28 @@ const (
 	SchemaProtobuf = "protobuf" // a serialised FileDescriptorSet
 )
 
-// Schema describes the payloads of a channel well enough to decode them. The zero Schema means that none is known:
+// Schema describes the payloads of a channel well enough to decode them. The zero Schema means that no schema is known:
 // payloads are then opaque bytes.
 type Schema struct {
-	Encoding string // one of the Schema… constants, or whatever else the file says
+	Encoding string // one of the Schema… constants, or another one that the file names
 	Data     []byte // read-only once set
 }
 
-// Channel describes a stream of messages. Two channels of one recording may share a topic, when several publishers or
-// types do. A Channel is not changed after the first message that points to it was handed on; its pointer is its
-// identity within one Reader.
+// Channel describes messages with one topic and type. Two channels of one recording may share a topic, if several
+// publishers or types do. A Channel is not changed after the first message that points to it was passed on. Its pointer
+// is its identity within one Reader.
 type Channel struct {
 	Topic    string // full name: "/imu", "/apollo/canbus/chassis"
 	Type     string // "sensor_msgs/msg/Imu", "apollo.canbus.Chassis"
-	Encoding string // one of the Encoding… constants, or whatever else the file says
+	Encoding string // one of the Encoding… constants, or another one that the file names
 	Schema   Schema
 	TypeHash string // REP-2011 hash, "RIHS01_<64 hex digits>", or ""
-	// what its publishers offered, one entry each, without repetition; nil when the format does not keep it
+	// QoS lists the different profiles that its publishers offered; nil if the format does not keep them.
 	QoS      []QoS
-	Metadata map[string]string // what else the format keeps for a channel and others may carry along; may be nil
+	Metadata map[string]string // other properties that the format keeps for a channel; may be nil
 }
 
-// NewChannel returns a channel of ROS 2 messages, of a type whose definition library has.
+// NewChannel returns a channel of ROS 2 messages. library must have the definition of the type.
 func NewChannel(library *rosidl.Library, topic, typeName string, qos ...QoS) (*Channel, error) {
 	text, err := library.Concatenated(typeName)
 	if err != nil {
@@ -60,8 +60,8 @@ func NewChannel(library *rosidl.Library, topic, typeName string, qos ...QoS) (*C
 }
 
 // Message is one payload as recorded. A Message, its Data included, is valid until the next call of the iterator that
-// yielded it; a Writer keeps neither beyond Write. Data is lent: whoever needs it longer copies it or, if Buffer is
-// set, calls Buffer.Retain. Whoever replaces Data replaces Buffer too.
+// returned it; a Writer keeps neither beyond Write. Code that needs Data longer copies it or, if Buffer is set, calls
+// Buffer.Retain. Code that replaces Data replaces Buffer too.
 type Message struct {
 	Channel     *Channel
 	LogTime     int64 // ns since the Unix epoch, when it was received

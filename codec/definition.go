@@ -10,7 +10,7 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// ErrEmptyDefinition is wrapped by the errors about a definition without fields of a type that has some, or may have.
+// ErrEmptyDefinition is wrapped by errors about a definition without fields, if the type has or may have fields.
 var ErrEmptyDefinition = errors.New("is empty")
 
 // Hints of errors about unknown types.
@@ -19,8 +19,8 @@ const (
 	undefinedHint  = "the recording does not define it; " + definitionHint
 )
 
-// Definitions returns the definitions of ROS 2 that c comes with. A definition without fields is an error if the hash
-// or the name of the type tells that it has some; if neither tells, payloads must prove that it has none.
+// Definitions returns the ROS 2 definitions in c.Schema. A definition without fields is an error if the hash
+// or the name of the type tells that it has fields. If neither tells, payloads must prove that it has none.
 func (c *Channel) Definitions() (*rosidl.Library, error) {
 	if c.Schema.Encoding != SchemaROS2Msg {
 		return nil, fmt.Errorf("it has no definition of the encoding %s", SchemaROS2Msg)
@@ -49,8 +49,8 @@ func (c *Channel) Definitions() (*rosidl.Library, error) {
 	return own, nil
 }
 
-// Library returns the definitions of ROS 2 that c comes with, or else another library. The errors of the library about
-// an unknown type say what to do.
+// Library returns the ROS 2 definitions in c.Schema, or else other. The library's errors about an unknown type say what
+// to do.
 func (c *Channel) Library(other *rosidl.Library) *rosidl.Library {
 	own, err := c.Definitions()
 	if err == nil {
@@ -87,9 +87,9 @@ func fits(library *rosidl.Library, c *Channel) bool {
 	return err == nil && hash == c.TypeHash
 }
 
-// Define gives c the definition of its type that libraries have, if it comes with none or with an empty one. It returns
-// the event that tells of that, or of an empty definition without a substitute; nil if there is nothing to tell. The
-// hash of the type, or else its name, must be the same.
+// Define sets the definition of c to one from libraries, if c has none or an empty one. The hash of the type must
+// match, or its name if the hash is unknown. Define returns an event about a replaced definition, or about an empty
+// definition without a replacement, or nil.
 func (c *Channel) Define(libraries ...*rosidl.Library) *Event {
 	missing := c.Encoding == EncodingCDR && c.Schema.Encoding == "" && c.Type != ""
 	own, err := c.Definitions()
@@ -127,7 +127,7 @@ func (c *Channel) Define(libraries ...*rosidl.Library) *Event {
 const emptyMD5 = "d41d8cd98f00b204e9800998ecf8427e"
 
 // emptyROS1 reports whether the definition of a ROS 1 type is empty although the type has fields. Package
-// bridge/translate/ros1 looks for another one.
+// bridge/translate/ros1 searches for another definition.
 func (c *Channel) emptyROS1() bool {
 	root, _, _ := strings.Cut("\n"+string(c.Schema.Data), "\n==")
 	if c.Schema.Encoding != SchemaROS1Msg || !rosidl.HasEmpty(root) {
@@ -158,8 +158,8 @@ func DefineAll(channels []*Channel) (events []Event) {
 	return events
 }
 
-// Stamps returns the stamps in the messages of ROS 2 that c has, of the type as Library finds it. They are nil if there
-// are none, or the type is not known.
+// Stamps returns the stamps in the messages of c, by the definition that Library finds. It returns nil if there are no
+// stamps, or the type is unknown.
 func (c *Channel) Stamps(other *rosidl.Library) *cdr.Stamps {
 	schema, err := cdr.NewSchema(c.Library(other), c.Type)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"tapedeck/msgs"
 )
 
-// TestDefine has definitions that are empty, or missing.
+// TestDefine defines channels whose definitions are empty or missing.
 func TestDefine(t *testing.T) {
 	t.Setenv("AMENT_PREFIX_PATH", "")
 	t.Setenv("ROS_DISTRO", "")

@@ -15,37 +15,37 @@ import (
 	"tapedeck/codec/store"
 )
 
-// Disk is where recordings are: what package os does with files and folders, and what writers of recordings need beside
-// it. OS is the operating system's; package disktest has one for tests, which fails and forgets.
+// Disk is a disk with recordings: the functions of package os for files and folders, and others that writers of
+// recordings need. OS is the operating system's disk; package disktest simulates one that fails and forgets.
 type Disk interface {
 	store.Disk
 	// OpenRoot is os.OpenRoot.
 	OpenRoot(folder string) (DiskRoot, error)
-	// Create creates a file, or with overwrite may empty an existing one. It is locked until it is closed: the error is
-	// ErrLocked if another one is locked there.
+	// Create creates a file, or with overwrite may empty an existing one. It locks the file until the file is closed.
+	// The error is ErrLocked if an existing file is locked.
 	Create(path string, overwrite bool) (DiskFile, error)
-	// Lock opens a file, and locks it until it is closed. Only a lock that is shared may be beside others, which are.
-	// The error is ErrLocked if the file is locked. Nothing is locked on disks without locks.
+	// Lock opens a file, and locks it until it is closed. Shared locks exclude only locks that are not shared. The
+	// error is ErrLocked if the file is locked. Disks without locks lock nothing.
 	Lock(path string, shared bool) (store.File, error)
 	Rename(from, to string) error
 	Remove(path string) error
 	RemoveAll(path string) error
 	// Mkdir creates a folder, which must not exist.
 	Mkdir(path string) error
-	// MkdirAll creates a folder and those that it is in, unless they exist.
+	// MkdirAll creates a folder and its parents, unless they exist.
 	MkdirAll(path string) error
-	// Reserve takes n bytes of the disk that path is on until what it returns is closed, or until the process ends.
+	// Reserve takes n bytes of the disk that path is on, until the Closer is closed or the process ends.
 	Reserve(path string, n int64) (io.Closer, error)
-	// SyncFolder asks the system to put the entries of a folder on the disk: without that a new file may be gone after
-	// a power failure, however often it was synced itself. Not every file system can, so that there is no error.
+	// SyncFolder asks the system to put the entries of a folder on the disk. Otherwise a new file may be gone after a
+	// power failure, even if the file was synced. There is no error because some file systems cannot do it.
 	SyncFolder(path string)
-	// SyncAll puts everything that was written to the disk that path is on, on it.
+	// SyncAll syncs all writes to the disk that path is on.
 	SyncAll(path string) error
-	// Space returns the bytes that may still be written to the disk that path is on, and those of the whole disk.
+	// Space returns the free bytes and all bytes of the disk that path is on.
 	Space(path string) (free, total int64, err error)
 }
 
-// DiskFile is a file of a Disk that is written.
+// DiskFile is a file of a Disk, for writing.
 type DiskFile interface {
 	io.WriterAt
 	Truncate(size int64) error
@@ -53,7 +53,7 @@ type DiskFile interface {
 	Close() error
 }
 
-// DiskRoot is an os.Root of a Disk: no name and no link leads out of its folder.
+// DiskRoot is an os.Root on a Disk: no name and no link leads out of its folder.
 type DiskRoot interface {
 	Open(name string) (store.File, error)
 	Lstat(name string) (fs.FileInfo, error)
@@ -61,7 +61,7 @@ type DiskRoot interface {
 	Close() error
 }
 
-// Vacant returns an error if a file must not be put at path: there is one, or even with overwrite a folder.
+// Vacant returns an error if a file must not be created at path: a file exists, or even with overwrite a folder.
 func Vacant(d Disk, path string, overwrite bool) error {
 	stat, err := d.Lstat(path)
 	switch {
@@ -75,8 +75,8 @@ func Vacant(d Disk, path string, overwrite bool) error {
 	return err
 }
 
-// BeingWritten reports whether a process, also this one, has the file at path open to write a recording. Such a file is
-// locked, and one that a killed writer left is not. It reports false on disks without locks.
+// BeingWritten reports whether any process writes a recording to the file at path. Such a file is locked; the file of a
+// killed writer is not. It reports false on disks without locks.
 func BeingWritten(d Disk, path string) bool {
 	file, err := d.Lock(path, true)
 	if err != nil {
@@ -137,18 +137,18 @@ func (OS) Create(path string, overwrite bool) (DiskFile, error) {
 	return file, nil
 }
 
-// lockNew locks a file for BeingWritten, whose own lock of the file lasts microseconds.
+// lockNew locks a new file, for BeingWritten. It retries, because BeingWritten itself locks files for microseconds.
 func lockNew(file *os.File) error {
 	for range 200 {
 		if !errors.Is(Lock(file), ErrLocked) {
-			return nil // a disk may have no locks
+			return nil // locked, or a disk without locks
 		}
 		time.Sleep(time.Millisecond)
 	}
 	return ErrLocked
 }
 
-// empty empties a file, unless another process has given it a new name before it was locked.
+// empty truncates a file, unless another process has renamed it before it was locked.
 func empty(file *os.File, path string) error {
 	same, err := isAt(file, path)
 	if err == nil && !same {
@@ -160,7 +160,7 @@ func empty(file *os.File, path string) error {
 	return err
 }
 
-// isAt reports whether a file that was opened at path is still there.
+// isAt reports whether file, which was opened at path, is still at path.
 func isAt(file *os.File, path string) (bool, error) {
 	opened, err := file.Stat()
 	if err != nil {
@@ -221,7 +221,7 @@ func (r osRoot) Open(name string) (store.File, error) {
 	return file, nil
 }
 
-// Reserve implements Disk. The bytes are those of a file without a name.
+// Reserve implements Disk. The bytes belong to a file without a name.
 func (OS) Reserve(path string, n int64) (io.Closer, error) {
 	file, err := os.CreateTemp(filepath.Dir(path), ".reserve-*")
 	if err != nil {
@@ -238,7 +238,7 @@ func (OS) Reserve(path string, n int64) (io.Closer, error) {
 	return file, nil
 }
 
-// allocate gives an empty file n bytes of the disk.
+// allocate allocates n bytes of the disk for an empty file.
 func allocate(file *os.File, n int64) error {
 	for {
 		err := syscall.Fallocate(int(file.Fd()), 0, 0, n)

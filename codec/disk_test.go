@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A file is locked although BeingWritten looks at it when it is created, and a writer's file is not overwritten.
+// A new file is locked even if BeingWritten checks it at that moment, and a writer's file is not overwritten.
 func TestCreateLocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // in which the probe ends in time
 		path := filepath.Join(t.TempDir(), "a")

@@ -11,16 +11,16 @@ import (
 )
 
 // MissingError reports that messages which Write accepted without an error are not in the file, because the disk failed
-// before they were written. Everything before them is in the file. The Writer completes the file with that and accepts
-// no more messages for it; its methods return the same MissingError until then.
+// before they were written. All earlier messages are in the file. The Writer completes the file with these and accepts
+// no more messages for it. The Writer's methods return the same MissingError until then.
 type MissingError struct {
 	Path       string      // of the file
-	Topics     []TopicInfo // the channels that miss messages, and how many
-	Start, End int64       // LogTime of the earliest and the latest of these, ns since the Unix epoch; 0 without any
+	Topics     []TopicInfo // channels with missing messages, and their number
+	Start, End int64       // LogTime of the earliest and the latest missing message, ns; 0 if none is missing
 	Err        error       // of the disk
 }
 
-// Count returns how many messages are missing, without the recorder's own.
+// Count returns the number of missing messages, without the recorder's own.
 func (e *MissingError) Count() uint64 {
 	var n uint64
 	for _, t := range e.Topics {
@@ -31,7 +31,7 @@ func (e *MissingError) Count() uint64 {
 	return n
 }
 
-// Error returns what is missing and what to do.
+// Error names the missing messages and says what to do.
 func (e *MissingError) Error() string {
 	advice := "look at the disk"
 	switch {
@@ -44,7 +44,7 @@ func (e *MissingError) Error() string {
 		advice)
 }
 
-// what returns what the disk reported and what is missing.
+// what names the error of the disk and the missing messages.
 func (e *MissingError) what() string {
 	n := e.Count()
 	if n == 0 {
@@ -61,12 +61,12 @@ func clock(ns int64) string { return time.Unix(0, ns).Format("2006-01-02 15:04:0
 // Unwrap returns the error of the disk.
 func (e *MissingError) Unwrap() error { return e.Err }
 
-// Event returns the event that the recording keeps of it.
+// Event returns the event about e that the recording stores.
 func (e *MissingError) Event() Event {
 	return Event{Kind: EventDisk, Time: e.Start, Until: e.End, Count: e.Count(), Text: e.what()}
 }
 
-// Pathless strips the operation and the path that package os puts into its errors, for callers that name them.
+// Pathless removes the operation and the path from errors of package os, for callers that name them.
 func Pathless(err error) error {
 	var path *fs.PathError
 	var link *os.LinkError
@@ -79,8 +79,7 @@ func Pathless(err error) error {
 	return err
 }
 
-// Plain returns err without the name of the library that it comes from, which package proto puts in front of a space of
-// either kind.
+// Plain returns err without the prefix of package proto: its name and a space, which may be a no-break space.
 func Plain(err error) error {
 	if err == nil {
 		return nil

@@ -14,47 +14,47 @@ import (
 	"tapedeck/msgs/tapedeck"
 )
 
-// EventTopic is the topic on which a recorder keeps the events of a recording in the recording itself, as messages of
-// type tapedeck/msg/RecordingEvent. Readers give them as Info.Events.
+// EventTopic is the topic with which a recorder stores the events of a recording in the recording itself, as messages
+// of type tapedeck/msg/RecordingEvent. Readers return them as Info.Events.
 const EventTopic = "/tapedeck/events"
 
 // Event is something that happened to a recording: messages dropped, a gap, a pause, a split, damage.
 type Event struct {
 	Kind  string // one of the kinds below
-	Topic string // "" when it is about all of them
-	Time  int64  // when it began, ns since the Unix epoch; 0 when unknown
-	Until int64  // when it ended, likewise; 0 when it took no time, or when unknown
-	Count uint64 // messages concerned, if known
+	Topic string // "" if it is about all topics
+	Time  int64  // when it began, ns since the Unix epoch; 0 if unknown
+	Until int64  // when it ended, ns since the Unix epoch; 0 if it took no time, or if unknown
+	Count uint64 // number of messages concerned, if known
 	Text  string // one line for a person
 }
 
-// The kinds of events. Those that a recorder writes are messages on EventTopic; the others are found in reading.
+// The kinds of events. A recorder writes some as messages on EventTopic; readers find the others.
 const (
 	EventLost = "lost" // Count messages were lost between a publisher and the recorder, or to damage of a file
-	// Count messages were received and not written, as the disk or what makes pictures did not keep up, or as they do
-	// not fit.
+	// EventDrop: Count messages were received but not written, because the disk or the picture encoder did not keep up,
+	// or because the format cannot hold them.
 	EventDrop = "drop"
-	// a topic was silent for much longer than its rate lets expect, and no loss is known.
+	// EventGap: a topic was silent for much longer than its usual interval, and no loss is known.
 	EventGap        = "gap"
 	EventPause      = "pause"      // recording was paused on purpose
-	EventThrottle   = "throttle"   // Count messages of a topic were left out on purpose, as it has too many
+	EventThrottle   = "throttle"   // Count messages of a topic were omitted on purpose, to limit its rate
 	EventSplit      = "split"      // the recording went on in another file
 	EventDisk       = "disk"       // the disk was full, slow or failed; Count messages are missing for it
 	EventSnapshot   = "snapshot"   // a snapshot was taken; Text names its cause
-	EventTotals     = "totals"     // counts of one topic, or of all of them; see Totals
-	EventUpload     = "upload"     // files were not uploaded meanwhile, or were deleted once they were
-	EventSuspect    = "suspect"    // Count messages may be damaged: a checksum was wrong when they were recovered
-	EventCheck      = "check"      // the recording did not meet a contract meanwhile; or the verdict, without a topic
-	EventDamage     = "damage"     // bytes that can't be read
-	EventMissing    = "missing"    // a file of the recording is not there, or is not what it should be
+	EventTotals     = "totals"     // counts of one topic, or of all topics; see Totals
+	EventUpload     = "upload"     // files could not be uploaded for a time, or were deleted after their upload
+	EventSuspect    = "suspect"    // Count recovered messages may be damaged: a checksum was wrong
+	EventCheck      = "check"      // the recording did not meet a contract for a time; without a topic, the verdict
+	EventDamage     = "damage"     // bytes that cannot be read
+	EventMissing    = "missing"    // a file of the recording is missing or is something else
 	EventUnfinished = "unfinished" // the writer did not complete the file
-	EventTimes      = "times"      // times that stand out; Count messages have them
-	// a name, a definition or an encoding is not what the recording says; Text says what was read in place of it.
+	EventTimes      = "times"      // Count messages have times that stand out
+	// EventLabel: a name, a definition or an encoding differs from what the recording says; Text says what was read.
 	EventLabel = "label"
-	EventNote  = "note" // what a person should know although every message is read, as an unknown unit
+	EventNote  = "note" // something a person should know although every message is read, such as an unknown unit
 )
 
-// eventType is the ROS 2 type of what is on EventTopic, and eventType1 that of ROS 1.
+// eventType and eventType1 are the types of messages on EventTopic in ROS 2 and in ROS 1.
 const (
 	eventType  = "tapedeck/msg/RecordingEvent"
 	eventType1 = "tapedeck/RecordingEvent"
@@ -63,14 +63,14 @@ const (
 // eventText1 is the definition of eventType1.
 const eventText1 = "time stamp\ntime until\nstring kind\nstring topic\nuint64 count\nstring text\n"
 
-// eventChannel returns the channel of events, the same each time.
+// eventChannel returns the channel of events, always the same pointer.
 var eventChannel = sync.OnceValue(func() *Channel {
 	c, _ := NewChannel(msgs.Library(), EventTopic, eventType, DefaultQoS()) // the library has the type
 	return c
 })
 
-// EventMessage returns e as the message that keeps it in a recording. Its LogTime is when the event ended, or else when
-// it began; the caller may set another one. Times are kept from 1901 to 2038.
+// EventMessage returns the message that stores e in a recording. Its LogTime is the end of the event, or else its
+// beginning; the caller may change it. Times are kept from 1901 to 2038.
 func EventMessage(e Event) (*Message, error) {
 	m := &Message{Channel: eventChannel(), LogTime: cmp.Or(e.Until, e.Time)}
 	var err error
@@ -81,13 +81,13 @@ func EventMessage(e Event) (*Message, error) {
 	return m, err
 }
 
-// eventChannel1 returns the channel of events in ROS 1, the same each time.
+// eventChannel1 returns the channel of events in ROS 1, always the same pointer.
 var eventChannel1 = sync.OnceValue(func() *Channel {
 	return &Channel{Topic: EventTopic, Type: eventType1, Encoding: EncodingROS1,
 		Schema: Schema{Encoding: SchemaROS1Msg, Data: []byte(eventText1)}}
 })
 
-// EventMessage1 is EventMessage for formats that have messages of ROS 1 alone.
+// EventMessage1 is EventMessage for formats that hold only ROS 1 messages.
 func EventMessage1(e Event) *Message {
 	m := &Message{Channel: eventChannel1(), LogTime: cmp.Or(e.Until, e.Time)}
 	text := func(s string) { m.Data = append(binary.LittleEndian.AppendUint32(m.Data, uint32(len(s))), s...) }
@@ -102,7 +102,7 @@ func EventMessage1(e Event) *Message {
 	return m
 }
 
-// ParseEvent is the reverse of EventMessage and EventMessage1. It is false for a message that is no event.
+// ParseEvent is the reverse of EventMessage and EventMessage1. It returns false if m is not an event.
 func ParseEvent(m *Message) (Event, bool) {
 	if !IsEvents(m.Channel) {
 		return Event{}, false
@@ -142,12 +142,12 @@ func parseEvent1(b []byte) (e Event, ok bool) {
 // continues begins the text of an EventSplit.
 const continues = "continues "
 
-// SplitEvent returns the event that a file, which begins at the time t, continues the file called before.
+// SplitEvent returns the event of a file that begins at the time t and continues the file named before.
 func SplitEvent(before string, t int64) Event {
 	return Event{Kind: EventSplit, Time: t, Text: continues + before}
 }
 
-// Continues returns the file that a file says it continues by its SplitEvent, "" if there is none.
+// Continues returns the name of the file that info's file continues, from its SplitEvent, or "".
 func Continues(info *Info) string {
 	for _, e := range info.Events {
 		before, ok := strings.CutPrefix(e.Text, continues)
@@ -158,15 +158,15 @@ func Continues(info *Info) string {
 	return ""
 }
 
-// IsEvents reports whether a channel is that of a recording's events.
+// IsEvents reports whether c is the channel of a recording's events.
 func IsEvents(c *Channel) bool {
 	return c.Topic == EventTopic && (c.Type == eventType && c.Encoding == EncodingCDR || c.Type == eventType1 &&
 		c.Encoding == EncodingROS1)
 }
 
-// Totals are counts of the messages of one topic, or of all topics. A recorder keeps them as events of the kind
-// EventTotals, one for each topic at the end of each file, and at the end of a recording of several files also those of
-// the whole recording.
+// Totals are counts of the messages of one topic, or of all topics. A recorder stores them as events of the kind
+// EventTotals, one for each topic at the end of each file. The end of a recording of several files also has the totals
+// of the whole recording.
 type Totals struct {
 	Received uint64 // by the recorder
 	Written  uint64 // to the file, or to all files
@@ -179,19 +179,19 @@ func (t Totals) Plus(o Totals) Totals {
 	return Totals{t.Received + o.Received, t.Written + o.Written, t.Dropped + o.Dropped, t.Lost + o.Lost}
 }
 
-// Since returns what was counted after o.
+// Since returns t - o: the counts since o.
 func (t Totals) Since(o Totals) Totals {
 	return Totals{t.Received - o.Received, t.Written - o.Written, t.Dropped - o.Dropped, t.Lost - o.Lost}
 }
 
-// The texts of EventTotals, with which a reader begins.
+// The beginning of the texts of EventTotals, by which ParseTotals reads them.
 const (
 	totalsText = "received %d, written %d, dropped %d, lost %d"
 	wholeText  = "whole recording: "
 )
 
-// Event returns t as an event. start and end, ns since the Unix epoch, are the time in which it was counted; whole says
-// that this is the whole recording, not one file of it.
+// Event returns t as an event. start and end, ns since the Unix epoch, are the time in which the messages were counted.
+// whole marks totals of the whole recording, not of one file.
 func (t Totals) Event(topic string, start, end int64, whole bool) Event {
 	text := fmt.Sprintf(totalsText, t.Received, t.Written, t.Dropped, t.Lost)
 	if whole {
@@ -200,7 +200,7 @@ func (t Totals) Event(topic string, start, end int64, whole bool) Event {
 	return Event{Kind: EventTotals, Topic: topic, Time: start, Until: end, Count: t.Written, Text: text}
 }
 
-// ParseTotals is the reverse of Totals.Event. It is false for an event that has no totals.
+// ParseTotals is the reverse of Totals.Event. It returns false if e has no totals.
 func ParseTotals(e Event) (t Totals, whole, ok bool) {
 	if e.Kind != EventTotals {
 		return

@@ -13,37 +13,37 @@ import (
 	"tapedeck/codec/store"
 )
 
-// Format is one way to keep a recording. Its package exports it as Format.
+// Format describes a file format of recordings. The package of a format exports it as Format.
 type Format struct {
-	Name string // as in --to and in Info.Format: "record", "mcap", …
+	Name string // for --to and Info.Format: "record", "mcap", …
 
-	// Sniff reports whether a recording is of this format. head is the beginning of the file, up to 4096 bytes. It is
-	// nil for a folder, and if nothing exists at path, which may be the common beginning of the names of several files.
-	// It is not set if OpenFrom is not.
+	// Sniff reports whether a recording is of this format. head is the beginning of the file, up to 4096 bytes. head is
+	// nil for a folder, and if nothing exists at path: then path may be the common beginning of several files' names.
+	// Sniff is nil if OpenFrom is nil.
 	Sniff func(files *store.Files, path string, head []byte) bool
 	// Named reports whether the name of a new recording asks for this format.
 	Named func(path string) bool
-	// OpenFrom opens a recording that Sniff accepted; nil if the format can only be written. Readers read the files of
-	// the recording by files, which are local ones if that is nil.
+	// OpenFrom opens a recording that Sniff accepted; nil if the format can only be written. Readers open the files of
+	// the recording through files, or local files if that is nil.
 	OpenFrom func(files *store.Files, path string) (Reader, error)
-	// FilesIn returns the paths of the files in a folder that OpenFrom reads as one recording, also of unreadable files.
-	// It is nil for formats that read no folder, or read a folder as one recording whatever else it holds.
+	// FilesIn returns the paths of the files in a folder that OpenFrom reads as one recording, also of unreadable
+	// files. It is nil for formats that read no folder, or that ignore other files in a folder.
 	FilesIn func(files *store.Files, folder string) []string
-	// Create begins a recording; nil if the format is read only. The path exists only when o.Overwrite is set.
+	// Create begins a recording; nil if the format is read only. The path does not exist, unless o.Overwrite is set.
 	Create func(path string, o CreateOptions) (Writer, error)
 	// Stream begins a recording that goes to w, such as standard output; nil if recordings need files.
 	Stream func(w io.Writer, o CreateOptions) (Writer, error)
-	// Check returns an error for options that Create refuses; nil if it takes all.
+	// Check returns an error for options that Create refuses; nil if Create refuses none.
 	Check func(CreateOptions) error
-	// Accepts returns why recordings cannot hold the messages of a channel, whose encoding is one of Keeps.Encodings;
-	// nil if they hold the messages of all.
+	// Accepts returns an error if recordings cannot hold the messages of a channel, whose encoding is one of
+	// Keeps.Encodings; nil if they hold all messages.
 	Accepts func(*Channel) error
-	// Files are the extensions of the files in folders that are written, ".csv", for formats whose Info does not list
-	// them: a folder with other files is not replaced.
+	// Files are the extensions of the files in folders that the format writes, such as ".csv", if Info does not list
+	// the files. A folder with other files is not replaced.
 	Files []string
 	// Episodic reports that recordings hold episodes of a robot, each in a file or folder of its own.
 	Episodic bool
-	// Splits reports that recordings can go on in another file: Writer.Split.
+	// Splits reports that recordings can continue in another file: Writer.Split.
 	Splits bool
 	// Extension ends the names of new recordings, ".bag"; "" for folders.
 	Extension string
@@ -51,7 +51,7 @@ type Format struct {
 	Keeps Keeps
 }
 
-// Keeps are the properties that a format can hold beside topics, types, payloads and receive times.
+// Keeps lists the properties that a format can hold beside topics, types, payloads and receive times.
 type Keeps struct {
 	Encodings   []string // of payloads; nil: any
 	PublishTime bool     // of messages
@@ -61,26 +61,26 @@ type Keeps struct {
 
 	ChannelMetadata bool // Channel.Metadata
 	NoDefinitions   bool // Channel.Schema is not kept
-	// Joins reports whether channels with the same topic, type, encoding and schema become one, with the metadata of
+	// Joins reports whether channels with equal topic, type, encoding and schema become one, with the metadata of
 	// the first.
 	Joins bool
 }
 
-// ErrUnknownFormat is wrapped by the errors of Formats for recordings that none of them claims.
+// ErrUnknownFormat is wrapped by errors about recordings that no format accepts.
 var ErrUnknownFormat = errors.New("not a recording of a known format")
 
-// ErrUnwritten is wrapped by the errors of Formats for files whose writer ended before it wrote anything.
+// ErrUnwritten is wrapped by errors about files whose writer ended before it wrote anything.
 var ErrUnwritten = errors.New("the file is empty, its writer ended too early")
 
-// Open opens a recording at a local path as OpenFrom does.
+// Open opens a recording at a local path with OpenFrom.
 func (f *Format) Open(path string) (Reader, error) { return f.OpenFrom(nil, path) }
 
-// Formats are the formats that a program knows. The first that claims a recording opens it.
+// Formats are the formats that a program knows. The first format whose Sniff accepts a recording opens it.
 type Formats []Format
 
 const sniffSize = 4096
 
-// Open opens the recording at a local path as OpenFrom does.
+// Open opens the recording at a local path with OpenFrom.
 func (formats Formats) Open(path string) (Reader, error) {
 	r, _, err := formats.OpenFrom(nil, path)
 	return r, err
@@ -91,8 +91,8 @@ func (formats Formats) Open(path string) (Reader, error) {
 // with ActiveSuffix, or as one recording the numbered files whose names begin with path. Errors name the path and wrap
 // fs.ErrNotExist, fs.ErrPermission or ErrUnknownFormat where they apply.
 //
-// The path may be a URL of one of the stores of files. The file stays open until the format has opened it too, so that
-// a store is asked once.
+// The path may be a URL of a store in files. The file stays open until the format has opened it too, so that the store
+// gets one request.
 func (formats Formats) OpenFrom(files *store.Files, path string) (Reader, *Format, error) {
 	path = store.Local(path)
 	head, file, err := readHead(files, path)
@@ -102,7 +102,7 @@ func (formats Formats) OpenFrom(files *store.Files, path string) (Reader, *Forma
 		if activeHead, activeFile, activeErr := readHead(files, active); activeErr == nil {
 			path, head, file, err = active, activeHead, activeFile, nil
 		} else {
-			head, file, err = readHead(files, path) // it may have been completed meanwhile
+			head, file, err = readHead(files, path) // it may have been completed in the meantime
 		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -140,7 +140,7 @@ func (formats Formats) OpenFrom(files *store.Files, path string) (Reader, *Forma
 	return nil, nil, fmt.Errorf("open %s: %w", path, diagnose(head))
 }
 
-// wrote reports whether what exists at path looks by its names like an output of a format.
+// wrote reports whether the names of the file or folder at path look like an output of f.
 func (f *Format) wrote(path string, head []byte) bool {
 	if head != nil {
 		return f.Named(path)
@@ -183,7 +183,7 @@ func (f *Format) CheckFiles(path string, found func(path string)) error {
 	})
 }
 
-// openDamaged opens a file whose beginning is damaged, in a format that it is named like. It returns nil if no message
+// openDamaged opens a file whose beginning is damaged, in the format that its name tells. It returns nil if no message
 // can be read.
 func (formats Formats) openDamaged(files *store.Files, path string, head []byte) (Reader, *Format) {
 	for i := range formats {
@@ -212,11 +212,11 @@ func anyMessage(r Reader) bool {
 	return false
 }
 
-// readHead returns how the file at path begins, nil for a folder, and the file, which can be closed after an error
-// too.
+// readHead returns the beginning of the file at path, nil for a folder, and the file, which can be closed even after an
+// error.
 func readHead(files *store.Files, path string) ([]byte, io.Closer, error) {
 	none := io.NopCloser(nil)
-	if !store.IsURL(path) { // to open a pipe would wait for its writer
+	if !store.IsURL(path) { // opening a pipe would wait for its writer
 		stat, err := files.Stat(path)
 		if err == nil && !stat.IsDir() && !stat.Mode().IsRegular() {
 			err = errors.New("neither a file nor a folder")
@@ -242,19 +242,19 @@ func readHead(files *store.Files, path string) ([]byte, io.Closer, error) {
 	return head[:n], file, nil
 }
 
-// lfsPointer begins a file that Git has in place of one whose contents are in its Large File Storage.
+// lfsPointer begins a file that Git keeps in place of a file in its Large File Storage.
 const lfsPointer = "version https://git-lfs"
 
-// ErrLFSPointer is wrapped by errors about such files.
+// ErrLFSPointer is wrapped by errors about pointers of Git LFS.
 var ErrLFSPointer = errors.New("this is a Git LFS pointer, not the file itself; run 'git lfs pull' first")
 
-// ErrEmpty is wrapped by errors about files without a byte, as a download leaves them that was cut off.
+// ErrEmpty is wrapped by errors about empty files, which interrupted downloads leave.
 var ErrEmpty = errors.New("the file is empty; copy or download it again")
 
 // describing are the files that describe the content of a folder.
 var describing = []string{"meta/info.json", "metadata.yaml", "metadata.json"}
 
-// CheckContents returns an error if there is no file at path, an empty one, or only a pointer of Git LFS.
+// CheckContents returns an error if the file at path does not exist, is empty, or is a pointer of Git LFS.
 func CheckContents(files *store.Files, path string) error {
 	file, err := files.Open(path)
 	if err != nil {
@@ -271,7 +271,7 @@ func CheckContents(files *store.Files, path string) error {
 	return nil
 }
 
-// diagnose returns an error for a file of no known format, with a hint at what it may be.
+// diagnose returns an error for a file of unknown format, with a hint about its content.
 func diagnose(head []byte) error {
 	text := string(head)
 	switch {
@@ -300,8 +300,8 @@ func diagnose(head []byte) error {
 	return fmt.Errorf("%w: it begins with %q", ErrUnknownFormat, head[:min(len(head), 16)])
 }
 
-// Create begins a recording at path, in the format that o names or, when it names none, the one that path is named
-// like. An existing path is refused with fs.ErrExist unless o.Overwrite is set.
+// Create begins a recording at path, in the format that o names, or else in the format that the name of path tells. It
+// refuses an existing path with fs.ErrExist unless o.Overwrite is set.
 func (formats Formats) Create(path string, o CreateOptions) (Writer, error) {
 	f, err := formats.find(path, o.Format)
 	if err != nil {
@@ -324,7 +324,7 @@ func (formats Formats) Create(path string, o CreateOptions) (Writer, error) {
 	return w, nil
 }
 
-// find returns the format of that name or, without one, the format that path is named like.
+// find returns the format with this name or, if name is empty, the format that the name of path tells.
 func (formats Formats) find(path, name string) (Format, error) {
 	var names []string
 	for _, f := range formats {

@@ -17,7 +17,7 @@ func TestOpenPipe(t *testing.T) {
 	require.EqualError(t, err, "open "+path+": neither a file nor a folder")
 }
 
-// Folders that hold anything else than outputs of a format are not taken for one, so that nothing else is replaced.
+// A folder with other files is not taken for the output of a format, so that it is not replaced.
 func TestCheckFiles(t *testing.T) {
 	f := Format{Files: []string{".jpg", ".csv", ".yaml"}}
 	for _, c := range []struct {
@@ -41,7 +41,7 @@ func TestCheckFiles(t *testing.T) {
 	}
 }
 
-// What is no recording is named, with what to do.
+// The error about a file that is not a recording names its kind and says what to do.
 func TestNoRecordings(t *testing.T) {
 	pointer := "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n"
 	for content, want := range map[string]string{

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// All is what Query.Last returns to ask for every message of a channel.
+// All is the result of Query.Last that selects every message of a channel.
 const All = math.MaxInt
 
-// ReadLast serves a Query with Last for a reader without an index: it reads the whole window of q twice by read, whose
-// queries have no Last.
+// ReadLast serves a Query with Last for a reader without an index: it reads the whole time range of q twice, by calling
+// read with queries without Last.
 func ReadLast(q Query, read func(Query) (Iterator, error)) (Iterator, error) {
 	wanted := map[*Channel]int{}
 	selected := q
@@ -28,7 +28,7 @@ func ReadLast(q Query, read func(Query) (Iterator, error)) (Iterator, error) {
 		return nil, err
 	}
 	counts := map[*Channel]int{}
-	// Where an error ends the first reading it ends the second one.
+	// An error that ends the first reading also ends the second.
 	for m, err := first.Next(); err == nil && q.Err() == nil; m, err = first.Next() {
 		counts[m.Channel]++
 	}
@@ -43,10 +43,10 @@ func ReadLast(q Query, read func(Query) (Iterator, error)) (Iterator, error) {
 	return it, err
 }
 
-// last leaves out the messages that come first on their channels.
+// last omits the first messages of channels.
 type last struct {
 	Iterator
-	skip map[*Channel]int // how many are to be left out
+	skip map[*Channel]int // number of messages still to omit
 }
 
 func (it *last) Next() (*Message, error) {
@@ -59,11 +59,10 @@ func (it *last) Next() (*Message, error) {
 	}
 }
 
-// LatchedDepth returns how many of the last messages of a channel its publishers kept for subscribers that came late,
-// for use as Query.Last: 0 unless one offered transient local durability, All if one of these kept all, or else the sum
-// of their depths. Of a publisher that did not tell its depth it is taken to be 1. All is the answer for static
-// transforms, too, of which many publishers with the same QoS keep one message each, and in whose recordings there may
-// be no QoS.
+// LatchedDepth returns the number of last messages that the publishers of a channel keep for late subscribers, for use
+// as Query.Last. It is 0 if no publisher offered transient local durability, All if one of these publishers keeps all,
+// or else the sum of their depths. An unknown depth counts as 1. LatchedDepth is also All for static transforms: many
+// publishers with equal QoS keep one message each, and their recordings may lack the QoS.
 func LatchedDepth(c *Channel) int {
 	if strings.HasSuffix(c.Topic, "/tf_static") {
 		return All

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// memory is a Reader of messages in memory, which ends with fail if that is set.
+// memory is a Reader of messages in memory. Its iterators end with fail if it is set.
 type memory struct {
 	messages []Message
 	fail     error

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Loss is something that messages had, and that their translation or what was written of them has not got.
+// Loss is a property of messages that a translation or a format does not keep.
 type Loss struct {
-	Topic    string // of the messages, as they were
+	Topic    string // of the original messages
 	What     string // "header.seq", "the frame_id of a Log", "messages of a type that has no counterpart"
-	Messages uint64 // how many had it; unset or empty values are no loss
+	Messages uint64 // number of messages with the property set; unset or empty values are no loss
 }
 
-// LossCounts counts messages by their losses, which have no Messages as keys.
+// LossCounts counts messages by loss. Messages of the keys is 0.
 type LossCounts map[Loss]uint64
 
 // Add counts messages on a topic.

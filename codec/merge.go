@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Merge yields the messages of several iterators as one, in the order of LogTime; of messages with equal times those of
-// the earlier iterator come first. Closing it closes them all.
+// Merge merges several iterators in the order of LogTime. Messages with equal times come in the order of their
+// iterators. Closing the result closes all iterators.
 func Merge(its ...Iterator) Iterator {
 	m := &merge{}
 	for i, it := range its {
@@ -20,11 +20,11 @@ func Merge(its ...Iterator) Iterator {
 
 // MergeInput is an iterator that MergeInputs opens when it needs its first message.
 type MergeInput struct {
-	Start int64 // no message of it has an earlier LogTime, in ns
+	Start int64 // lower bound of LogTime in ns
 	Open  func() (Iterator, error)
 }
 
-// MergeInputs is like Merge, but opens each iterator only when its time comes, and closes it behind its last message.
+// MergeInputs is like Merge, but opens each iterator when its time comes, and closes it after its last message.
 func MergeInputs(inputs []MergeInput) Iterator {
 	m := &merge{}
 	for i, in := range inputs {
@@ -37,7 +37,7 @@ func MergeInputs(inputs []MergeInput) Iterator {
 type mergeInput struct {
 	MergeInput
 	it    Iterator // nil before it is opened
-	order int      // among the inputs
+	order int      // index of the input
 	msg   *Message // the next message
 }
 
@@ -47,8 +47,8 @@ func (in *mergeInput) Before(o *mergeInput) bool {
 
 type merge struct {
 	pending []*mergeInput     // by start
-	open    Heap[*mergeInput] // those that have a message
-	used    bool              // the message of the first one was handed out
+	open    Heap[*mergeInput] // inputs that have a message
+	used    bool              // the message of the first open input was returned
 	err     error
 }
 
@@ -62,7 +62,7 @@ func (m *merge) Next() (*Message, error) {
 	return m.open[0].msg, nil
 }
 
-// advance moves on to the next message.
+// advance advances to the next message.
 func (m *merge) advance() error {
 	if m.used {
 		m.used = false
@@ -105,7 +105,7 @@ func (m *merge) start() (err error) {
 	}
 	in.msg, err = in.it.Next()
 	if err != nil && !errors.Is(err, io.EOF) {
-		return err // Close closes it as one that is pending
+		return err // it stays pending, so Close closes it
 	}
 	m.pending = m.pending[1:]
 	if err != nil {

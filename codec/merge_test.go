@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// times is an iterator over messages of these LogTimes on one channel.
+// times is an iterator over messages with these LogTimes on one channel.
 type times struct {
 	channel *Channel
 	times   []int64

@@ -6,8 +6,8 @@ import (
 	"iter"
 )
 
-// Messages yields the messages that q selects, each valid until the next one. An error and the end of q.Context end
-// them.
+// Messages yields the messages that q selects. Each message is valid until the next one. The sequence ends after an
+// error, also of q.Context.
 func Messages(r Reader, q Query) iter.Seq2[*Message, error] {
 	return func(yield func(*Message, error) bool) {
 		it, err := r.Read(q)
@@ -26,7 +26,8 @@ func Messages(r Reader, q Query) iter.Seq2[*Message, error] {
 	}
 }
 
-// Each yields the messages of an iterator, each valid until the next one, and closes the iterator. An error ends them.
+// Each yields the messages of an iterator, and closes it. Each message is valid until the next one. An error ends the
+// sequence.
 func Each(it Iterator) iter.Seq2[*Message, error] {
 	return func(yield func(*Message, error) bool) {
 		defer it.Close()

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// listed is a Reader, and an Iterator, of messages that an error follows.
+// listed is a Reader and an Iterator of messages that end with an error.
 type listed struct {
 	times  []int64
 	end    error

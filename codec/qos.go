@@ -17,7 +17,7 @@ type History string
 // Liveliness of a publisher or subscriber.
 type Liveliness string
 
-// The policies, named as rosbag2's metadata and override files name them.
+// The policies, with the names of rosbag2's metadata and override files.
 const (
 	Reliable   Reliability = "reliable"
 	BestEffort Reliability = "best_effort"
@@ -57,7 +57,7 @@ func DefaultQoS() QoS {
 	}
 }
 
-// JoinQoS appends to known what it lacks of more.
+// JoinQoS appends the profiles of more that are not in known.
 func JoinQoS(known, more []QoS) []QoS {
 	for _, q := range more {
 		if !slices.Contains(known, q) {

@@ -12,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Numbers and names of the policies, as rmw's types.h and qos_string_conversions.c have them; the index is the number.
-// Where a QoS has no such value, as for system_default, an entry stands for what ROS 2 makes of it by default.
+// Numbers and names of the policies, from rmw's types.h and qos_string_conversions.c; the index is the number. If QoS
+// has no such value, as for system_default, the entry has ROS 2's default.
 var (
 	historyPolicies = []policy[History]{
 		{"system_default", KeepLast}, {"keep_last", KeepLast}, {"keep_all", KeepAll}, {"unknown", UnknownHistory},
@@ -37,7 +37,7 @@ type policy[P ~string] struct {
 	value P
 }
 
-// setPolicy sets a policy that is given by name or by number, if it is given.
+// setPolicy sets a policy from text, its name or number. It does nothing if text is nil.
 func setPolicy[P ~string](to *P, known []policy[P], key string, text *string) error {
 	if text == nil {
 		return nil
@@ -57,7 +57,7 @@ func setPolicy[P ~string](to *P, known []policy[P], key string, text *string) er
 	return fmt.Errorf("%s: %q is not one of %s", key, *text, strings.Join(names, ", "))
 }
 
-// text returns a policy as it is written, by its name or by its number.
+// text returns the name or the number of a policy.
 func text[P ~string](known []policy[P], value P, named bool) string {
 	number := max(0, slices.IndexFunc(known, func(k policy[P]) bool { return k.name == string(value) }))
 	if named {
@@ -66,7 +66,7 @@ func text[P ~string](known []policy[P], value P, named bool) string {
 	return strconv.Itoa(number)
 }
 
-// yamlQoS is one profile of rosbag2's YAML. Nil fields were not given.
+// yamlQoS is one profile of rosbag2's YAML. Nil fields are missing keys.
 type yamlQoS struct {
 	History         *string      `yaml:"history"`
 	Depth           *string      `yaml:"depth"`
@@ -98,8 +98,8 @@ func (y *yamlQoS) qos() (QoS, error) {
 	return q, cmp.Or(err, y.setDepth(&q))
 }
 
-// setDepth reads a depth that no 32 bits hold as unlimited: ROS 2 Lyrical on Fast DDS writes 2^64-1 for publishers on
-// Cyclone DDS that keep all.
+// setDepth sets the depth. A depth that exceeds 31 bits is unlimited: ROS 2 Lyrical on Fast DDS writes 2^64-1 for
+// publishers on Cyclone DDS that keep all.
 func (y *yamlQoS) setDepth(q *QoS) error {
 	if y.Depth == nil {
 		return nil
@@ -122,7 +122,8 @@ func (y *yamlQoS) setDepth(q *QoS) error {
 // yamlDuration is a duration of rosbag2's YAML, with the keys sec and nsec, or none of them.
 type yamlDuration map[string]uint64
 
-// set maps what the middlewares of Foxy announced as infinite, and zero, which means unspecified, to Infinite.
+// set sets a duration. Zero, which means unspecified, and the values that Foxy's middlewares announced for infinite
+// become Infinite.
 func (d yamlDuration) set(to *time.Duration, key string) error {
 	if len(d) == 0 {
 		return nil
@@ -145,8 +146,8 @@ func (d yamlDuration) set(to *time.Duration, key string) error {
 	return nil
 }
 
-// ParseQoSProfiles reads the offered_qos_profiles that rosbag2 keeps for a topic, in the form of any of its versions: a
-// YAML sequence with policies by number or by name. Repeated profiles are returned once. The empty text holds none.
+// ParseQoSProfiles parses rosbag2's offered_qos_profiles of a topic, in the form of any version: a YAML sequence with
+// policies by number or by name. It returns repeated profiles once, and none for the empty text.
 func ParseQoSProfiles(text string) ([]QoS, error) {
 	var list []yamlQoS
 	if err := yaml.Unmarshal([]byte(text), &list); err != nil {
@@ -167,10 +168,10 @@ func ParseQoSProfiles(text string) ([]QoS, error) {
 	return profiles, nil
 }
 
-// UnreadQoS is the key of Channel.Metadata under which readers leave profiles of rosbag2 that cannot be read.
+// UnreadQoS is the key of Channel.Metadata under which readers store rosbag2's profiles if they cannot be read.
 const UnreadQoS = "offered_qos_profiles"
 
-// SetQoSProfiles sets the QoS of a channel to what ParseQoSProfiles reads, or leaves the text under UnreadQoS.
+// SetQoSProfiles sets the QoS of a channel with ParseQoSProfiles, or stores the text under UnreadQoS.
 func (c *Channel) SetQoSProfiles(text string) {
 	profiles, err := ParseQoSProfiles(text)
 	if err == nil {
@@ -183,7 +184,7 @@ func (c *Channel) SetQoSProfiles(text string) {
 	c.Metadata[UnreadQoS] = text
 }
 
-// UnreadQoSEvents returns an event for each of a recording's channels whose profiles are under UnreadQoS.
+// UnreadQoSEvents returns an event for each channel with profiles under UnreadQoS. Nil channels are skipped.
 func UnreadQoSEvents(channels []*Channel) (events []Event) {
 	for _, c := range channels {
 		if c == nil {
@@ -196,17 +197,17 @@ func UnreadQoSEvents(channels []*Channel) (events []Event) {
 	return events
 }
 
-// UnreadQoSEvent returns the event that the QoS of a topic cannot be read. No other damage names a topic.
+// UnreadQoSEvent returns the event that the QoS of a topic cannot be read. It is the only EventDamage with a topic.
 func UnreadQoSEvent(topic string, err error) Event {
 	return Event{Kind: EventDamage, Topic: topic, Text: fmt.Sprintf(
 		"the QoS of topic %s cannot be read, and is the default unless the recording has it elsewhere: %v", topic, err)}
 }
 
-// FormatQoSProfiles writes profiles as the YAML text that rosbag2 keeps for a topic, with policies by number: the one
-// form that every release from Foxy on reads.
+// FormatQoSProfiles returns rosbag2's YAML text of profiles, with policies by number. Every release from Foxy on reads
+// this form.
 func FormatQoSProfiles(profiles []QoS) string { return formatQoSProfiles(profiles, false) }
 
-// FormatNamedQoSProfiles writes them with policies by name, as rosbag2 does since Jazzy.
+// FormatNamedQoSProfiles returns rosbag2's YAML text of profiles, with policies by name, as rosbag2 writes since Jazzy.
 func FormatNamedQoSProfiles(profiles []QoS) string { return formatQoSProfiles(profiles, true) }
 
 func formatQoSProfiles(profiles []QoS, named bool) string {
@@ -231,8 +232,8 @@ func formatDuration(b *strings.Builder, key string, d time.Duration) {
 	fmt.Fprintf(b, "  %s:\n    sec: %d\n    nsec: %d\n", key, d/time.Second, d%time.Second)
 }
 
-// ParseQoSOverrides reads the file that rosbag2 takes as --qos-profile-overrides-path: a QoS profile for each of some
-// topics. What a profile does not give is as in DefaultQoS. Errors name the topic and the key.
+// ParseQoSOverrides parses a file for rosbag2's --qos-profile-overrides-path: QoS profiles by topic. Missing keys of a
+// profile are as in DefaultQoS. Errors name the topic and the key.
 func ParseQoSOverrides(text []byte) (map[string]QoS, error) {
 	var topics map[string]map[string]yaml.Node
 	if err := yaml.Unmarshal(text, &topics); err != nil {

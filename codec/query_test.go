@@ -21,7 +21,7 @@ func TestDamage(t *testing.T) {
 	require.Equal(t, []error{damage}, told)
 }
 
-// TestDamagedMayBeNil looks for calls of Query.Damaged that would crash without it. Query.Damage is for them.
+// TestDamagedMayBeNil searches the code for calls of Query.Damaged, which may be nil. Readers must call Query.Damage.
 func TestDamagedMayBeNil(t *testing.T) {
 	call := regexp.MustCompile(`\b(q|query|it)\.[dD]amaged\(`)
 	files := 0

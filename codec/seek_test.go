@@ -26,7 +26,7 @@ import (
 
 var formats = codec.Formats{mcap.Format, record.Format, rosbag2.Format}
 
-// recordings returns the samples of formats, bags as folders, or stand-ins for some of them.
+// recordings returns the samples of formats, with bags as folders, or substitutes for missing samples.
 func recordings(t *testing.T) (paths []string) {
 	if _, ok := samples.Find(""); !ok {
 		for _, name := range []string{
@@ -66,7 +66,7 @@ type seen struct {
 	sum                uint64 // of the payload
 }
 
-// read returns what it yields, up to most messages. Damage is skipped.
+// read returns up to most messages of it. Damage is skipped.
 func read(t *testing.T, most int, it codec.Iterator, err error) (messages []seen) {
 	require.NoError(t, err)
 	for {
@@ -91,7 +91,8 @@ func same(t *testing.T, want, got []seen, text string, at int64) {
 	}
 }
 
-// Wherever one seeks to, what follows is the rest of the whole, and the state there is what the whole says.
+// A seek to any time yields the rest of the whole recording, and the latest messages that the whole recording has
+// there.
 func TestSeekInSamples(t *testing.T) {
 	for _, path := range recordings(t) {
 		t.Run(strings.TrimPrefix(path, samples.Folder()+"/"), func(t *testing.T) {
@@ -108,7 +109,7 @@ func TestSeekInSamples(t *testing.T) {
 	}
 }
 
-// seek compares what is read from random times on with the whole.
+// seek compares the messages from random times on with the whole recording.
 func seek(t *testing.T, r codec.Reader, times int) {
 	random := rand.New(rand.NewPCG(1, 2))
 	damaged := func(error) {}
@@ -162,7 +163,7 @@ func seek(t *testing.T, r codec.Reader, times int) {
 	}
 }
 
-// Likewise in recordings with chunks and files that overlap, come late, are out of order in themselves, and were not
+// Seeks also work in recordings with chunks and files that overlap, come late, are not in order, or were not
 // finished.
 func TestSeekInDisorder(t *testing.T) {
 	latched := codec.DefaultQoS()

@@ -6,30 +6,29 @@ import (
 	"time"
 )
 
-// ActiveSuffix is what the name of a file ends with while it is written, in the formats that are for recording. It is
-// dropped when the file is complete; that of a writer that was killed keeps it. Open finds a recording by either name.
+// ActiveSuffix ends the name of a file while it is written, in formats for recording. It is removed when the file is
+// complete; the file of a killed writer keeps it. Open finds a recording with or without it.
 const ActiveSuffix = ".active"
 
-// CreateOptions say how a recording is written. The zero value asks for the defaults of the format.
+// CreateOptions are options for writing a recording. The zero value means the defaults of the format.
 type CreateOptions struct {
-	Format    string // a format's name; "" takes it from the path's
+	Format    string // name of a format; "": the name of the path tells
 	Overwrite bool   // replace an existing recording; without it Create refuses, with fs.ErrExist
 
-	// Disk is where formats for recording write; nil: OS. Others write on OS whatever it is.
+	// Disk is the disk on which formats for recording write; nil means OS. Other formats always write on OS.
 	Disk Disk
 
 	ChunkSize     int           // payload bytes after which a chunk is closed and written out; 0: the format's default
 	ChunkDuration time.Duration // time after which a chunk is closed and written out; 0: the format's default
-	Compression   string        // "none", "lz4", "zstd", "bz2", as far as the format has it; "" is the format's default
+	Compression   string        // "none", "lz4", "zstd", "bz2", if the format supports it; "": the format's default
 
-	// Dated, unless nil, returns the time that the name of a file has which is begun, as in
-	// 1_NAME_2026_01_31-08_15_00.mcap instead of NAME_1.mcap. Create's path then only says NAME.
+	// Dated, unless nil, returns the time for the name of a new file, as in 1_NAME_2026_01_31-08_15_00.mcap instead of
+	// NAME_1.mcap. Then Create's path only gives NAME.
 	Dated func() time.Time
 
-	Metadata map[string]string // kept with the recording where the format can
+	Metadata map[string]string // of the whole recording, if the format can hold it
 
-	// Formats with Keeps.Attachments write these: records to each file, attachments to the first one, when it is
-	// created.
+	// Formats with Keeps.Attachments write Records to each file, and Attachments to the first file when it is created.
 	Records     []MetadataRecord
 	Attachments []Attachment
 
@@ -37,15 +36,15 @@ type CreateOptions struct {
 	// refer to each other corrects these references.
 	Salvaged bool
 
-	// Completed, unless nil, is called for each file of the recording, in order, once it is complete or could not be
-	// completed. The error may be a *MissingError that no call has returned. The call is made in a goroutine of the
+	// Completed, unless nil, is called for each file of the recording, in order, after it was completed or could not be
+	// completed. The error may be a *MissingError that no method has returned. The call is made in a goroutine of the
 	// writer before Close returns, and must not call the writer.
 	Completed func(FileInfo, error)
 
-	// Ending, unless nil, returns the events at the end of a file, such as its totals. Formats that have events call it
-	// as they call Completed, before that, when it is known which messages are in the file: missing is nil, or the
-	// error that ended the file. An event without a Time gets the times of the file. On a full disk there is room for
-	// totals of each topic; events beyond that are left out.
+	// Ending, unless nil, returns the events at the end of a file, such as its totals. Formats that hold events call it
+	// before Completed, when it is known which messages are in the file. missing is nil, or the error that ended the
+	// file. An event without a Time gets the times of the file. On a full disk there is room for totals of each topic;
+	// further events are omitted.
 	Ending func(path string, missing *MissingError) []Event
 }
 
@@ -57,7 +56,7 @@ func (o *CreateOptions) OnDisk() Disk {
 	return o.Disk
 }
 
-// CheckUncompressed returns an error if o asks for compression, which the format of that name does not have.
+// CheckUncompressed returns an error if o requests compression, which the named format does not have.
 func (o *CreateOptions) CheckUncompressed(format string) error {
 	if o.Compression == "" || o.Compression == "none" {
 		return nil
@@ -77,26 +76,26 @@ type Writer interface {
 	// If Write returns an error, this message is not in the recording. After a *MissingError nothing more is written to
 	// the file; its counts do not include this message. Any other error concerns only this message.
 	Write(*Message) error
-	// Sync closes the open chunk and flushes everything to the disk. Write may be called meanwhile.
+	// Sync closes the open chunk and flushes everything to the disk. Write may be called at the same time.
 	Sync() error
 	// Close completes the recording. If Close is not called or returns an error, the recording can be opened but is
 	// incomplete. If Sync was called before, everything is on the disk when Close returns.
 	Close() error
-	// Losses returns what the messages so far had and the recording does not keep. It must not be called during Write.
+	// Losses returns the losses of all messages written so far. It must not be called during Write.
 	Losses() []Loss
 
-	// File returns the path of the file that is being written now, or was at last, as it is called once it is complete.
-	// It returns "" if the format has no splits.
+	// File returns the path that the present or last file has when it is complete. It returns "" if the format has no
+	// splits.
 	File() string
-	// Split starts a new file for all later writes, in which the channels declared so far are declared again. It fails
+	// Split starts a new file for all later writes. The channels declared so far are declared in it again. It fails
 	// with errors.ErrUnsupported if the format has no splits.
 	//
 	// The new file is open before the previous one is completed and synced, which happens while writing continues.
-	// Close waits for that, and so does Split itself when too many files wait to be completed. If the new file cannot
-	// be created, the recording continues in the previous one. A recording can also continue with Split after a
-	// *MissingError: the previous file then keeps what was whole.
+	// Close waits for that, and Split itself waits if too many files are incomplete. If the new file cannot be created,
+	// the recording continues in the previous one. A recording can also continue with Split after a *MissingError: the
+	// previous file then keeps its whole chunks.
 	Split() error
-	// Remove takes a completed file, named as Completed named it, out of the recording and deletes it.
+	// Remove removes a completed file from the recording and deletes it. path is the path passed to Completed.
 	Remove(path string) error
 }
 
