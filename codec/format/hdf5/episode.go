@@ -105,7 +105,7 @@ func (w *episodeWriter) states() error {
 			if err := w.put(path, rows, factor, units); err != nil {
 				return err
 			}
-			if source := a.Sources[role]; source != "" {
+			if source := a.ActionSources[role]; source != "" {
 				if err := w.file.SetAttribute(path, "action_source", source); err != nil {
 					return err
 				}

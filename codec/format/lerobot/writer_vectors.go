@@ -42,7 +42,7 @@ func vectors(r *episode.Rows, state string) ([]*vector, error) {
 	actions := []episode.Role{episode.CommandJoint, episode.CommandGripper}
 	commanded := *r // only arms with commands of poses
 	commanded.Arms = slices.DeleteFunc(slices.Clone(r.Arms), func(a episode.ArmRows) bool {
-		return a.Sources[episode.CommandPose] != align.ActionCommand
+		return a.ActionSources[episode.CommandPose] != align.ActionCommand
 	})
 	var pose, actionPose []episode.Role
 	if state == StatePose || !slices.ContainsFunc(r.Arms, func(a episode.ArmRows) bool {

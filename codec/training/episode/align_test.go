@@ -10,7 +10,7 @@ import (
 	"tapedeck/codec/training/align"
 )
 
-// vector returns a stream of samples 10 ms apart from 1 s on, with f of the sample's index in all columns.
+// vector returns a stream of n samples. They begin at 1 s and are 10 ms apart; all columns of the i-th sample are f(i).
 func vector(name string, n int, f func(i int) float64, columns ...string) *align.Vector {
 	v := &align.Vector{Name: name}
 	for _, c := range columns {

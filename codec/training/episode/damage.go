@@ -11,19 +11,19 @@ import (
 	"tapedeck/codec/training/align"
 )
 
-// DamagedError is the error of Frames about a frame that is damaged. Others may be whole.
+// DamagedError is the error of Frames about one damaged frame. Other frames may be whole.
 type DamagedError struct{ Err error }
 
-// Error returns that of Err.
+// Error returns the text of Err.
 func (e *DamagedError) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// DamagedImages returns the text of a loss of damaged images; why says what damaged the first one.
+// DamagedImages returns the text of a loss of damaged images. why is the damage of the first one.
 func DamagedImages(why string) string { return "damaged images, the first: " + why }
 
-// DamagedFrames is the error of a writer of rows about damaged frames. Nothing of the rows has been written.
+// DamagedFrames is the error of a writer of rows about damaged frames. The writer has not written any of the rows.
 type DamagedFrames []DamagedFrame
 
 // DamagedFrame is a damaged frame.
@@ -33,13 +33,13 @@ type DamagedFrame struct {
 	Err    error
 }
 
-// Error returns how many frames are damaged, and why the first is.
+// Error returns how many frames are damaged, and the damage of the first one.
 func (d DamagedFrames) Error() string {
 	return fmt.Sprintf("%s, the first: %s: frame %d: %v", plural.Count(len(d), "damaged image"), d[0].Camera.Name,
 		d[0].Index, d[0].Err)
 }
 
-// Without returns an episode without the damaged frames.
+// Without returns a copy of e without the damaged frames.
 func (d DamagedFrames) Without(e *Episode) *Episode {
 	whole := *e
 	whole.Cameras = slices.Clone(e.Cameras)
@@ -49,24 +49,24 @@ func (d DamagedFrames) Without(e *Episode) *Episode {
 		whole.Table = &table
 	}
 	for i, c := range e.Cameras {
-		left, bad := *c, map[int]bool{}
+		camera, bad := *c, map[int]bool{}
 		for _, f := range d {
 			if f.Camera == c {
 				bad[f.Index] = true
-				left.Damage = cmp.Or(left.Damage, fmt.Sprintf("frame %d: %v", f.Index, f.Err))
+				camera.Damage = cmp.Or(camera.Damage, fmt.Sprintf("frame %d: %v", f.Index, f.Err))
 			}
 		}
 		if len(bad) == 0 {
 			continue
 		}
 		var kept []int
-		left.Stamps, left.Damaged = nil, c.Damaged+len(bad)
-		place := make([]int, len(c.Stamps)) // of each frame among the others
+		camera.Stamps, camera.Damaged = nil, c.Damaged+len(bad)
+		place := make([]int, len(c.Stamps)) // by frame, its index among the kept frames
 		for k, stamp := range c.Stamps {
 			place[k] = damagedFrame
 			if !bad[k] {
 				place[k] = len(kept)
-				left.Stamps, kept = append(left.Stamps, stamp), append(kept, k)
+				camera.Stamps, kept = append(camera.Stamps, stamp), append(kept, k)
 			}
 		}
 		if t := whole.Table; t != nil {
@@ -77,11 +77,11 @@ func (d DamagedFrames) Without(e *Episode) *Episode {
 				}
 			}
 		}
-		left.Open = func() (Frames, error) {
+		camera.Open = func() (Frames, error) {
 			frames, err := c.Open()
 			return &keptFrames{frames, kept}, err
 		}
-		whole.Cameras[i] = &left
+		whole.Cameras[i] = &camera
 	}
 	return &whole
 }
@@ -89,13 +89,14 @@ func (d DamagedFrames) Without(e *Episode) *Episode {
 // keptFrames are some of the frames of a camera.
 type keptFrames struct {
 	Frames
-	kept []int
+	kept []int // indices of these frames in Frames
 }
 
 // Frame implements Frames.
 func (f *keptFrames) Frame(i int) (Frame, error) { return f.Frames.Frame(f.kept[i]) }
 
-// EachWhole is EachFrame, but leaves out frames about which they or do return a DamagedError, and returns them.
+// EachWhole is like EachFrame, but leaves out damaged frames and returns them. A frame is damaged if reading it or do
+// returns a DamagedError.
 func (c *Camera) EachWhole(indices []int, do func(i int, f *Frame) error) (damaged DamagedFrames, err error) {
 	err = c.eachFrame(indices, do, func(index int, err error) error {
 		if !errors.As(err, new(*DamagedError)) {
@@ -107,7 +108,8 @@ func (c *Camera) EachWhole(indices []int, do func(i int, f *Frame) error) (damag
 	return damaged, err
 }
 
-// EachCamera calls do for all cameras at the same time. Its error names the cameras, or is the DamagedFrames of all.
+// EachCamera calls do for all cameras, each on its own goroutine. If a call fails, the error names the camera;
+// otherwise it is the DamagedFrames of all cameras, if there are any.
 func EachCamera(cameras []*Camera, do func(i int, c *Camera) (DamagedFrames, error)) error {
 	errs, damaged := make([]error, len(cameras)), make([]DamagedFrames, len(cameras))
 	var group sync.WaitGroup
@@ -121,24 +123,24 @@ func EachCamera(cameras []*Camera, do func(i int, c *Camera) (DamagedFrames, err
 		})
 	}
 	group.Wait()
-	all := slices.Concat(damaged...)
-	if err := errors.Join(errs...); err != nil || len(all) == 0 {
+	frames := slices.Concat(damaged...)
+	if err := errors.Join(errs...); err != nil || len(frames) == 0 {
 		return err
 	}
-	return all
+	return frames
 }
 
-// UnwrittenError is the error about an episode of which nothing was written. Others can be.
+// UnwrittenError is the error about an episode of which nothing was written. Other episodes can still be written.
 type UnwrittenError struct{ Err error }
 
-// Error returns that of Err.
+// Error returns the text of Err.
 func (e *UnwrittenError) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.
 func (e *UnwrittenError) Unwrap() error { return e.Err }
 
-// Write aligns an episode of the layout and writes its rows. Frames that write returns as DamagedFrames are left out as
-// if they had not been recorded: then it aligns the others and writes again.
+// Write aligns an episode of the layout and calls write with its rows. If write returns DamagedFrames, Write leaves out
+// these frames, as if they had not been recorded, and aligns and writes again.
 func (l *Layout) Write(e *Episode, o align.Options, write func(*Rows) error) (*align.Report, error) {
 	e = l.Apply(e)
 	var damaged DamagedFrames

@@ -6,42 +6,42 @@ import (
 	"sync"
 )
 
-// Limits of the frames that Encode has in memory.
+// Limits of the frames that Encode keeps in memory.
 const (
 	framesPerWorker = 16
-	framesBytes     = 16 << 20
+	framesBytes     = 16 << 20 // beyond so many bytes only two frames more than workers
 )
 
-// Encoder returns the bytes that are stored of a frame, which is nil for index -1: the data of the frame, or what it
-// appends to dst. again reports whether it is the frame of the position before, too.
+// Encoder returns the bytes to store for a frame: the frame's own data, or data appended to dst. f is nil for index -1.
+// again reports whether the position before has the same frame.
 type Encoder func(dst []byte, f *Frame, again bool) ([]byte, error)
 
 // slot is a frame in memory.
 type slot struct {
 	index        int
-	again        bool // the position before has the same index
-	frame        *Frame
-	size         int // bytes that are counted
-	data, buffer []byte
-	out          []byte
-	err          error
-	done         chan struct{} // filled when out is there
+	again        bool          // the position before has the same index
+	frame        *Frame        // nil for index -1; its data is in data
+	size         int           // bytes of data and buffer that Encode has counted
+	data, buffer []byte        // reused: data of the frame, memory for the encoder
+	out          []byte        // result of the encoder, in data or in buffer
+	err          error         // of reading or encoding
+	done         chan struct{} // receives a value when out is set
 }
 
-// Encode reads the frames at the indices, has workers encode them, and calls write with the results in order, several
-// at a time, from position at on. Of n frames at most 16 for each worker are in memory, and if they are large, two more
-// than workers.
+// Encode reads the frames at the indices, encodes them on several workers, and calls write with the results in order,
+// several at a time. at is the position of items[0] in indices. At most 16 frames for each worker are in memory; if
+// frames are large, at most two more than there are workers.
 func (c *Camera) Encode(indices []int, workers int, encode Encoder, write func(at int, items [][]byte) error) error {
 	frames, err := c.Open()
 	if err != nil {
 		return err
 	}
-	free, todo := make(chan *slot, framesPerWorker*workers), make(chan *slot, framesPerWorker*workers)
+	free, tasks := make(chan *slot, framesPerWorker*workers), make(chan *slot, framesPerWorker*workers)
 	ordered, stop := make(chan *slot, framesPerWorker*workers), make(chan struct{})
 	var group sync.WaitGroup
 	for range workers {
 		group.Go(func() {
-			for s := range todo {
+			for s := range tasks {
 				if s.err == nil {
 					s.out, s.err = encode(s.buffer[:0], s.frame, s.again)
 				}
@@ -53,7 +53,7 @@ func (c *Camera) Encode(indices []int, workers int, encode Encoder, write func(a
 		})
 	}
 	group.Go(func() {
-		defer close(todo)
+		defer close(tasks)
 		defer close(ordered)
 		slots, bytes := 0, 0
 		for i, index := range indices {
@@ -69,7 +69,7 @@ func (c *Camera) Encode(indices []int, workers int, encode Encoder, write func(a
 				s.size = cap(s.data) + cap(s.buffer)
 				bytes += s.size
 				ordered <- s
-				todo <- s
+				tasks <- s
 			case <-stop:
 				return
 			}
@@ -81,7 +81,7 @@ func (c *Camera) Encode(indices []int, workers int, encode Encoder, write func(a
 	return errors.Join(err, frames.Close())
 }
 
-// read reads a frame.
+// read copies a frame into the slot.
 func (s *slot) read(frames Frames, index int) {
 	s.index, s.frame, s.err = index, nil, nil
 	if index < 0 {
@@ -93,7 +93,7 @@ func (s *slot) read(frames Frames, index int) {
 	s.frame, s.err = &f, err
 }
 
-// collect writes what was encoded, all that there is at a time, and frees it.
+// collect calls write with the encoded frames in order, as many at a time as are ready, and then frees their slots.
 func collect(ordered <-chan *slot, free chan<- *slot, workers int, write func(at int, items [][]byte) error) error {
 	var batch []*slot
 	var items [][]byte

@@ -12,7 +12,7 @@ import (
 	"tapedeck/codec/training/align"
 )
 
-// counted are frames with their number. read is called before each one.
+// counted are frames whose data begin with their index. Frame calls read for each frame.
 type counted struct {
 	read func(i int) error
 	data []byte
@@ -30,7 +30,7 @@ func countedCamera(read func(i int) error) *Camera {
 		Open: func() (Frames, error) { return &counted{read: read}, nil }}
 }
 
-// Frames are written in order, of which no more are in memory than a few for each worker, however many there are.
+// Frames are written in order, and only a few for each worker are in memory.
 func TestEncodeBoundsFrames(t *testing.T) {
 	const n = 2000
 	for _, workers := range []int{1, 2, 5} {
@@ -77,7 +77,7 @@ func TestEncodeBoundsFrames(t *testing.T) {
 	}
 }
 
-// Of large frames there are two more in memory than workers.
+// Two large frames more than there are workers are in memory.
 func TestEncodeBoundsBytes(t *testing.T) {
 	const workers = 2
 	large := make([]byte, framesBytes/2)
@@ -100,7 +100,7 @@ func TestEncodeBoundsBytes(t *testing.T) {
 	require.LessOrEqual(t, most.Load(), int64(workers+2))
 }
 
-// frameFunc are frames that it returns.
+// frameFunc implements Frames with a function.
 type frameFunc func(i int) (Frame, error)
 
 func (f frameFunc) Frame(i int) (Frame, error) { return f(i) }
@@ -109,9 +109,9 @@ func (f frameFunc) Close() error               { return nil }
 // All workers encode at the same time, while further frames are read.
 func TestEncodeUsesAllWorkers(t *testing.T) {
 	const workers = 4
-	var together sync.WaitGroup // of the first frame of each worker
+	var together sync.WaitGroup // waits until each worker encodes its first frame
 	together.Add(workers)
-	later := make(chan struct{}) // a frame that no worker can have yet was read
+	later := make(chan struct{}) // closed when a frame was read that no worker can have yet
 	c := countedCamera(func(i int) error {
 		if i == workers+1 {
 			close(later)
@@ -137,7 +137,7 @@ func TestEncodeUsesAllWorkers(t *testing.T) {
 	require.Equal(t, len(indices), written)
 }
 
-// An error of any step ends the others.
+// An error of reading, encoding or writing ends Encode.
 func TestEncodeFails(t *testing.T) {
 	bad := errors.New("bad")
 	at := func(step string, i int) func(string, int) error {

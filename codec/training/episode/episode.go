@@ -1,4 +1,4 @@
-// Package episode has the common model of robot recordings and training sets: episodes with the streams of cameras and
+// Package episode is the common model of robot recordings and training sets: episodes with the streams of cameras and
 // arms.
 package episode
 
@@ -17,20 +17,21 @@ type Episode struct {
 	Name    string // "20261121_082214"
 	Task    string // in words; "": unknown
 	Start   int64  // ns since the Unix epoch; 0: unknown
-	End     int64  // likewise
+	End     int64  // ns since the Unix epoch; 0: unknown
 	Success *bool  // whether the task succeeded; nil: unknown
-	// Discarded reports that whoever recorded the episode does not want it. Conversions leave it out.
+	// Discarded reports that the episode was discarded while it was recorded. Conversions leave it out.
 	Discarded bool
 	Cameras   []*Camera
 	Arms      []*Arm
 
 	// Metadata is further data as a JSON object; nil: none.
 	Metadata json.RawMessage
-	// Table is the rows from which the streams were read; nil: they were recorded as streams.
+	// Table has the rows from which the streams were read; nil: the episode was recorded as streams.
 	Table *Table
 }
 
-// Devices returns the descriptions of cameras and arms that have one, by their names.
+// Devices returns the descriptions of cameras and arms, by the names of these devices. Devices without a description
+// are left out.
 func (e *Episode) Devices() map[string]json.RawMessage {
 	devices := map[string]json.RawMessage{}
 	for _, c := range e.Cameras {
@@ -46,7 +47,7 @@ func (e *Episode) Devices() map[string]json.RawMessage {
 	return devices
 }
 
-// SetDevices sets the descriptions of cameras and arms that devices has, by their names.
+// SetDevices sets the descriptions of cameras and arms from devices, by the names of cameras and arms.
 func (e *Episode) SetDevices(devices map[string]json.RawMessage) {
 	for _, c := range e.Cameras {
 		if device, ok := devices[c.Name]; ok {
@@ -66,19 +67,19 @@ type Camera struct {
 	Device json.RawMessage // description of the camera as a JSON object; nil: none
 	// Raw reports whether frames are pixels rather than JPEG or PNG files. Only a Reader needs it.
 	Raw bool
-	// Decoded is the size in bytes of a frame that is decoded from a video of colours; 0: it is not in a video.
+	// Decoded is the size in bytes of a decoded frame of a colour video; 0: the frames are not in a colour video.
 	Decoded int
 	// Open opens the frames. Several may be open at a time.
 	Open func() (Frames, error)
 }
 
-// EachFrame reads the frames at the indices and calls do for each with its position i in indices. The frame is nil for
-// index -1. It is valid until do returns.
+// EachFrame reads the frames at the indices, and calls do for each with its position i in indices. The frame f is nil
+// for index -1, and valid until do returns.
 func (c *Camera) EachFrame(indices []int, do func(i int, f *Frame) error) error {
 	return c.eachFrame(indices, do, func(_ int, err error) error { return err })
 }
 
-// eachFrame is EachFrame. failed returns the error of a frame, or nil to go on.
+// eachFrame is EachFrame with a function that handles errors: failed returns an error to end with, or nil to go on.
 func (c *Camera) eachFrame(indices []int, do func(i int, f *Frame) error,
 	failed func(index int, err error) error) (err error) {
 	frames, err := c.Open()
@@ -111,8 +112,8 @@ func (c *Camera) eachFrame(indices []int, do func(i int, f *Frame) error,
 
 // Frames reads the frames of a camera.
 type Frames interface {
-	// Frame returns the frame of Stamps[i]. It is valid until the next call. Reading in order is fast, going back may
-	// be slow.
+	// Frame returns the frame at the camera's Stamps[i]. The frame is valid until the next call. Reading in order is
+	// fast, going back may be slow.
 	Frame(i int) (Frame, error)
 	Close() error
 }
@@ -125,7 +126,7 @@ type Arm struct {
 	Name    string          // "arm_0"
 	Device  json.RawMessage // description of the arm as a JSON object; nil: none
 	Streams Streams
-	// GripperRange is the closed and the open position of the gripper, in its unit; both 0: unknown.
+	// GripperRange is the closed and the open position of the gripper, in the unit of the gripper; both 0: unknown.
 	GripperRange [2]float64
 }
 
@@ -134,19 +135,20 @@ type Streams [Roles]*align.Vector
 
 // Source is a recording that holds episodes.
 type Source interface {
-	// Episodes reads the episodes, in order. Their cameras can be opened until Close. Only a Reader may be asked again.
+	// Episodes reads the episodes, in order. The cameras of the episodes can be opened until Close. Episodes is called
+	// once; only a Reader allows further calls.
 	Episodes() ([]*Episode, error)
-	// Found returns what else Episodes has found. A Source embeds Findings, which implement it.
+	// Found returns the other findings of Episodes. A Source embeds Findings to implement it.
 	Found() *Findings
 	Close() error
 }
 
-// Findings are what a Source has found besides its episodes.
+// Findings are the findings of a Source besides its episodes.
 type Findings struct {
-	Incomplete bool             // a writer was killed, or something is missing or damaged
-	Events     []codec.Event    // that a recorder kept
-	Damage     []error          // what was left out, each naming its place
-	Lost       codec.LossCounts // what is in no episode; nil: nothing
+	Incomplete bool             // a writer was killed, or data is missing or damaged
+	Events     []codec.Event    // events that the recorder kept
+	Damage     []error          // why data was left out; each error names the place
+	Lost       codec.LossCounts // data that no episode has; nil: none
 }
 
 // Found implements Source.

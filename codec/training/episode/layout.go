@@ -12,11 +12,11 @@ import (
 
 // Layout is the union of the arms of several episodes, and of the columns of their streams. The zero value is empty.
 type Layout struct {
-	arms []*Arm // their streams have no samples
+	arms []*Arm // with streams that have columns but no samples
 }
 
-// Add adds the arms of e. If units mix degrees and radians, the layout has the first one; any other change of unit is
-// an error that names the stream.
+// Add adds the arms of e. A column that is in degrees in one episode and in radians in another gets the unit of the
+// first. For any other difference of units, Add returns an error that names the stream.
 func (l *Layout) Add(e *Episode) error {
 	for _, a := range e.Arms {
 		arm := named(l.arms, a.Name)
@@ -42,7 +42,7 @@ func (l *Layout) Add(e *Episode) error {
 	return nil
 }
 
-// named returns the arm of a name, nil if there is none.
+// named returns the arm with a name, nil if there is none.
 func named(arms []*Arm, name string) *Arm {
 	i := slices.IndexFunc(arms, func(a *Arm) bool { return a.Name == name })
 	if i < 0 {
@@ -51,22 +51,23 @@ func named(arms []*Arm, name string) *Arm {
 	return arms[i]
 }
 
-// merge returns the columns of both, sorted by name if both are, else those of a before those of b.
+// merge returns the union of the columns a and b. It is sorted by name if both a and b are sorted; otherwise the
+// columns of a come first.
 func merge(a, b []align.Column) ([]align.Column, error) {
 	byName := func(a, b align.Column) int { return compareColumns(a.Name, b.Name) }
-	all := slices.Clone(a)
+	union := slices.Clone(a)
 	for k, i := range align.Places(b, a) {
 		c := b[k]
 		if i < 0 {
-			all = append(all, c)
+			union = append(union, c)
 		} else if radiansOf(c.Unit) != radiansOf(a[i].Unit) {
 			return nil, fmt.Errorf("%s is in %s, elsewhere in %s", c.Name, unitText(c.Unit), unitText(a[i].Unit))
 		}
 	}
 	if slices.IsSortedFunc(a, byName) && slices.IsSortedFunc(b, byName) {
-		slices.SortStableFunc(all, byName)
+		slices.SortStableFunc(union, byName)
 	}
-	return all, nil
+	return union, nil
 }
 
 // unitText names a unit in an error.
@@ -77,7 +78,7 @@ func unitText(unit string) string {
 	return strconv.Quote(unit)
 }
 
-// compareColumns compares names of columns: numbers by value and before words, words byte by byte.
+// compareColumns compares names of columns. Numbers are compared by value and come before words.
 func compareColumns(a, b string) int {
 	m, wordA := strconv.Atoi(a)
 	n, wordB := strconv.Atoi(b)
@@ -92,7 +93,7 @@ func compareColumns(a, b string) int {
 	return cmp.Compare(a, b)
 }
 
-// CompareNames compares names with their numbers by value: camera_2 is before camera_10.
+// CompareNames compares names, and numbers in names by value: camera_2 is before camera_10.
 func CompareNames(a, b string) int {
 	for a != "" && b != "" {
 		i, j := digits(a), digits(b)
@@ -115,9 +116,9 @@ func CompareNames(a, b string) int {
 // digits returns how many digits s begins with.
 func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
-// Apply returns e with the arms, columns and units of the layout, to which it was added. Values that it lacks are
-// missing and become NaN in rows. Commands get missing columns, but arms without commands do not get any. e is not
-// changed.
+// Apply returns a copy of e with the arms, columns and units of the layout. e was added to the layout before. Values
+// that e lacks are missing, and become NaN in rows. Streams of commands get missing columns, but an arm without
+// commands gets none.
 func (l *Layout) Apply(e *Episode) *Episode {
 	applied := *e
 	applied.Arms = nil
@@ -142,7 +143,7 @@ func (l *Layout) Apply(e *Episode) *Episode {
 	return &applied
 }
 
-// Spread returns v with the given columns and units, without values in those that it lacks.
+// Spread returns v with the given columns and units. Values of columns that v lacks are missing.
 func Spread(v *align.Vector, columns []align.Column) *align.Vector {
 	if slices.EqualFunc(v.Columns, columns, func(a, b align.Column) bool {
 		return a.Name == b.Name && a.Unit == b.Unit

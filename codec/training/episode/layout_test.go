@@ -17,7 +17,7 @@ func names(columns []align.Column) (list []string) {
 	return list
 }
 
-// Position distinguishes columns of one name.
+// Columns with equal names are distinguished by position.
 func TestColumnsOfOneName(t *testing.T) {
 	joint := vector("arm_0/joint", 30, func(int) float64 { return 0 }, "x", "finger", "finger")
 	command := vector("arm_0/command/joint", 30, func(int) float64 { return 0 }, "finger", "x", "finger")
@@ -80,12 +80,12 @@ func TestLayout(t *testing.T) {
 		e.Arms[0].GripperRange = [2]float64{0, 100}
 	}
 	require.Nil(t, b.Arms[0].Streams[CommandJoint])
-	require.Len(t, two.Arms, 1, "what is applied to is not changed")
+	require.Len(t, two.Arms, 1, "Apply does not change its argument")
 	require.Len(t, two.Arms[0].Streams[Gripper].Columns, 2)
 
 	rows, err := Align(b, align.Options{})
 	require.NoError(t, err)
-	require.Equal(t, 30, len(rows.Stamps), "what is not there drops no rows")
+	require.Equal(t, 30, len(rows.Stamps), "streams that the episode lacks drop no rows")
 	q, err := rows.QPos()
 	require.NoError(t, err)
 	require.Equal(t, []string{"arm_0.joint_0", "arm_0.joint_2", "arm_0.joint_10", "arm_0.gripper", "arm_1.joint_0"},
@@ -115,7 +115,7 @@ func TestLayoutUnits(t *testing.T) {
 		require.InDelta(t, want.Values[0], got.Values[0], 1e-12)
 		require.True(t, align.IsMissing(got.Values[3]))
 	}
-	require.Equal(t, "deg", deg.Arms[0].Streams[Joint].Columns[0].Unit, "what is applied to is not changed")
+	require.Equal(t, "deg", deg.Arms[0].Streams[Joint].Columns[0].Unit, "Apply does not change its argument")
 	require.Equal(t, 90.0, deg.Arms[0].Streams[Joint].Values[0])
 
 	var l Layout

@@ -7,19 +7,19 @@ import (
 	"tapedeck/codec"
 )
 
-// MissingError is Damage of a Source: a file that it names is not there, and what would be in it is left out.
+// MissingError is one Damage of a Source: the source names a file that does not exist.
 type MissingError struct {
-	Path   string // of the file
-	Camera string // the images in the file are of this camera; "": the file has an episode
-	Raw    bool   // as in Camera
-	Images int    // 0: unknown
+	Path   string // path of the file
+	Camera string // name of the camera whose images are in the file; "": the file has an episode
+	Raw    bool   // Camera.Raw
+	Images int    // number of images in the file; 0: unknown
 	Err    error  // why the file cannot be read
 
-	// Channel is the one that would have the images; Reader sets it.
+	// Channel is the channel of the missing images. Reader sets it.
 	Channel *codec.Channel
 }
 
-// Error returns what is missing, where, and why.
+// Error returns the missing data, the path and the cause.
 func (m *MissingError) Error() string {
 	what := "an episode is missing"
 	switch {
@@ -36,7 +36,7 @@ func (m *MissingError) Error() string {
 // Unwrap returns Err.
 func (m *MissingError) Unwrap() error { return m.Err }
 
-// Missing returns what is missing in the source, once it was read.
+// Missing returns the errors about missing files, once the source was read.
 func (r *Reader) Missing() (list []*MissingError) {
 	for _, err := range r.Found().Damage {
 		var m *MissingError

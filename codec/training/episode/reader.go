@@ -17,14 +17,14 @@ import (
 	"tapedeck/codec/store"
 )
 
-// Details is Info.Extra of a Reader.
+// Details is the Info.Extra of a Reader.
 type Details struct {
 	Episodes []Summary `json:"episodes"`
-	// Unread is what the recording has and the reader does not read, "features that are not read: next.reward".
+	// Unread lists data of the recording that the reader does not read, "features that are not read: next.reward".
 	Unread []string `json:"unread,omitempty"`
 }
 
-// MetadataKey is the key in Info.Metadata of Details as JSON.
+// MetadataKey is the key of Info.Metadata under which a Reader puts Details as JSON.
 const MetadataKey = "episodes"
 
 var (
@@ -32,33 +32,37 @@ var (
 	_ Source       = (*Reader)(nil)
 )
 
-// Reader reads episodes as messages of ROS 2: frames on /camera_0/image/compressed (sensor_msgs/msg/CompressedImage) or
-// /camera_0/image_raw (Image), poses on /arm_0/pose (geometry_msgs/msg/PoseStamped), joints in rad with their
-// velocities and efforts on /arm_0/joint_states (sensor_msgs/msg/JointState), grippers on /arm_0/gripper (the same,
-// with column names as names and values as positions), and commands on /arm_0/command/pose, joint_states and gripper.
+// Reader reads episodes as messages of ROS 2. The topics of a camera "camera_0" and an arm "arm_0" are:
+//
+//   - /camera_0/image/compressed (sensor_msgs/msg/CompressedImage) or /camera_0/image_raw (sensor_msgs/msg/Image)
+//   - /arm_0/pose (geometry_msgs/msg/PoseStamped)
+//   - /arm_0/joint_states (sensor_msgs/msg/JointState): joints in rad, with velocities and efforts
+//   - /arm_0/gripper (sensor_msgs/msg/JointState): column names as names, values as positions
+//   - /arm_0/command/pose, /arm_0/command/joint_states and /arm_0/command/gripper: commands
+//
 // Stamps also serve as times of reception.
 type Reader struct {
 	files        *store.Files
 	format, path string
 	source       Source
-	episodes     func() ([]*Episode, error) // reads those that were chosen, once
-	info         *codec.Info
-	streams      []*stream // of all episodes; nil before they are known
-	channels     *channels
-	quality      int // of JPEGs of the frames of videos; 0: they are pixels
+	episodes     func() ([]*Episode, error) // returns the chosen episodes; reads them once
+	info         *codec.Info                // nil before Info
+	messages     []*channelMessages         // of all episodes, set with channels
+	channels     *channels                  // nil before load
+	quality      int                        // of the JPEGs made from frames of colour videos; 0: frames stay pixels
 }
 
-// CompressVideos has the frames of colour videos be JPEGs of a quality, 1 to 100, in place of pixels, which take a
-// hundred times as many bytes as the videos. What Info returned before does not hold any more.
+// CompressVideos makes the frames of colour videos JPEGs of a quality from 1 to 100. Without it they are pixels, which
+// take a hundred times as many bytes as the videos. Call Info again afterwards.
 func (r *Reader) CompressVideos(quality int) {
 	r.quality = quality
 	r.forget()
 }
 
-// forget forgets what was found out about the episodes.
-func (r *Reader) forget() { r.info, r.streams, r.channels = nil, nil, nil }
+// forget makes Info and load start anew.
+func (r *Reader) forget() { r.info, r.messages, r.channels = nil, nil, nil }
 
-// Pixels returns the size in bytes of all frames of colour videos as pixels.
+// Pixels returns the size in bytes of the pixels of all frames of colour videos.
 func (r *Reader) Pixels() (bytes int64, err error) {
 	episodes, err := r.load()
 	for _, e := range episodes {
@@ -69,19 +73,18 @@ func (r *Reader) Pixels() (bytes int64, err error) {
 	return bytes, err
 }
 
-// NewReader returns the episodes of s, which is at path and of a format, as messages. Closing it closes s. Reading
-// reports the Damage of s to Query.Damaged; without that, damage of a complete source is an error after the last
-// message.
+// NewReader returns a Reader of the episodes of s. format and path describe s in Info. Closing the reader closes s.
+// Reading reports the Damage of s to Query.Damaged. If Query.Damaged is nil, damage of a complete source is an error
+// after the last message.
 func NewReader(files *store.Files, format, path string, s Source) *Reader {
 	return &Reader{files: files, format: format, path: path, source: s, episodes: sync.OnceValues(s.Episodes)}
 }
 
-// Choose has the reader read only the episodes that choose returns of all. What Info returned before does not hold any
-// more.
+// Choose limits the reader to the episodes that choose returns; choose gets all episodes. Call Info again afterwards.
 func (r *Reader) Choose(choose func([]*Episode) []*Episode) {
-	all := r.episodes
+	read := r.episodes
 	r.episodes = sync.OnceValues(func() ([]*Episode, error) {
-		episodes, err := all()
+		episodes, err := read()
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +99,7 @@ func (r *Reader) Episodes() ([]*Episode, error) { return r.episodes() }
 // Found implements Source.
 func (r *Reader) Found() *Findings { return r.source.Found() }
 
-// Losses returns what the images and numbers of the episodes lost in reading.
+// Losses returns what images and numbers of the episodes lost by being read as messages.
 func (r *Reader) Losses() []codec.Loss {
 	lost := codec.LossCounts{}
 	maps.Copy(lost, r.Found().Lost)
@@ -127,12 +130,12 @@ func (r *Reader) Info() (*codec.Info, error) {
 	}
 	counts := map[*codec.Channel]int{}
 	first := true
-	for _, s := range r.streams {
-		if _, ok := counts[s.channel]; !ok {
-			info.Topics = append(info.Topics, codec.TopicInfo{Channel: s.channel})
+	for _, m := range r.messages {
+		if _, ok := counts[m.channel]; !ok {
+			info.Topics = append(info.Topics, codec.TopicInfo{Channel: m.channel})
 		}
-		counts[s.channel] += len(s.stamps)
-		start, end := s.stamps[0], s.stamps[len(s.stamps)-1]
+		counts[m.channel] += len(m.stamps)
+		start, end := m.stamps[0], m.stamps[len(m.stamps)-1]
 		if first {
 			info.StartTime, info.EndTime, first = start, end, false
 		}
@@ -163,7 +166,7 @@ func (r *Reader) Info() (*codec.Info, error) {
 	details.Unread = unread(r.Found().Lost.Losses())
 	info.Extra = details
 	info.Events = slices.Clone(r.Found().Events)
-	if len(r.streams) == 0 && len(details.Unread) > 0 {
+	if len(r.messages) == 0 && len(details.Unread) > 0 {
 		info.Complete = false
 	}
 	for _, err := range r.Found().Damage {
@@ -182,7 +185,7 @@ func (r *Reader) Info() (*codec.Info, error) {
 	return info, nil
 }
 
-// unread returns a line for each kind of losses, with its topics.
+// unread returns a line for each kind of loss, with the topics of the kind.
 func unread(lost []codec.Loss) (lines []string) {
 	topics := map[string][]string{}
 	for _, l := range lost {
@@ -194,14 +197,14 @@ func unread(lost []codec.Loss) (lines []string) {
 	return lines
 }
 
-// notes returns remarks on the episodes beside their damage.
+// notes returns events about unknown units and about a recording of which nothing is understood.
 func (r *Reader) notes(episodes []*Episode, unread []string) (notes []codec.Event) {
 	if names := unknownUnits(episodes); len(names) > 0 {
 		notes = append(notes, codec.Event{Kind: codec.EventNote, Text: fmt.Sprintf("nothing says in which unit %s "+
 			"are: their numbers stay as they are; name it with --joint-unit when you convert",
 			strings.Join(names, ", "))})
 	}
-	if len(r.streams) == 0 && len(unread) > 0 {
+	if len(r.messages) == 0 && len(unread) > 0 {
 		notes = append(notes, codec.Event{Kind: codec.EventDamage, Text: fmt.Sprintf("nothing of it is understood; "+
 			"it has %s", strings.Join(unread, "; "))})
 	}
@@ -226,7 +229,7 @@ func size(files *store.Files, path string) (bytes int64, err error) {
 	return bytes, nil
 }
 
-// load sets the streams.
+// load sets the messages and channels.
 func (r *Reader) load() ([]*Episode, error) {
 	episodes, err := r.episodes()
 	if err != nil || r.channels != nil {
@@ -234,20 +237,20 @@ func (r *Reader) load() ([]*Episode, error) {
 	}
 	c := newChannels()
 	c.quality = r.quality
-	var all []*stream
+	var messages []*channelMessages
 	for _, e := range episodes {
-		streams, err := c.streams(e)
+		ofEpisode, err := c.messages(e)
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %s: %w", r.path, e.Name, err)
 		}
-		all = append(all, streams...)
+		messages = append(messages, ofEpisode...)
 	}
 	for _, m := range r.Missing() {
 		if m.Camera != "" {
 			m.Channel = c.images(m.Camera, m.Raw && r.quality == 0)
 		}
 	}
-	r.channels, r.streams = c, all
+	r.channels, r.messages = c, messages
 	return episodes, nil
 }
 
@@ -274,54 +277,54 @@ func (r *Reader) Close() error { return r.source.Close() }
 
 func (r *Reader) iterator(q codec.Query) *iterator {
 	it := &iterator{path: r.path, query: q, skip: map[*codec.Channel]int{}, end: io.EOF}
-	wanted, counts := map[*codec.Channel]int{}, map[*codec.Channel]int{}
-	for i, s := range r.streams {
-		n, asked := wanted[s.channel]
-		if !asked {
-			n = q.Depth(s.channel)
-			wanted[s.channel] = n
+	depths, counts := map[*codec.Channel]int{}, map[*codec.Channel]int{}
+	for i, m := range r.messages {
+		depth, known := depths[m.channel]
+		if !known {
+			depth = q.Depth(m.channel)
+			depths[m.channel] = depth
 		}
-		if n == 0 {
+		if depth == 0 {
 			continue
 		}
-		c := &cursor{stream: s, order: i, end: len(s.stamps)}
-		c.next = sort.Search(c.end, func(k int) bool { return s.stamps[k] >= q.Start })
+		c := &cursor{messages: m, order: i, end: len(m.stamps)}
+		c.next = sort.Search(c.end, func(k int) bool { return m.stamps[k] >= q.Start })
 		if q.End != 0 {
-			c.end = sort.Search(c.end, func(k int) bool { return s.stamps[k] >= q.End })
+			c.end = sort.Search(c.end, func(k int) bool { return m.stamps[k] >= q.End })
 		}
 		if c.next < c.end {
 			it.cursors.Push(c)
-			counts[s.channel] += c.end - c.next
+			counts[m.channel] += c.end - c.next
 		}
 	}
 	for c, n := range counts {
-		it.skip[c] = max(n-wanted[c], 0)
+		it.skip[c] = max(n-depths[c], 0)
 	}
 	return it
 }
 
-// cursor is the position of an iterator in a stream.
+// cursor is the position of an iterator in the messages of an episode on one channel.
 type cursor struct {
-	stream    *stream
-	order     int // among the streams
-	next, end int // indices of messages
-	encoder   encoder
+	messages  *channelMessages
+	order     int     // index in Reader.messages: the order of messages at one time
+	next, end int     // indices of messages
+	encoder   encoder // nil before the first message
 }
 
 func (c *cursor) Before(o *cursor) bool {
-	s, t := c.stream.stamps[c.next], o.stream.stamps[o.next]
+	s, t := c.messages.stamps[c.next], o.messages.stamps[o.next]
 	return s < t || s == t && c.order < o.order
 }
 
-// iterator returns the messages of streams in time order.
+// iterator returns messages in time order.
 type iterator struct {
 	path    string
 	query   codec.Query
 	cursors codec.Heap[*cursor]
-	skip    map[*codec.Channel]int // number of first messages to leave out
+	skip    map[*codec.Channel]int // number of messages to leave out before the first one
 	message codec.Message
-	end     error // after the last message
-	err     error
+	end     error // error after the last message
+	err     error // error that ended the iteration
 }
 
 func (it *iterator) Next() (*codec.Message, error) {
@@ -331,22 +334,22 @@ func (it *iterator) Next() (*codec.Message, error) {
 			break
 		}
 		c := it.cursors[0]
-		stamp, i := c.stream.stamps[c.next], c.next
-		if it.skip[c.stream.channel] > 0 {
-			it.skip[c.stream.channel]--
+		stamp, i := c.messages.stamps[c.next], c.next
+		if it.skip[c.messages.channel] > 0 {
+			it.skip[c.messages.channel]--
 			it.err = it.advance(c)
 			continue
 		}
 		if c.encoder == nil {
-			c.encoder = c.stream.encoder()
+			c.encoder = c.messages.encoder()
 		}
 		data, err := c.encoder.append(it.message.Data[:0], i)
 		if err != nil {
-			if errors.Is(err, io.EOF) { // of a file of images, not of the messages
+			if errors.Is(err, io.EOF) { // a file of images ends, but the messages do not
 				err = fmt.Errorf("%w: %s", io.ErrUnexpectedEOF, err.Error())
 			}
 			closed := errors.As(err, new(openError))
-			err = fmt.Errorf("read %s: %s at %d: %w", it.path, c.stream.channel.Topic, stamp, err)
+			err = fmt.Errorf("read %s: %s at %d: %w", it.path, c.messages.channel.Topic, stamp, err)
 			it.err = it.query.Damage(err)
 			if it.err != nil {
 				break
@@ -357,7 +360,7 @@ func (it *iterator) Next() (*codec.Message, error) {
 			it.err = it.advance(c)
 			continue
 		}
-		it.message = codec.Message{Channel: c.stream.channel, LogTime: stamp, Data: data}
+		it.message = codec.Message{Channel: c.messages.channel, LogTime: stamp, Data: data}
 		it.err = it.advance(c)
 		if it.err != nil {
 			break
@@ -367,7 +370,7 @@ func (it *iterator) Next() (*codec.Message, error) {
 	return nil, it.err
 }
 
-// advance moves the first cursor to its next message.
+// advance moves c, the first of the cursors, to its next message.
 func (it *iterator) advance(c *cursor) error {
 	c.next++
 	if c.next < c.end {

@@ -28,11 +28,11 @@ type takes struct {
 func (s *takes) Episodes() ([]*Episode, error) { return s.episodes, nil }
 func (s *takes) Close() error                  { s.closed = true; return nil }
 
-// pictures are frames in memory with their numbers as data.
+// pictures are frames in memory whose data begin with their index.
 type pictures struct {
 	encoding string
-	broken   int // frame that cannot be read, 0 is none
-	open     *int
+	broken   int  // index of a frame that cannot be read; 0: none
+	open     *int // number of open cameras
 }
 
 func (p *pictures) Frame(i int) (Frame, error) {
@@ -44,7 +44,7 @@ func (p *pictures) Frame(i int) (Frame, error) {
 
 func (p *pictures) Close() error { *p.open--; return nil }
 
-// withPictures has a camera open.
+// withPictures sets the frames of a camera.
 func withPictures(c *Camera, p pictures) *Camera {
 	c.Open = func() (Frames, error) { *p.open++; return &p, nil }
 	c.Raw = p.encoding == "rgb8"
@@ -116,7 +116,7 @@ func TestReader(t *testing.T) {
 
 	var joints sensor_msgs.JointState
 	require.NoError(t, cdr.Unmarshal(payloads["/arm_0/joint_states sensor_msgs/msg/JointState"], &joints))
-	require.Empty(t, joints.Position, "only an effort was left")
+	require.Empty(t, joints.Position, "the last message has only an effort")
 	require.Equal(t, []float64{4, 4}, joints.Effort)
 	var compressed sensor_msgs.CompressedImage
 	require.NoError(t, cdr.Unmarshal(payloads["/camera_0/image/compressed sensor_msgs/msg/CompressedImage"],
@@ -137,7 +137,7 @@ func TestReader(t *testing.T) {
 	require.InDeltaSlice(t, []float64{0.75, 0.75, 0.75}, []float64{roll, pitch, yaw}, 1e-12)
 	var other sensor_msgs.JointState
 	require.NoError(t, cdr.Unmarshal(payloads["/arm_0/pose sensor_msgs/msg/JointState"], &other))
-	require.Equal(t, []string{"a", "b"}, other.Name, "other columns than a pose")
+	require.Equal(t, []string{"a", "b"}, other.Name, "the columns are not those of a pose")
 	require.Equal(t, []float64{0, 0}, other.Position)
 
 	info, err := r.Info()
@@ -209,12 +209,12 @@ func TestReaderDamage(t *testing.T) {
 	source := &takes{episodes: []*Episode{broken}, Findings: Findings{Damage: []error{errors.New("a table is broken")}}}
 	r := NewReader(nil, "session", t.TempDir(), source)
 
-	var told []string
-	list, _ := read(t, r, codec.Query{Damaged: func(err error) { told = append(told, err.Error()) }})
+	var reported []string
+	list, _ := read(t, r, codec.Query{Damaged: func(err error) { reported = append(reported, err.Error()) }})
 	require.Len(t, list, 3)
-	require.Len(t, told, 2)
-	require.Equal(t, "a table is broken", told[0])
-	require.ErrorContains(t, errors.New(told[1]), "/camera_0/image/compressed")
+	require.Len(t, reported, 2)
+	require.Equal(t, "a table is broken", reported[0])
+	require.ErrorContains(t, errors.New(reported[1]), "/camera_0/image/compressed")
 
 	it, err := r.Read(codec.Query{})
 	require.NoError(t, err)
@@ -246,7 +246,7 @@ func TestReaderPoses(t *testing.T) {
 		copy(turned.Values[i*7+3:], []float64{0, 0, 0.6, 0.8})
 	}
 	turned.Values[7] = align.Missing()
-	turned.Stamps = []int64{-5, 3e9, 4e18} // 1969, and later than a header can tell
+	turned.Stamps = []int64{-5, 3e9, 4e18} // in 1969, and later than a header can hold
 	degrees := vector("tool/command/pose", 1, func(int) float64 { return 0 }, "x", "y", "z", "rx", "ry", "rz")
 	degrees.Columns[5].Unit = "deg"
 	degrees.Values[5] = 90
@@ -276,7 +276,7 @@ type torn struct{}
 func (f torn) Frame(int) (Frame, error) { return Frame{}, fmt.Errorf("a video: %w", io.EOF) }
 func (f torn) Close() error             { return nil }
 
-// A file of images that ends, or is not there, is not the end of the messages.
+// A file of images that ends early, or is missing, does not end the messages.
 func TestReaderEndOfImages(t *testing.T) {
 	open := 0
 	e := recording(&open)[0]
@@ -298,7 +298,7 @@ func TestReaderEndOfImages(t *testing.T) {
 	require.Equal(t, 1, damaged)
 }
 
-// The description of a recording opens no image; files that are missing are named, with the channels that they had.
+// Info opens no camera. It names missing files, and lists the channels of their images.
 func TestReaderMissing(t *testing.T) {
 	open := 0
 	episodes := recording(&open)
@@ -319,7 +319,7 @@ func TestReaderMissing(t *testing.T) {
 	require.Same(t, last.Channel, missing.Channel)
 }
 
-// TestReaderNames has devices whose names are no names of topics, or become the same.
+// TestReaderNames has devices whose names are invalid in topics, or become equal.
 func TestReaderNames(t *testing.T) {
 	open := 0
 	first, second := &Episode{Name: "first"}, &Episode{Name: "second"}

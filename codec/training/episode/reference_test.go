@@ -12,7 +12,7 @@ import (
 	"tapedeck/test/samples"
 )
 
-// reference returns the episode that EasyTeleop recorded and converted.
+// reference returns an episode that EasyTeleop recorded and also converted itself.
 func reference(t *testing.T) *episode.Episode {
 	source, err := session.Open(nil, samples.Path(t, "session/easyteleop_reference/temp/20261121_082214"))
 	require.NoError(t, err)
@@ -23,8 +23,8 @@ func reference(t *testing.T) *episode.Episode {
 	return episodes[0]
 }
 
-// easyTeleop is rows of EasyTeleop's own HDF5 file of that session: all columns interpolated linearly, even status, and
-// clamped at the ends.
+// easyTeleop has rows of EasyTeleop's own HDF5 file of the reference session. EasyTeleop interpolates all columns
+// linearly, even status, and clamps at the ends.
 var easyTeleop = []struct {
 	row                  int
 	joint, pose, gripper []float64 // of arm_0
@@ -69,7 +69,7 @@ func TestReferenceAsEasyTeleop(t *testing.T) {
 	require.Len(t, rows.Stamps, 30)
 	require.Equal(t, "copy", rows.ActionSource)
 	for _, want := range easyTeleop {
-		// Its times are floating point: they are off by up to 1e-7 s.
+		// EasyTeleop's times are floating point: they are off by up to 1e-7 s.
 		require.InDeltaSlice(t, want.joint, rows.Arms[0].Streams[episode.Joint].Row(want.row), 1e-4, "row %d", want.row)
 		require.InDeltaSlice(t, want.pose, rows.Arms[0].Streams[episode.Pose].Row(want.row), 1e-6, "row %d", want.row)
 		require.InDeltaSlice(t, want.gripper, rows.Arms[0].Streams[episode.Gripper].Row(want.row), 1e-4, "row %d",

@@ -7,24 +7,24 @@ import (
 	"tapedeck/codec/training/align"
 )
 
-// Role is what a stream is of an arm.
+// Role is the meaning of a stream of an arm.
 type Role uint8
 
 // The roles, in the order in which streams of arms are listed.
 const (
-	Pose     Role = iota // of the tool: x, y, z in m and rx, ry, rz in rad, or a quaternion
-	Joint                // in the unit of its columns
-	Gripper              // its columns are the device's own
-	Velocity             // of the joints, in the order of Joint
-	Effort               // of the joints, in the order of Joint
-	// The commands to the arm. In rows they are its actions.
+	Pose     Role = iota // pose of the tool: x, y, z in m and rx, ry, rz in rad, or a quaternion
+	Joint                // joint positions, in the unit of the columns
+	Gripper              // gripper state, in the device's own columns
+	Velocity             // joint velocities, in the order of Joint
+	Effort               // joint efforts, in the order of Joint
+	// Commands to the arm. In rows they are actions.
 	CommandPose
 	CommandJoint
 	CommandGripper
-	Roles // how many there are
+	Roles // number of roles
 )
 
-// RoleNames are the names of the roles, as they follow that of the arm in the names of vectors.
+// RoleNames are the names of the roles. The name of a vector is the arm's name, a slash and the name of its role.
 var RoleNames = [Roles]string{
 	"pose", "joint", "gripper", "velocity", "effort", "command/pose", "command/joint", "command/gripper",
 }
@@ -32,7 +32,7 @@ var RoleNames = [Roles]string{
 // String returns the name of the role.
 func (r Role) String() string { return RoleNames[r] }
 
-// Base returns the role of which r is the command, or else r.
+// Base returns the role of the states that r commands. It is r if r is no command.
 func (r Role) Base() Role {
 	if r >= CommandPose {
 		return r - CommandPose
@@ -43,7 +43,7 @@ func (r Role) Base() Role {
 // MarshalText implements encoding.TextMarshaler.
 func (r Role) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler. A name that is not known becomes Roles.
+// UnmarshalText implements encoding.TextUnmarshaler. An unknown name becomes Roles.
 func (r *Role) UnmarshalText(name []byte) error {
 	*r = Roles
 	if i := slices.Index(RoleNames[:], string(name)); i >= 0 {
@@ -55,7 +55,7 @@ func (r *Role) UnmarshalText(name []byte) error {
 // Command returns the role of the commands for r, and false if there is none.
 func (r Role) Command() (Role, bool) { return r + CommandPose, r < Velocity }
 
-// Unit returns the unit of the numbers of that role if angles have the given unit; "" if they are not angles.
+// Unit returns the unit of a stream of role r if angles are in the given unit; "" if the stream has no angles.
 func (r Role) Unit(angle string) string {
 	switch {
 	case angle == "":
@@ -67,7 +67,7 @@ func (r Role) Unit(angle string) string {
 	return ""
 }
 
-// Column returns the column of a name in a stream of that role. Poses are in m and rad.
+// Column returns a column of a stream of role r. Poses are in m and rad, whatever unit is.
 func (r Role) Column(name, unit string) align.Column {
 	c := align.Column{Name: name, Unit: unit}
 	switch r.Base() {
@@ -86,7 +86,7 @@ func (r Role) Column(name, unit string) align.Column {
 	return c
 }
 
-// ColumnName returns the name of the i-th of n numbers that have none, in a stream of that role.
+// ColumnName returns a name for the i-th of n nameless columns of a stream of role r.
 func (r Role) ColumnName(i, n int) string {
 	switch base := r.Base(); {
 	case base == Gripper:

@@ -16,22 +16,21 @@ type Rows struct {
 	Options align.Options
 	Stamps  []int64   // ns since the Unix epoch, each later than the one before
 	Frames  [][]int   // by camera and row, the index of the frame; -1: none
-	Arms    []ArmRows // as Episode.Arms
+	Arms    []ArmRows // in the order of Episode.Arms
 	// ActionSource is the source of actions: "command", "next-state" or "copy", with exceptions for single streams, as
 	// in "command, next-state for arm_0/gripper".
 	ActionSource string
 	Rewards      []float64 // by row: 1 for the last row of a successful episode, else 0
-	// Synthetic is true if success is unknown.
-	Synthetic bool
-	Report    align.Report
+	Synthetic    bool      // whether the rewards are synthetic: success is unknown
+	Report       align.Report
 }
 
-// ArmRows is the rows of an Arm: streams with a sample for each row. Those with columns but no samples have rows of
-// NaN.
+// ArmRows is the rows of an Arm: streams with a sample for each row. A stream of the arm that has columns but no
+// samples has rows of NaN.
 type ArmRows struct {
-	Arm     *Arm
-	Streams Streams       // commands become actions
-	Sources [Roles]string // of actions, by the roles of commands: "command", "next-state" or "copy"
+	Arm           *Arm
+	Streams       Streams       // streams of commands have the actions
+	ActionSources [Roles]string // by the role of a command: "command", "next-state" or "copy"; "": no actions
 }
 
 // Align puts the streams of an episode on one timeline. An error names the episode.
@@ -59,7 +58,7 @@ func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
 		streams.Cameras = append(streams.Cameras, &c.Track)
 	}
 	useCommands := o.Action == "" || o.Action == align.ActionAuto || o.Action == align.ActionCommand
-	var states, commands []**align.Vector // where the rows of streams belong
+	var states, commands []**align.Vector // where the aligned streams go
 	for i, a := range e.Arms {
 		r.Arms[i].Arm = a
 		for role, v := range a.Streams {
@@ -93,27 +92,27 @@ func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
 	for i := range r.Arms {
 		a := &r.Arms[i]
 		a.setActions(o.Action)
-		if o.ContinuousJoints && a.Streams[Joint] != nil && a.Sources[CommandJoint] == align.ActionCommand {
-			a.sameTurn()
+		if o.ContinuousJoints && a.Streams[Joint] != nil && a.ActionSources[CommandJoint] == align.ActionCommand {
+			a.matchTurns()
 		}
 	}
 	r.finish()
 	return r, nil
 }
 
-// finish sets what follows from the rows and their sources.
+// finish sets rewards and ActionSource.
 func (r *Rows) finish() {
 	r.Rewards, r.Synthetic = make([]float64, len(r.Stamps)), r.Episode.Success == nil
 	if !r.Synthetic && *r.Episode.Success {
 		r.Rewards[len(r.Rewards)-1] = 1
 	}
-	r.ActionSource = r.source()
+	r.ActionSource = r.actionSource()
 }
 
 // absent reports whether a stream has no samples.
 func absent(v *align.Vector) bool { return v == nil || len(v.Stamps) == 0 }
 
-// continuous returns joints with Unwrap in place of Linear.
+// continuous returns joints with columns of kind Unwrap in place of Auto and Linear.
 func continuous(v *align.Vector) *align.Vector {
 	c := *v
 	c.Columns = slices.Clone(v.Columns)
@@ -125,8 +124,8 @@ func continuous(v *align.Vector) *align.Vector {
 	return &c
 }
 
-// sameTurn changes commanded angles by whole turns to be nearest to the continuous angles of the joints.
-func (a *ArmRows) sameTurn() {
+// matchTurns adds whole turns to commanded angles, to bring them nearest to the continuous angles of the joints.
+func (a *ArmRows) matchTurns() {
 	order, err := match(a.Streams[Joint].Columns, "actions", a.Streams[CommandJoint].Columns)
 	if err != nil {
 		return // Action returns the error
@@ -141,21 +140,22 @@ func (a *ArmRows) sameTurn() {
 	}
 }
 
-// setActions sets the actions that there are no commands for.
-func (a *ArmRows) setActions(how string) {
+// setActions sets actions for streams without commands. fallback is align.ActionCopy to copy states; any other value
+// takes the state of the next row.
+func (a *ArmRows) setActions(fallback string) {
 	for role := CommandPose; role < Roles; role++ {
-		a.Streams[role], a.Sources[role] = action(a.Streams[role.Base()], a.Streams[role], how)
+		a.Streams[role], a.ActionSources[role] = actions(a.Streams[role.Base()], a.Streams[role], fallback)
 	}
 }
 
-// action returns the actions for states, and their source.
-func action(state, command *align.Vector, how string) (*align.Vector, string) {
+// actions returns the actions of a stream, and their source.
+func actions(state, command *align.Vector, fallback string) (*align.Vector, string) {
 	switch {
 	case command != nil:
 		return command, align.ActionCommand
 	case state == nil:
 		return nil, ""
-	case how == align.ActionCopy:
+	case fallback == align.ActionCopy:
 		return state, align.ActionCopy
 	}
 	next := *state
@@ -167,11 +167,11 @@ func action(state, command *align.Vector, how string) (*align.Vector, string) {
 	return &next, align.ActionNextState
 }
 
-// source returns ActionSource.
-func (r *Rows) source() string {
+// actionSource returns Rows.ActionSource.
+func (r *Rows) actionSource() string {
 	streams := map[string][]string{}
 	for _, a := range r.Arms {
-		for role, source := range a.Sources {
+		for role, source := range a.ActionSources {
 			if source != "" {
 				streams[source] = append(streams[source], a.Arm.Name+"/"+Role(role).Base().String())
 			}

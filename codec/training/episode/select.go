@@ -11,15 +11,15 @@ import (
 	"tapedeck/codec/training/align"
 )
 
-// Numbers are numbers of episodes, as ranges whose last number belongs to them.
+// Numbers are numbers of episodes, as ranges. Both ends belong to a range.
 type Numbers [][2]int
 
-// ParseNumbers parses "0,2-5".
+// ParseNumbers parses a list of numbers and ranges such as 0,2-5.
 func ParseNumbers(text string) (Numbers, error) {
-	var all Numbers
-	for part := range strings.SplitSeq(text, ",") {
-		first, last, many := strings.Cut(strings.TrimSpace(part), "-")
-		if !many {
+	var numbers Numbers
+	for item := range strings.SplitSeq(text, ",") {
+		first, last, isRange := strings.Cut(strings.TrimSpace(item), "-")
+		if !isRange {
 			last = first
 		}
 		from, err1 := strconv.Atoi(first)
@@ -27,17 +27,17 @@ func ParseNumbers(text string) (Numbers, error) {
 		if errors.Join(err1, err2) != nil || from < 0 || to < from {
 			return nil, fmt.Errorf("%q are no numbers of episodes: want a list such as 0,2-5", text)
 		}
-		all = append(all, [2]int{from, to})
+		numbers = append(numbers, [2]int{from, to})
 	}
-	return all, nil
+	return numbers, nil
 }
 
-// Has reports whether a number is among them.
+// Has reports whether n contains the number i.
 func (n Numbers) Has(i int) bool {
 	return slices.ContainsFunc(n, func(r [2]int) bool { return r[0] <= i && i <= r[1] })
 }
 
-// numbersOf returns sorted numbers as ranges.
+// numbersOf returns sorted numbers as Numbers.
 func numbersOf(sorted []int) (n Numbers) {
 	for _, i := range sorted {
 		if last := len(n) - 1; last >= 0 && n[last][1] == i-1 {
@@ -51,48 +51,48 @@ func numbersOf(sorted []int) (n Numbers) {
 
 // String returns a list such as 0,2-5.
 func (n Numbers) String() string {
-	var parts []string
+	var items []string
 	for _, r := range n {
-		part := strconv.Itoa(r[0])
+		item := strconv.Itoa(r[0])
 		if r[1] > r[0] {
-			part += "-" + strconv.Itoa(r[1])
+			item += "-" + strconv.Itoa(r[1])
 		}
-		parts = append(parts, part)
+		items = append(items, item)
 	}
-	return strings.Join(parts, ",")
+	return strings.Join(items, ",")
 }
 
-// Selection selects the episodes of one or more recordings. They are numbered from 0 on through all of them, in the
-// order in which the recordings are read. Discarded episodes are left out, unless Only has their numbers: then they are
+// Selection selects episodes of one or more recordings. Episodes are numbered from 0 on through all recordings, in the
+// order in which the recordings are read. Discarded episodes are omitted, unless Only has their numbers; then they are
 // not discarded any more.
 type Selection struct {
-	Only    Numbers // nil: all
-	LeftOut Numbers
-	// JointUnit is the unit of joints whose source does not tell it: "rad" or "deg"; "" leaves it unknown.
+	Only    Numbers // numbers of the episodes to select; nil: all
+	LeftOut Numbers // numbers of the episodes to omit
+	// JointUnit is the unit of joints if the recording does not say it: "rad" or "deg"; "" leaves it unknown.
 	JointUnit string
 	// KeepDiscarded selects discarded episodes, too. They stay discarded.
 	KeepDiscarded bool
 
-	total     int
-	left      []int // numbers of those that are left out
-	discarded []int // those in left that were discarded, and that neither Only nor LeftOut leaves out
+	total     int   // number of episodes, with the omitted ones
+	omitted   []int // numbers of the omitted episodes
+	discarded []int // numbers of the episodes that were omitted only because they were discarded
 }
 
-// ErrDiscarded is that all episodes were discarded.
+// ErrDiscarded is the error if all episodes were discarded.
 var ErrDiscarded = errors.New("no episode is left, as all were discarded while they were recorded")
 
-// Select returns the episodes of a recording that are selected.
+// Select returns the selected episodes of a recording, given all its episodes.
 func (s *Selection) Select(all []*Episode) (selected []*Episode) {
 	for _, e := range all {
 		number := s.total
 		s.total++
 		switch {
 		case s.Only != nil && !s.Only.Has(number), s.LeftOut.Has(number):
-			s.left = append(s.left, number)
+			s.omitted = append(s.omitted, number)
 			continue
 		case s.KeepDiscarded:
 		case e.Discarded && s.Only == nil:
-			s.left, s.discarded = append(s.left, number), append(s.discarded, number)
+			s.omitted, s.discarded = append(s.omitted, number), append(s.discarded, number)
 			continue
 		case e.Discarded:
 			e.keep()
@@ -103,23 +103,24 @@ func (s *Selection) Select(all []*Episode) (selected []*Episode) {
 	return selected
 }
 
-// keep takes back that the episode was discarded.
+// keep makes the episode not discarded.
 func (e *Episode) keep() {
 	e.Discarded = false
 	var members map[string]json.RawMessage
 	if json.Unmarshal(e.Metadata, &members) != nil || members["discarded"] == nil {
 		return
 	}
-	delete(members, "discarded") // of a session
+	delete(members, "discarded") // sessions have this member
 	if text, err := json.MarshalIndent(members, "", "  "); err == nil {
 		e.Metadata = text
 	}
 }
 
-// Total returns how many episodes there are, with those that are left out.
+// Total returns the number of episodes, with the omitted ones.
 func (s *Selection) Total() int { return s.total }
 
-// Check returns an error if there are numbers without an episode, once all recordings are read.
+// Check returns an error if a number in Only or LeftOut has no episode, or if all episodes were omitted. It is called
+// after Select was called for all recordings.
 func (s *Selection) Check() error {
 	for _, n := range []Numbers{s.Only, s.LeftOut} {
 		for _, r := range n {
@@ -132,7 +133,7 @@ func (s *Selection) Check() error {
 		}
 	}
 	switch {
-	case s.total == 0 || len(s.left) < s.total:
+	case s.total == 0 || len(s.omitted) < s.total:
 		return nil
 	case len(s.discarded) == s.total:
 		return fmt.Errorf("%w; --episodes %v of a conversion takes them", ErrDiscarded, numbersOf(s.discarded))
@@ -142,28 +143,28 @@ func (s *Selection) Check() error {
 	return errors.New("all episodes are left out")
 }
 
-// String tells which episodes were left out, "" for none.
+// String returns a text about the omitted episodes, "" if there are none.
 func (s *Selection) String() string {
-	if len(s.left) == 0 {
+	if len(s.omitted) == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("episodes %v of %v", numbersOf(s.left), Numbers{{0, s.total - 1}})
+	text := fmt.Sprintf("episodes %v of %v", numbersOf(s.omitted), Numbers{{0, s.total - 1}})
 	if len(s.discarded) > 0 {
 		text += " (" + s.whyDiscarded() + ")"
 	}
 	return text
 }
 
-// whyDiscarded tells which episodes were left out because they were discarded.
+// whyDiscarded returns a text about the episodes that were omitted because they were discarded.
 func (s *Selection) whyDiscarded() string {
 	numbers := numbersOf(s.discarded)
 	return fmt.Sprintf("discarded while recording: %v; --episodes %[1]v takes them", numbers)
 }
 
-// angles are the roles of streams whose numbers are angles or change with them.
+// angles are the roles of streams whose numbers are angles or angular velocities.
 var angles = []Role{Joint, Velocity, CommandJoint}
 
-// setUnits sets the unit of joints in which it is unknown; "" leaves it so.
+// setUnits sets the unit of joints whose unit is unknown. If unit is "", it changes nothing.
 func (e *Episode) setUnits(unit string) {
 	for _, a := range e.Arms {
 		for _, r := range angles {
@@ -185,7 +186,7 @@ func (e *Episode) setUnits(unit string) {
 
 func unitless(c align.Column) bool { return c.Unit == "" }
 
-// unknownUnits returns the names of the streams of joints whose unit nothing tells.
+// unknownUnits returns the names of the streams of joints whose unit is unknown.
 func unknownUnits(episodes []*Episode) (names []string) {
 	for _, e := range episodes {
 		for _, a := range e.Arms {
@@ -200,7 +201,8 @@ func unknownUnits(episodes []*Episode) (names []string) {
 	return names
 }
 
-// unitOf returns the unit of all columns of a stream, UnitUnknown for joints without one, and "" for several or none.
+// unitOf returns the unit of all columns of a stream: UnitUnknown for joints without a unit, "" if columns have
+// different units or none.
 func unitOf(r Role, v *align.Vector) string {
 	if len(v.Columns) == 0 {
 		return ""

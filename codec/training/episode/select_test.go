@@ -15,22 +15,22 @@ func TestSelection(t *testing.T) {
 	for _, c := range []struct {
 		only, without, discarded string
 		keep                     bool
-		want, told, err          string
+		want, text, err          string
 	}{
 		{want: "01234"},
 		{discarded: "13", want: "024",
-			told: "episodes 1,3 of 0-4 (discarded while recording: 1,3; --episodes 1,3 takes them)"},
+			text: "episodes 1,3 of 0-4 (discarded while recording: 1,3; --episodes 1,3 takes them)"},
 		{discarded: "13", without: "0,1", want: "24",
-			told: "episodes 0-1,3 of 0-4 (discarded while recording: 3; --episodes 3 takes them)"},
-		{discarded: "13", only: "0-1", want: "01", told: "episodes 2-4 of 0-4"},
+			text: "episodes 0-1,3 of 0-4 (discarded while recording: 3; --episodes 3 takes them)"},
+		{discarded: "13", only: "0-1", want: "01", text: "episodes 2-4 of 0-4"},
 		{discarded: "13", keep: true, want: "01!23!4"},
 		{discarded: "01234", err: "no episode is left, as all were discarded while they were recorded; --episodes 0-4 " +
 			"of a conversion takes them"},
 		{discarded: "0134", without: "2", err: "all episodes are left out; discarded while recording: 0-1,3-4; " +
 			"--episodes 0-1,3-4 takes them"},
-		{only: "0,2-3", want: "023", told: "episodes 1,4 of 0-4"},
-		{without: "0-1, 3", want: "24", told: "episodes 0-1,3 of 0-4"},
-		{only: "0-3", without: "1", want: "023", told: "episodes 1,4 of 0-4"},
+		{only: "0,2-3", want: "023", text: "episodes 1,4 of 0-4"},
+		{without: "0-1, 3", want: "24", text: "episodes 0-1,3 of 0-4"},
+		{only: "0-3", without: "1", want: "023", text: "episodes 1,4 of 0-4"},
 		{only: "4-5", err: "there is no episode 5; there are 0-4"},
 		{without: "7", err: "there is no episode 7; there are 0-4"},
 		{without: "0-4", err: "all episodes are left out"},
@@ -63,7 +63,7 @@ func TestSelection(t *testing.T) {
 		}
 		require.NoError(t, s.Check())
 		require.Equal(t, c.want, got)
-		require.Equal(t, c.told, s.String())
+		require.Equal(t, c.text, s.String())
 	}
 	for _, text := range []string{"", "a", "1-", "-1", "3-2", "1,,2"} {
 		_, err := ParseNumbers(text)
@@ -72,7 +72,7 @@ func TestSelection(t *testing.T) {
 	require.ErrorContains(t, (&Selection{Only: Numbers{{0, 0}}}).Check(), "no input has episodes")
 }
 
-// The numbers of joints have no unit that nothing tells.
+// Joints whose unit the recording does not say have no unit.
 func TestUnknownUnits(t *testing.T) {
 	ones := func(int) float64 { return 1 }
 	arm := &Arm{Name: "arm_0", Streams: Streams{Joint: vector("arm_0/joint", 30, ones, "a", "b"),
@@ -81,8 +81,8 @@ func TestUnknownUnits(t *testing.T) {
 	units := func() (list []string) {
 		rows, err := Align(e, align.Options{})
 		require.NoError(t, err)
-		for _, of := range []func() (*align.Vector, error){rows.QPos, rows.QVel, rows.Action} {
-			r, err := of()
+		for _, vector := range []func() (*align.Vector, error){rows.QPos, rows.QVel, rows.Action} {
+			r, err := vector()
 			require.NoError(t, err)
 			list = append(list, r.Columns[0].Unit)
 		}

@@ -20,15 +20,14 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// stream is the messages of an episode on one channel.
-type stream struct {
+// channelMessages are the messages of an episode on one channel.
+type channelMessages struct {
 	channel *codec.Channel
-	stamps  []int64 // sorted
-	// encoder returns a new encoder of the messages.
-	encoder func() encoder
+	stamps  []int64        // by message, ns since the Unix epoch, sorted
+	encoder func() encoder // returns a new encoder of the messages
 }
 
-// encoder encodes the messages of a stream.
+// encoder encodes the messages of an episode on one channel.
 type encoder interface {
 	// append appends the payload of the i-th message.
 	append(dst []byte, i int) ([]byte, error)
@@ -37,19 +36,19 @@ type encoder interface {
 
 // channels are the channels of a Reader.
 type channels struct {
-	known map[[2]string]*codec.Channel // by topic and type
-	names map[string]string            // in topics, of cameras and arms
+	known      map[[2]string]*codec.Channel // by topic and type
+	namespaces map[string]string            // by the name of a camera or an arm
 
-	quality int                       // as in Reader
-	encoded map[string]*atomic.Uint64 // frames that became JPEGs, by topic
+	quality int                       // Reader.quality
+	encoded map[string]*atomic.Uint64 // by topic, the number of frames that became JPEGs
 }
 
 func newChannels() *channels {
-	return &channels{known: map[[2]string]*codec.Channel{}, names: map[string]string{},
+	return &channels{known: map[[2]string]*codec.Channel{}, namespaces: map[string]string{},
 		encoded: map[string]*atomic.Uint64{}}
 }
 
-// get returns the channel of a topic with messages of the type of m, a type of ROS 2.
+// get returns the channel of a topic with messages of the ROS 2 type of m.
 func (c *channels) get(topic string, m msgs.Message) *codec.Channel {
 	key := [2]string{topic, m.TypeName()}
 	if c.known[key] == nil {
@@ -58,12 +57,12 @@ func (c *channels) get(topic string, m msgs.Message) *codec.Channel {
 	return c.known[key]
 }
 
-// streams returns the streams of e as ROS 2 messages.
-func (c *channels) streams(e *Episode) ([]*stream, error) {
-	var all []*stream
+// messages returns the streams of e as ROS 2 messages.
+func (c *channels) messages(e *Episode) ([]*channelMessages, error) {
+	var messages []*channelMessages
 	for _, camera := range e.Cameras {
 		if len(camera.Stamps) > 0 {
-			all = append(all, c.camera(camera))
+			messages = append(messages, c.camera(camera))
 		}
 	}
 	for _, a := range e.Arms {
@@ -75,8 +74,8 @@ func (c *channels) streams(e *Episode) ([]*stream, error) {
 				return nil, err
 			}
 		}
-		name := c.topic(a.Name)
-		for _, s := range []*stream{
+		name := c.namespace(a.Name)
+		for _, m := range []*channelMessages{
 			c.pose(name+"/pose", a.Name, a.Streams[Pose]),
 			c.joints(name+"/joint_states", a.Name, a.Streams[Joint], a.Streams[Velocity], a.Streams[Effort]),
 			c.joints(name+"/gripper", a.Name, a.Streams[Gripper], nil, nil),
@@ -84,17 +83,17 @@ func (c *channels) streams(e *Episode) ([]*stream, error) {
 			c.joints(name+"/command/joint_states", a.Name, a.Streams[CommandJoint], nil, nil),
 			c.joints(name+"/command/gripper", a.Name, a.Streams[CommandGripper], nil, nil),
 		} {
-			if s != nil {
-				all = append(all, s)
+			if m != nil {
+				messages = append(messages, m)
 			}
 		}
 	}
-	return all, nil
+	return messages, nil
 }
 
-// topic returns the namespace of a camera or an arm: its name as ROS 2 allows it, and unlike those of others.
-func (c *channels) topic(device string) string {
-	if known := c.names[device]; known != "" {
+// namespace returns the namespace of a camera or an arm: its name, changed to be a valid name in ROS 2 and unique.
+func (c *channels) namespace(device string) string {
+	if known := c.namespaces[device]; known != "" {
 		return known
 	}
 	letter := func(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' }
@@ -108,10 +107,10 @@ func (c *channels) topic(device string) string {
 		name = "device_" + name
 	}
 	unique := "/" + name
-	for n := 2; slices.Contains(slices.Collect(maps.Values(c.names)), unique); n++ {
+	for n := 2; slices.Contains(slices.Collect(maps.Values(c.namespaces)), unique); n++ {
 		unique = fmt.Sprintf("/%s_%d", name, n)
 	}
-	c.names[device] = unique
+	c.namespaces[device] = unique
 	return unique
 }
 
@@ -132,53 +131,53 @@ func order(stamps []int64) ([]int, []int64) {
 	return indices, sorted
 }
 
-// header returns the header of a message.
+// header returns the header of a message; ns is since the Unix epoch.
 func header(ns int64, frame string) std_msgs.Header {
 	return std_msgs.Header{Stamp: builtin_interfaces.TimeAt(ns), FrameId: frame}
 }
 
-// images returns the channel of the images of a camera: sensor_msgs/msg/CompressedImage, or Image if they are pixels.
+// images returns the channel of the images of a camera. Its type is sensor_msgs/msg/Image if raw, else CompressedImage.
 func (c *channels) images(camera string, raw bool) *codec.Channel {
-	name := c.topic(camera)
+	name := c.namespace(camera)
 	if raw {
 		return c.get(name+"/image_raw", &sensor_msgs.Image{})
 	}
 	return c.get(name+"/image/compressed", &sensor_msgs.CompressedImage{})
 }
 
-// camera returns the images of a camera. It opens none of them.
-func (c *channels) camera(camera *Camera) *stream {
+// camera returns the images of a camera as messages. It does not open the camera.
+func (c *channels) camera(camera *Camera) *channelMessages {
 	compressed := c.quality > 0 && camera.Decoded > 0
-	s := &stream{channel: c.images(camera.Name, camera.Raw && !compressed)}
+	m := &channelMessages{channel: c.images(camera.Name, camera.Raw && !compressed)}
 	var indices []int
-	indices, s.stamps = order(camera.Stamps)
-	e := frameEncoder{camera: camera, order: indices, stamps: s.stamps}
+	indices, m.stamps = order(camera.Stamps)
+	e := frameEncoder{camera: camera, order: indices, stamps: m.stamps}
 	if compressed {
-		topic := s.channel.Topic
+		topic := m.channel.Topic
 		if c.encoded[topic] == nil {
 			c.encoded[topic] = &atomic.Uint64{}
 		}
 		e.quality, e.encoded = c.quality, c.encoded[topic]
 	}
-	s.encoder = func() encoder { e := e; return &e }
-	return s
+	m.encoder = func() encoder { e := e; return &e }
+	return m
 }
 
-// openError is the error of a camera that cannot be opened: none of its frames can be read.
+// openError is the error about a camera that cannot be opened.
 type openError struct{ error }
 
 func (e openError) Unwrap() error { return e.error }
 
-// frameEncoder encodes frames.
+// frameEncoder encodes the frames of a camera.
 type frameEncoder struct {
 	camera *Camera
-	order  []int
-	stamps []int64
-	frames Frames // nil before the first message
+	order  []int   // by message, the index of its frame
+	stamps []int64 // by message, ns since the Unix epoch
+	frames Frames  // nil before the first message
 
-	quality int            // of JPEGs that pixels become; 0: they stay
-	encoded *atomic.Uint64 // counts them
-	jpeg    []byte
+	quality int            // of the JPEGs made from pixels; 0: pixels stay pixels
+	encoded *atomic.Uint64 // number of JPEGs made
+	jpeg    []byte         // the latest JPEG
 }
 
 func (e *frameEncoder) append(dst []byte, i int) ([]byte, error) {
@@ -225,9 +224,9 @@ func (e *frameEncoder) close() error {
 	return e.frames.Close()
 }
 
-// pose returns poses, nil if there are none. Columns other than x, y, z with rx, ry, rz or qx, qy, qz, qw are published
-// as joints.
-func (c *channels) pose(topic, frame string, v *align.Vector) *stream {
+// pose returns the samples of v as poses, nil if there are none. If the columns are not x, y, z with rx, ry, rz or qx,
+// qy, qz, qw, it returns them as joints.
+func (c *channels) pose(topic, frame string, v *align.Vector) *channelMessages {
 	if absent(v) {
 		return nil
 	}
@@ -236,27 +235,27 @@ func (c *channels) pose(topic, frame string, v *align.Vector) *stream {
 	for i := range named {
 		named[i].Name = Pose.ColumnName(i, n)
 	}
-	p := &poseEncoder{vector: v, frame: frame, at: align.Places(named, v.Columns)}
-	if n != 6 && n != 7 || slices.Contains(p.at, -1) {
+	p := &poseEncoder{vector: v, frame: frame, columns: align.Places(named, v.Columns)}
+	if n != 6 && n != 7 || slices.Contains(p.columns, -1) {
 		return c.joints(topic, frame, v, nil, nil)
 	}
-	s := &stream{channel: c.get(topic, &geometry_msgs.PoseStamped{})}
-	p.order, s.stamps = order(v.Stamps)
-	s.encoder = func() encoder { e := *p; return &e }
-	return s
+	m := &channelMessages{channel: c.get(topic, &geometry_msgs.PoseStamped{})}
+	p.order, m.stamps = order(v.Stamps)
+	m.encoder = func() encoder { e := *p; return &e }
+	return m
 }
 
 // poseEncoder encodes poses.
 type poseEncoder struct {
-	vector *align.Vector
-	frame  string
-	order  []int
-	at     []int // where the columns of a pose are, in the order of Role.ColumnName
-	known  []float64
-	next   int // the first sample that known does not include
+	vector  *align.Vector
+	frame   string    // frame_id
+	order   []int     // by message, the index of its sample
+	columns []int     // indices of the columns of a pose, in the order of Role.ColumnName
+	known   []float64 // by column, its latest value
+	next    int       // first message whose values known does not include
 }
 
-// know advances known to the i-th sample. i never decreases.
+// know updates known with the messages up to the i-th. i never decreases.
 func (e *poseEncoder) know(i int) {
 	if e.known == nil {
 		e.known = slices.Repeat([]float64{math.NaN()}, len(e.vector.Columns))
@@ -273,11 +272,11 @@ func (e *poseEncoder) know(i int) {
 func (e *poseEncoder) append(dst []byte, i int) ([]byte, error) {
 	e.know(i)
 	m := geometry_msgs.PoseStamped{Header: header(e.vector.Stamps[e.order[i]], e.frame)}
-	value := func(k int) float64 { return e.known[e.at[k]] }
-	angle := func(k int) float64 { return value(k) * radians(e.vector.Columns[e.at[k]].Unit) }
+	value := func(k int) float64 { return e.known[e.columns[k]] }
+	angle := func(k int) float64 { return value(k) * radians(e.vector.Columns[e.columns[k]].Unit) }
 	p, q := &m.Pose.Position, &m.Pose.Orientation
 	p.X, p.Y, p.Z = value(0), value(1), value(2)
-	if len(e.at) == 7 {
+	if len(e.columns) == 7 {
 		q.X, q.Y, q.Z, q.W = value(3), value(4), value(5), value(6)
 	} else {
 		q.X, q.Y, q.Z, q.W = align.ToQuaternion(angle(3), angle(4), angle(5))
@@ -287,9 +286,9 @@ func (e *poseEncoder) append(dst []byte, i int) ([]byte, error) {
 
 func (e *poseEncoder) close() error { return nil }
 
-// joints returns joints with velocities and efforts, nil if there are no samples. Samples with the same stamp and
-// number of columns are one message.
-func (c *channels) joints(topic, frame string, position, velocity, effort *align.Vector) *stream {
+// joints returns joints with velocities and efforts, nil if there are no samples. Samples of different vectors with
+// equal stamps and equally many columns are one message.
+func (c *channels) joints(topic, frame string, position, velocity, effort *align.Vector) *channelMessages {
 	e := &jointEncoder{frame: frame, vectors: [3]*align.Vector{position, velocity, effort}}
 	type sample struct {
 		stamp         int64
@@ -308,36 +307,36 @@ func (c *channels) joints(topic, frame string, position, velocity, effort *align
 		return nil
 	}
 	slices.SortStableFunc(samples, func(a, b sample) int { return cmp.Compare(a.stamp, b.stamp) })
-	s := &stream{channel: c.get(topic, &sensor_msgs.JointState{})}
-	var next [3]int // by vector, the first message at this time that may take another sample
+	m := &channelMessages{channel: c.get(topic, &sensor_msgs.JointState{})}
+	var next [3]int // by vector, the first message at the time of x that may take another sample
 	for _, x := range samples {
-		if n := len(s.stamps); n == 0 || s.stamps[n-1] != x.stamp {
+		if n := len(m.stamps); n == 0 || m.stamps[n-1] != x.stamp {
 			next = [3]int{n, n, n}
 		}
 		place := next[x.vector]
-		if place >= len(s.stamps) || !e.fits(e.samples[place], x.vector) {
-			place = len(s.stamps)
-			s.stamps = append(s.stamps, x.stamp)
+		if place >= len(m.stamps) || !e.fits(e.samples[place], x.vector) {
+			place = len(m.stamps)
+			m.stamps = append(m.stamps, x.stamp)
 			e.samples = append(e.samples, [3]int{-1, -1, -1})
 		}
 		next[x.vector] = place + 1
 		e.samples[place][x.vector] = x.index
 	}
-	e.stamps = s.stamps
-	s.encoder = func() encoder { e := *e; return &e }
-	return s
+	e.stamps = m.stamps
+	m.encoder = func() encoder { e := *e; return &e }
+	return m
 }
 
 // jointEncoder encodes positions, velocities and efforts of joints.
 type jointEncoder struct {
 	frame   string
-	vectors [3]*align.Vector
-	samples [][3]int // by message and vector, the index of the sample; -1: none
+	vectors [3]*align.Vector // positions, velocities and efforts; nil: none
+	samples [][3]int         // by message and vector, the index of the sample; -1: none
 	stamps  []int64
 	message sensor_msgs.JointState
 }
 
-// fits reports whether a message can take a sample of a vector besides others.
+// fits reports whether message m can take a sample of a vector: its samples have as many columns.
 func (e *jointEncoder) fits(m [3]int, vector int) bool {
 	for k, i := range m {
 		if i >= 0 && len(e.vectors[k].Columns) != len(e.vectors[vector].Columns) {

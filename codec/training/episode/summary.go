@@ -13,7 +13,7 @@ type Summary struct {
 	Success   *bool                      `json:"success,omitempty"`
 	Discarded bool                       `json:"discarded,omitempty"`
 	Start     int64                      `json:"start_time"` // ns since the Unix epoch, of the first sample
-	End       int64                      `json:"end_time"`   // of the last one
+	End       int64                      `json:"end_time"`   // ns since the Unix epoch, of the last sample
 	Duration  float64                    `json:"duration"`   // s
 	Cameras   []StreamSummary            `json:"cameras"`
 	Streams   []StreamSummary            `json:"streams"`
@@ -26,10 +26,10 @@ type StreamSummary struct {
 	Name       string   `json:"name"`
 	Topic      string   `json:"topic,omitempty"`
 	Columns    []string `json:"columns,omitempty"`
-	Unit       string   `json:"unit,omitempty"` // of all columns; "": several, or none
+	Unit       string   `json:"unit,omitempty"` // of all columns; "": different units, or none
 	Count      int      `json:"count"`
 	Rate       float64  `json:"rate"`        // Hz, from the median period; 0 with fewer than two samples
-	Gaps       int      `json:"gaps"`        // distances longer than five periods and 100 ms
+	Gaps       int      `json:"gaps"`        // distances of two samples that are longer than five periods and 100 ms
 	LongestGap float64  `json:"longest_gap"` // s between two samples
 }
 

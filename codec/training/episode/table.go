@@ -9,20 +9,20 @@ import (
 	"tapedeck/codec/training/align"
 )
 
-// Table is the rows of a training set from which an Episode was read. Each stream of its arms has a sample for each
-// row.
+// Table has the rows of a training set from which an Episode was read. Each stream of the episode's arms has a sample
+// for each row, or none at all.
 type Table struct {
 	Stamps []int64 // ns since the Unix epoch
-	Frames [][]int // by camera of the episode and row, the index of the frame; -1: none
-	// Action is the source of actions that the streams have no commands for: "next-state" or "copy".
+	Frames [][]int // by camera of the episode and row, the index of the frame; -1: none; -2: damagedFrame
+	// Action is the source of actions for streams without commands: "next-state" or "copy".
 	Action string
 }
 
-// damagedFrame is in Table.Frames for frames that DamagedFrames.Without left out.
+// damagedFrame stands in Table.Frames for a frame that DamagedFrames.Without removed.
 const damagedFrame = -2
 
-// rows returns the rows of e as they are, without those that have a damaged image and, with GapsDrop, those that lack a
-// number that others have.
+// rows returns the rows of e as they are. It drops rows that have a damaged image, and with align.GapsDrop also rows
+// that lack a number of a column in which other rows have numbers.
 func (t *Table) rows(e *Episode, o align.Options) (*Rows, error) {
 	n := len(t.Stamps)
 	r := &Rows{Episode: e, Options: o}
@@ -52,19 +52,19 @@ func (t *Table) rows(e *Episode, o align.Options) (*Rows, error) {
 			if v == nil || absent(v) && Role(role) >= CommandPose {
 				continue
 			}
-			all := &align.Vector{Name: v.Name, Topic: v.Topic, Columns: v.Columns, Values: v.Values}
+			stream := &align.Vector{Name: v.Name, Topic: v.Topic, Columns: v.Columns, Values: v.Values}
 			if absent(v) {
-				all.Values = slices.Repeat([]float64{math.NaN()}, n*len(v.Columns))
+				stream.Values = slices.Repeat([]float64{math.NaN()}, n*len(v.Columns))
 			}
-			rows.Streams[role] = all
+			rows.Streams[role] = stream
 			report := &align.VectorReport{StreamReport: align.StreamReport{Name: v.Name, Samples: len(v.Stamps)}}
 			known := make([]bool, len(v.Columns))
-			for k, x := range all.Values {
+			for k, x := range stream.Values {
 				known[k%len(known)] = known[k%len(known)] || x-x == 0
 			}
 			for row := range n {
 				lacks, nan := false, false
-				for c, x := range all.Row(row) {
+				for c, x := range stream.Row(row) {
 					lacks, nan = lacks || known[c] && x-x != 0, nan || x != x
 				}
 				switch {
@@ -87,7 +87,7 @@ func (t *Table) rows(e *Episode, o align.Options) (*Rows, error) {
 	return r, r.drop(t, dropped)
 }
 
-// drop sets the stamps and frames of the rows that are kept, and takes the others out of the arms.
+// drop sets the stamps and frames of the kept rows, and removes the dropped rows from the arms.
 func (r *Rows) drop(t *Table, dropped []bool) error {
 	var kept []int
 	for row, drop := range dropped {
@@ -104,12 +104,12 @@ func (r *Rows) drop(t *Table, dropped []bool) error {
 	if len(kept) == 0 {
 		return fmt.Errorf("none of %s is left: %s", plural.Count(len(dropped), "row"), r.Report.Losses())
 	}
-	for i, all := range t.Frames {
+	for i, ofCamera := range t.Frames {
 		frames := make([]int, 0, len(kept))
 		report, last := r.Report.Cameras[i], -1
 		for _, row := range kept {
-			frames = append(frames, all[row])
-			switch f := all[row]; {
+			frames = append(frames, ofCamera[row])
+			switch f := ofCamera[row]; {
 			case f < 0:
 				report.Missing++
 			case f != last:
@@ -119,16 +119,16 @@ func (r *Rows) drop(t *Table, dropped []bool) error {
 		r.Frames = append(r.Frames, frames)
 	}
 	for i := range r.Arms {
-		for role, all := range r.Arms[i].Streams {
-			if all == nil {
+		for role, stream := range r.Arms[i].Streams {
+			if stream == nil {
 				continue
 			}
-			left := *all
-			left.Stamps, left.Values = r.Stamps, make([]float64, 0, len(kept)*len(left.Columns))
+			rows := *stream
+			rows.Stamps, rows.Values = r.Stamps, make([]float64, 0, len(kept)*len(rows.Columns))
 			for _, row := range kept {
-				left.Values = append(left.Values, all.Row(row)...)
+				rows.Values = append(rows.Values, stream.Row(row)...)
 			}
-			r.Arms[i].Streams[role] = &left
+			r.Arms[i].Streams[role] = &rows
 		}
 	}
 	r.finish()

@@ -9,7 +9,7 @@ import (
 	"tapedeck/codec/training/align"
 )
 
-// TestKeepRows keeps rows that alignment would change or drop: several have one frame, or none, or lack a number.
+// TestKeepRows keeps rows that alignment would change or drop: rows that share a frame, have none or lack a number.
 func TestKeepRows(t *testing.T) {
 	nan, done := align.Missing(), true
 	stamps := []int64{10, 20, 30, 40, 50, 60}
@@ -44,7 +44,7 @@ func TestKeepRows(t *testing.T) {
 	require.Equal(t, 3, rows.Report.Cameras[0].Used)
 	require.Equal(t, 1, rows.Report.Cameras[0].Missing)
 
-	// Actions are those of the rows before any is dropped.
+	// Actions are taken before rows are dropped.
 	damaged := DamagedFrames{{Camera: c, Index: 0}}.Without(e)
 	require.Equal(t, [][]int{{0, 0, -1, 1, 2, 2}}, e.Table.Frames)
 	rows, err = Align(damaged, align.Options{KeepRows: true})

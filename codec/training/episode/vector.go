@@ -10,9 +10,9 @@ import (
 	"tapedeck/codec/training/align"
 )
 
-// QPos returns the positions of all arms in one vector: for each arm its joints, then the opening of its gripper, 0
-// (closed) to 1, as far as it has them. Columns are named "arm_0.joint_0" and "arm_0.gripper". Joints in degrees become
-// rad; those in an unknown unit stay as they are, and so does their unit.
+// QPos returns the positions of all arms in one vector: for each arm its joints, if it has any, then the opening of its
+// gripper, if it has one, from 0 (closed) to 1. Columns are named "arm_0.joint_0" and "arm_0.gripper". Joints in
+// degrees become rad. Joints in an unknown unit keep their numbers, and their unit stays unknown.
 func (r *Rows) QPos() (*align.Vector, error) {
 	v, _, err := r.Join("qpos", Joint, Gripper)
 	return v, err
@@ -24,9 +24,9 @@ func (r *Rows) Action() (*align.Vector, error) {
 	return v, err
 }
 
-// QVel returns the velocities of all arms, with the columns of QPos, in the units of QPos for each second. The
-// driver measured them, or they are computed from the rows before and after. If alignment was causal they are computed
-// from the row before alone, and 0 in the first row.
+// QVel returns the velocities of all arms, with the columns of QPos, in the units of QPos per second. Velocities of
+// joints are the measured ones if the arm has any. All others are computed from the rows before and after, or after a
+// causal alignment from the row before alone; they are then 0 in the first row.
 func (r *Rows) QVel() (*align.Vector, error) {
 	q, origins, err := r.Join("qpos", Joint, Gripper)
 	if err != nil {
@@ -63,8 +63,8 @@ func (r *Rows) QVel() (*align.Vector, error) {
 	return v, nil
 }
 
-// Effort returns the efforts of all joints as reported by the driver, with the columns of QPos, NaN for grippers. It is
-// nil if an arm has joints without efforts.
+// Effort returns the measured efforts of all joints, with the columns of QPos. Grippers have NaN. Effort returns nil if
+// an arm has joints without efforts.
 func (r *Rows) Effort() (*align.Vector, error) {
 	for _, a := range r.Arms {
 		if a.Streams[Joint] != nil && a.Streams[Effort] == nil {
@@ -94,7 +94,8 @@ func (r *Rows) Effort() (*align.Vector, error) {
 	return v, nil
 }
 
-// replaceJoints puts the columns of another stream in place of the joints of the arm in v, as match pairs them.
+// replaceJoints replaces the columns of the arm's joints in v by the columns of the stream of a role. match pairs the
+// columns. what names the numbers in an error.
 func (a *ArmRows) replaceJoints(v *align.Vector, origins []Origin, role Role, what string) error {
 	stream := a.Streams[role]
 	order, err := match(a.Streams[Joint].Columns, what, stream.Columns)
@@ -116,56 +117,56 @@ func (a *ArmRows) replaceJoints(v *align.Vector, origins []Origin, role Role, wh
 	return nil
 }
 
-// Origin is where a column of Rows.Join comes from.
+// Origin is the origin of a column of Rows.Join.
 type Origin struct {
 	Arm  string `json:"arm"`
-	Role Role   `json:"stream"` // the action of a role has that of the state
+	Role Role   `json:"stream"` // of states, also for actions
 }
 
-// source is a column of Rows.Join: (x - offset) * factor / divisor of a column of rows.
-type source struct {
+// joinedColumn is a column of Rows.Join: (x - offset) * factor / divisor for each x of a column of rows.
+type joinedColumn struct {
 	Origin
 	align.Column
 	rows                    *align.Vector
-	from                    int
+	from                    int // index of the column of rows
 	offset, factor, divisor float64
 }
 
-// Join returns the streams of all arms in some roles as one vector, arm by arm, and the origins of its columns. Their
-// names begin with that of the arm: "arm_0.joint_0". Joints become rad and come in the order of the states; a gripper
-// is one column, its opening from 0 (closed) to 1. Other streams stay as they are.
+// Join returns the streams of all arms in some roles as one vector, arm by arm, and the origins of its columns. Names
+// of columns begin with the name of the arm: "arm_0.joint_0". Joints become rad and come in the order of the states; a
+// gripper is one column, its opening from 0 (closed) to 1. Other streams stay as they are.
 func (r *Rows) Join(name string, roles ...Role) (*align.Vector, []Origin, error) {
-	var sources []source
+	var columns []joinedColumn
 	for i := range r.Arms {
 		for _, role := range roles {
-			of, err := r.Arms[i].sources(role)
+			ofRole, err := r.Arms[i].joinedColumns(role)
 			if err != nil {
 				return nil, nil, fmt.Errorf("%s of %s: %w", name, r.Arms[i].Arm.Name, err)
 			}
-			sources = append(sources, of...)
+			columns = append(columns, ofRole...)
 		}
 	}
-	v := &align.Vector{Name: name, Stamps: r.Stamps, Values: make([]float64, len(r.Stamps)*len(sources))}
+	v := &align.Vector{Name: name, Stamps: r.Stamps, Values: make([]float64, len(r.Stamps)*len(columns))}
 	var origins []Origin
-	for _, s := range sources {
-		s.Name = s.Arm + "." + s.Name
-		v.Columns, origins = append(v.Columns, s.Column), append(origins, s.Origin)
+	for _, c := range columns {
+		c.Name = c.Arm + "." + c.Name
+		v.Columns, origins = append(v.Columns, c.Column), append(origins, c.Origin)
 	}
-	for c, s := range sources {
+	for k, c := range columns {
 		for i := range r.Stamps {
-			v.Row(i)[c] = (s.rows.Row(i)[s.from] - s.offset) * s.factor / s.divisor
+			v.Row(i)[k] = (c.rows.Row(i)[c.from] - c.offset) * c.factor / c.divisor
 		}
 	}
 	return v, origins, nil
 }
 
-// sources returns the columns of a role for Rows.Join.
-func (a *ArmRows) sources(role Role) ([]source, error) {
+// joinedColumns returns the columns of a role for Rows.Join.
+func (a *ArmRows) joinedColumns(role Role) ([]joinedColumn, error) {
 	rows, origin := a.Streams[role], Origin{a.Arm.Name, role.Base()}
 	if rows == nil || (origin.Role == Joint || origin.Role == Gripper) && a.Streams[origin.Role] == nil {
 		return nil, nil
 	}
-	var list []source
+	var list []joinedColumn
 	switch origin.Role {
 	case Joint:
 		joints := a.Streams[Joint].Columns
@@ -177,7 +178,7 @@ func (a *ArmRows) sources(role Role) ([]source, error) {
 			c := rows.Columns[from]
 			factor := radians(c.Unit)
 			c.Name, c.Unit = joints[i].Name, radiansOf(c.Unit)
-			list = append(list, source{origin, c, rows, from, 0, factor, 1})
+			list = append(list, joinedColumn{origin, c, rows, from, 0, factor, 1})
 		}
 	case Gripper:
 		closed, open, err := a.Arm.gripperRange()
@@ -186,18 +187,18 @@ func (a *ArmRows) sources(role Role) ([]source, error) {
 		}
 		from := gripperColumn(rows.Columns)
 		c := align.Column{Name: "gripper", Unit: "1", Interp: rows.Columns[from].Interp}
-		list = append(list, source{origin, c, rows, from, closed, 1, open - closed})
+		list = append(list, joinedColumn{origin, c, rows, from, closed, 1, open - closed})
 	default:
 		for from, c := range rows.Columns {
 			c.Name = strings.TrimPrefix(c.Name, a.Arm.Name+".")
-			list = append(list, source{origin, c, rows, from, 0, 1, 1})
+			list = append(list, joinedColumn{origin, c, rows, from, 0, 1, 1})
 		}
 	}
 	return list, nil
 }
 
-// match returns for each joint the index of its column among others: by name, as align.Places, if all names match, else
-// by position.
+// match returns for each joint the index of its column in others. It pairs columns by name, as align.Places does, or by
+// position if a name is not found.
 func match(joints []align.Column, what string, others []align.Column) ([]int, error) {
 	if len(joints) != len(others) {
 		return nil, fmt.Errorf("%s, but %s of %d", plural.Count(len(joints), "joint"), what, len(others))
@@ -211,7 +212,8 @@ func match(joints []align.Column, what string, others []align.Column) ([]int, er
 	return places, nil
 }
 
-// gripperColumn returns the index of the position of a gripper: a column of a known name, else the first one.
+// gripperColumn returns the index of the column with the position of a gripper: the column with a known name, else the
+// first one.
 func gripperColumn(columns []align.Column) int {
 	for _, name := range []string{"position", "pos", "actpos", "width", "opening"} {
 		for i, c := range columns {
@@ -223,8 +225,9 @@ func gripperColumn(columns []align.Column) int {
 	return 0
 }
 
-// gripperRange returns the closed and open position of the gripper: GripperRange, or else 0 and 1 if all positions are
-// within, or 0 and 1000, as for RealMan's, if all are whole numbers within.
+// gripperRange returns the closed and the open position of the gripper. If GripperRange is unknown, they are 0 and 1 if
+// all positions are within 0 and 1, or 0 and 1000, the range of RealMan's grippers, if all are whole numbers within 0
+// and 1000.
 func (a *Arm) gripperRange() (closed, open float64, err error) {
 	if r := a.GripperRange; r != [2]float64{} {
 		if r[0] == r[1] || r[0]-r[0] != 0 || r[1]-r[1] != 0 {
