@@ -13,50 +13,51 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// Frames, as in mavros.
+// Frames, named as in mavros.
 const (
 	mapFrame  = "map"
-	odomFrame = "odom" // of an arbitrary heading
+	odomFrame = "odom" // its heading is arbitrary
 	baseFrame = "base_link"
 )
 
-// rules are by the names of types: those of px4_msgs, and of topics that have types of their own in older logs.
+// rules are the rules by the names of types without package. The types are of px4_msgs, or, in older logs, the types of
+// single topics.
 var rules = newRules()
 
 func newRules() map[string]*rule {
 	imu, fix := &sensor_msgs.Imu{}, &sensor_msgs.NavSatFix{}
 	odometry := &rule{fields: []string{"pose_frame", "position", "q", "velocity_frame", "velocity"},
-		topics: []output{{"odom", &nav_msgs.Odometry{}}}, make: (*state).odometry}
-	gps := &rule{fields: []string{"fix_type", "eph", "epv"}, topics: []output{{"fix", fix}}, make: (*state).gps}
+		topics: []madeTopic{{"odom", &nav_msgs.Odometry{}}}, make: (*state).odometry}
+	gps := &rule{fields: []string{"fix_type", "eph", "epv"}, topics: []madeTopic{{"fix", fix}}, make: (*state).gps}
 	return map[string]*rule{
-		"SensorCombined": {fields: []string{"gyro_rad", "accelerometer_m_s2"}, topics: []output{{"imu", imu}},
+		"SensorCombined": {fields: []string{"gyro_rad", "accelerometer_m_s2"}, topics: []madeTopic{{"imu", imu}},
 			learns: true, make: (*state).sensors},
-		"VehicleAttitude": {fields: []string{"q"}, topics: []output{{"imu", imu}}, learns: true,
+		"VehicleAttitude": {fields: []string{"q"}, topics: []madeTopic{{"imu", imu}}, learns: true,
 			make: (*state).imu},
 		"VehicleAngularVelocity": {fields: []string{"xyz"}, learns: true, make: (*state).angularVelocity},
 		"VehicleMagnetometer": {fields: []string{"magnetometer_ga"},
-			topics: []output{{"mag", &sensor_msgs.MagneticField{}}}, make: (*state).magnetometer},
-		"VehicleAirData": {fields: []string{"baro_pressure_pa"}, topics: []output{
+			topics: []madeTopic{{"mag", &sensor_msgs.MagneticField{}}}, make: (*state).magnetometer},
+		"VehicleAirData": {fields: []string{"baro_pressure_pa"}, topics: []madeTopic{
 			{"pressure", &sensor_msgs.FluidPressure{}}, {"temperature", &sensor_msgs.Temperature{}}},
 			make: (*state).air},
 		"SensorGps": gps, "VehicleGpsPosition": gps,
-		"VehicleGlobalPosition": {fields: []string{"lat", "lon", "alt", "eph", "epv"}, topics: []output{{"fix", fix}},
+		"VehicleGlobalPosition": {fields: []string{"lat", "lon", "alt", "eph", "epv"}, topics: []madeTopic{{"fix", fix}},
 			make: (*state).globalPosition},
 		"VehicleLocalPosition": {fields: []string{"x", "y", "z", "vx", "vy", "vz"},
-			topics: []output{{"odom", &nav_msgs.Odometry{}}}, make: (*state).localPosition},
+			topics: []madeTopic{{"odom", &nav_msgs.Odometry{}}}, make: (*state).localPosition},
 		"VehicleOdometry": odometry, "EstimatorOdometry": odometry, "VehicleVisualOdometry": odometry,
 		"VehicleMocapOdometry": odometry,
 		"BatteryStatus": {fields: []string{"voltage_v", "current_a", "remaining"},
-			topics: []output{{"battery", &sensor_msgs.BatteryState{}}}, make: (*state).battery},
+			topics: []madeTopic{{"battery", &sensor_msgs.BatteryState{}}}, make: (*state).battery},
 		"DistanceSensor": {fields: []string{"min_distance", "max_distance", "current_distance"},
-			topics: []output{{"range", &sensor_msgs.Range{}}}, make: (*state).distance},
+			topics: []madeTopic{{"range", &sensor_msgs.Range{}}}, make: (*state).distance},
 	}
 }
 
 // values are the fields of a message.
 type values struct{ *cdr.Struct }
 
-// number returns a field as a number, NaN if there is none.
+// number returns a field as a number, or NaN if the field is missing.
 func (v values) number(name string) float64 {
 	switch n := v.Get(name).(type) {
 	case float32:
@@ -80,7 +81,7 @@ func (v values) number(name string) float64 {
 	return math.NaN()
 }
 
-// list returns a field of several numbers, n of them: NaN where there are none.
+// list returns the first n numbers of an array field. Missing numbers are NaN.
 func (v values) list(name string, n int) []float64 {
 	out := make([]float64, n)
 	given, _ := v.Get(name).([]float32)
@@ -131,17 +132,17 @@ func attitudeInFLU(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
 	return geometry_msgs.Quaternion{W: q.W, X: q.X, Y: -q.Y, Z: -q.Z}
 }
 
-// state is what was learned from earlier messages.
+// state is the state of a vehicle, from its messages so far.
 type state struct {
-	stamp    builtin_interfaces.Time  // of the message
-	own      bool                     // it is of the vehicle's own estimate
+	stamp    builtin_interfaces.Time  // time of the present message
+	own      bool                     // the present message has the vehicle's own estimate; see translation
 	attitude geometry_msgs.Quaternion // forward-left-up in east-north-up
 
 	rates, acceleration       geometry_msgs.Vector3 // forward, left, up
 	hasRates, hasAcceleration bool
 }
 
-// begin begins with a message.
+// begin prepares s for the next message.
 func (s *state) begin(m *codec.Message, own bool) {
 	t := m.PublishTime
 	if t == 0 {
@@ -225,7 +226,7 @@ func (s *state) gps(v values) []msgs.Message {
 func (s *state) globalPosition(v values) []msgs.Message {
 	altitude := v.number("alt_ellipsoid")
 	if math.IsNaN(altitude) {
-		altitude = v.number("alt") // above mean sea level: older logs have nothing else
+		altitude = v.number("alt") // above mean sea level: older logs lack alt_ellipsoid
 	}
 	m := s.fix(v.number("lat"), v.number("lon"), altitude, v)
 	if v.number("lat_lon_valid") == 0 {
@@ -245,7 +246,8 @@ func (s *state) fix(latitude, longitude, altitude float64, v values) *sensor_msg
 	return m
 }
 
-// diagonal sets three of the diagonal of a covariance, from the first on; an unknown variance makes it unknown.
+// diagonal sets three elements of the diagonal of a covariance, beginning with element first. An unknown variance marks
+// the covariance as unknown.
 func diagonal(c *[36]float64, first int, variances geometry_msgs.Vector3) {
 	for i, v := range []float64{variances.X, variances.Y, variances.Z} {
 		if math.IsNaN(v) {
@@ -277,7 +279,8 @@ func (s *state) localPosition(v values) []msgs.Message {
 	return []msgs.Message{m}
 }
 
-// turn sets attitude and velocity, which is given in the axes of the world. Without an attitude both are unknown.
+// turn sets attitude and velocity of m. velocity has the axes of the world. If q is unknown, turn marks both as
+// unknown.
 func (s *state) turn(m *nav_msgs.Odometry, q geometry_msgs.Quaternion, velocity geometry_msgs.Vector3) {
 	if math.IsNaN(q.W + q.X + q.Y + q.Z) {
 		m.Pose.Pose.Orientation, m.Pose.Covariance[0], m.Twist.Covariance[0] = geometry_msgs.Quaternion{W: 1}, -1, -1
@@ -319,11 +322,11 @@ func (s *state) odometry(v values) []msgs.Message {
 		s.turn(m, q, toENU(velocity))
 	case velocityFrame == frameFRD && frame == frameFRD:
 		s.turn(m, q, toFLU(velocity))
-	case velocityFrame == frameBodyFRD: // needs no attitude
+	case velocityFrame == frameBodyFRD: // the velocity needs no attitude
 		variance := m.Twist.Covariance[0]
 		s.turn(m, q, geometry_msgs.Vector3{})
 		m.Twist.Twist.Linear, m.Twist.Covariance[0] = toFLU(velocity), variance
-	default: // unknown, or of another world than the attitude
+	default: // the frame is unknown, or is another world frame than the frame of the attitude
 		s.turn(m, q, geometry_msgs.Vector3{})
 		m.Twist.Covariance[0] = -1
 	}
@@ -367,7 +370,7 @@ func (s *state) battery(v values) []msgs.Message {
 	return []msgs.Message{m}
 }
 
-// directions are the ends of the names of frames by the orientation of distance sensors; forward is that of baseFrame.
+// directions are the suffixes of frame names by the orientation of distance sensors. A forward sensor uses baseFrame.
 var directions = map[float64]string{2: "_right", 4: "_back", 6: "_left", 24: "_up", 25: "_down", 100: "_custom"}
 
 func (s *state) distance(v values) []msgs.Message {

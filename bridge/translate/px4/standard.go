@@ -1,6 +1,6 @@
-// Package px4 makes messages of sensor_msgs and nav_msgs of those of px4_msgs. PX4's world axes are north, east, down
-// and its body axes forward, right, down; those of ROS (REP 103) are east, north, up and forward, left, up. Its
-// quaternions w, x, y, z rotate from body to world.
+// Package px4 makes messages of sensor_msgs and nav_msgs from messages of px4_msgs. PX4's world axes are north, east,
+// down, and its body axes are forward, right, down. The axes of ROS (REP 103) are east, north, up and forward, left,
+// up. PX4's quaternions w, x, y, z rotate from body to world.
 package px4
 
 import (
@@ -17,65 +17,65 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// rule makes messages of one type. Messages of old versions of the type lack some of the fields.
+// rule makes standard messages from the messages of one type.
 type rule struct {
-	fields []string // that there must be
-	topics []output // below the topic
-	learns bool     // others need what these messages say
+	fields []string    // required fields; messages of old versions of the type may lack some
+	topics []madeTopic // topics of the standard messages
+	learns bool        // other rules need values of these messages
 	make   func(*state, values) []msgs.Message
 }
 
-// output is a topic for a message of a type.
-type output struct {
+// madeTopic is the topic of a standard message, below the topic of the PX4 message.
+type madeTopic struct {
 	name    string
 	message msgs.Message
 }
 
-// source is a channel of PX4 with what becomes of it.
-type source struct {
+// translation makes standard messages from the messages of a channel of PX4.
+type translation struct {
 	*rule
-	schema *cdr.Schema
-	to     []codec.TopicInfo
-	own    bool // of the vehicle's own estimate, not of one of several estimators
-	// the namespace of its topics
-	vehicle string
+	schema  *cdr.Schema
+	to      []codec.TopicInfo
+	own     bool   // messages have the vehicle's own estimate, and not the estimate of one of several estimators
+	vehicle string // namespace of the vehicle's topics
 }
 
-// translator returns the messages of PX4, and standard messages that it makes from them.
+// translator returns the messages of PX4, and the standard messages that it makes from them.
 type translator struct {
-	sources map[*codec.Channel]*source
-	made    []codec.TopicInfo // of all sources
+	translations map[*codec.Channel]*translation
+	made         []codec.TopicInfo // topics of all translations
 }
 
 var _ bridge.Translator = (*translator)(nil)
 
-// Standard returns the recording that r reads with standard messages beside those of px4_msgs, on topics below theirs.
-// It is r itself if there are none. The reader returned owns r.
+// Standard returns a reader of the recording that r reads, with additional standard messages. The topics of the
+// standard messages are below the topics of the messages of px4_msgs. Standard returns r if there are no such messages.
+// The returned reader owns r.
 func Standard(r codec.Reader) (codec.Reader, error) {
 	info, err := r.Info()
 	if err != nil {
 		return nil, err
 	}
-	t := &translator{sources: map[*codec.Channel]*source{}}
+	t := &translator{translations: map[*codec.Channel]*translation{}}
 	library, own := msgs.Library(), msgs.Release("")
 	for _, topic := range info.Topics {
-		from, err := newSource(topic, library, own)
+		from, err := newTranslation(topic, library, own)
 		if err != nil {
 			return nil, err
 		}
 		if from != nil {
-			t.sources[topic.Channel] = from
+			t.translations[topic.Channel] = from
 			t.made = append(t.made, from.to...)
 		}
 	}
-	if len(t.sources) == 0 {
+	if len(t.translations) == 0 {
 		return r, nil
 	}
 	return bridge.Extend(r, t, t.made)
 }
 
-// newSource returns what becomes of a channel; nil if there is no rule for it.
-func newSource(topic codec.TopicInfo, library, own *rosidl.Library) (*source, error) {
+// newTranslation returns the translation of a channel, or nil if no rule applies.
+func newTranslation(topic codec.TopicInfo, library, own *rosidl.Library) (*translation, error) {
 	c := topic.Channel
 	pkg, name, _ := strings.Cut(c.Type, "/msg/")
 	known := rules[name]
@@ -85,7 +85,7 @@ func newSource(topic codec.TopicInfo, library, own *rosidl.Library) (*source, er
 	definitions := c.Library(library)
 	m, err := definitions.Message(c.Type)
 	if err != nil {
-		return nil, nil // without a definition nothing can be made of it
+		return nil, nil // the messages cannot be decoded without a definition
 	}
 	for _, field := range known.fields {
 		if !slices.ContainsFunc(m.Fields, func(f rosidl.Field) bool { return f.Name == field }) {
@@ -93,7 +93,7 @@ func newSource(topic codec.TopicInfo, library, own *rosidl.Library) (*source, er
 		}
 	}
 	base := path.Base(c.Topic)
-	s := &source{rule: known, own: base == "vehicle_attitude" || base == "vehicle_angular_velocity",
+	s := &translation{rule: known, own: base == "vehicle_attitude" || base == "vehicle_angular_velocity",
 		vehicle: path.Dir(c.Topic)}
 	s.schema, err = cdr.NewSchema(definitions, c.Type)
 	if err != nil {
@@ -109,9 +109,10 @@ func newSource(topic codec.TopicInfo, library, own *rosidl.Library) (*source, er
 	return s, nil
 }
 
-// Topics returns the topic itself first. Messages that others need become messages of all topics that are made.
+// Topics implements bridge.Translator. It returns the topic itself first. A topic whose rule learns becomes all made
+// topics, because its messages are needed for any of them.
 func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
-	from := t.sources[topic.Channel]
+	from := t.translations[topic.Channel]
 	if from == nil {
 		return nil, errors.New("there are no standard messages for its type")
 	}
@@ -123,10 +124,10 @@ func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 }
 
 func (t *translator) Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
-	states := map[string]*state{} // of vehicles, by the namespaces of their topics
+	states := map[string]*state{} // by namespace of the vehicle
 	var batch bridge.Batch
 	return func(m *codec.Message) ([]codec.Message, error) {
-		from := t.sources[m.Channel]
+		from := t.translations[m.Channel]
 		batch.Messages = append(batch.Messages[:0], *m)
 		fields, err := from.schema.Decode(m.Data)
 		if err != nil {
@@ -153,10 +154,10 @@ func (t *translator) Begin(wanted func(*codec.Channel) bool) func(*codec.Message
 	}
 }
 
-// Losses returns nothing: the messages of PX4 stay.
+// Losses returns nothing, because the messages of PX4 are kept.
 func (t *translator) Losses() []codec.Loss { return nil }
 
-// Quiet implements bridge.Translator: what is made depends on earlier messages.
+// Quiet implements bridge.Translator. It returns t, because standard messages depend on earlier messages.
 func (t *translator) Quiet() bridge.Translator { return t }
 
 // Close implements bridge.Translator.

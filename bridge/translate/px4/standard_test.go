@@ -193,15 +193,15 @@ func TestVehicles(t *testing.T) {
 	defer log.Close()
 	library := msgs.Library()
 	var got []float64
-	to := &translator{sources: map[*codec.Channel]*source{}}
+	to := &translator{translations: map[*codec.Channel]*translation{}}
 	translate := to.Begin(nil)
 	read(t, log, codec.Query{}, func(m *codec.Message) {
 		for _, vehicle := range []string{"/a", "/b"} {
 			c := *m.Channel
 			c.Topic = vehicle + "/" + filepath.Base(c.Topic)
-			from, err := newSource(codec.TopicInfo{Channel: &c}, library, msgs.Release(""))
+			from, err := newTranslation(codec.TopicInfo{Channel: &c}, library, msgs.Release(""))
 			require.NoError(t, err)
-			to.sources[&c] = from
+			to.translations[&c] = from
 			if c.Topic == "/b/vehicle_attitude" {
 				continue // it is not known
 			}
@@ -300,7 +300,7 @@ func abs(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
 func TestSample(t *testing.T) {
 	r := open(t, samples.Path(t, "ulog/sample_px4_events.ulg"))
 	var schema *cdr.Schema
-	var source *cdr.Struct
+	var px4 *cdr.Struct
 	odometries, flown := 0, 0.0
 	read(t, r, codec.Query{}, func(m *codec.Message) {
 		switch m.Channel.Topic {
@@ -310,7 +310,7 @@ func TestSample(t *testing.T) {
 				schema, err = cdr.NewSchema(m.Channel.Library(nil), m.Channel.Type)
 				require.NoError(t, err)
 			}
-			source, err = schema.Decode(m.Data)
+			px4, err = schema.Decode(m.Data)
 			require.NoError(t, err)
 		case "/px4/vehicle_local_position/odom":
 			// The messages that are made of one follow it.
@@ -322,12 +322,12 @@ func TestSample(t *testing.T) {
 			odometries++
 			q := o.Pose.Pose.Orientation
 			yaw := math.Atan2(2*(q.W*q.Z+q.X*q.Y), 1-2*(q.Y*q.Y+q.Z*q.Z))
-			heading := float64(source.Get("heading").(float32))
+			heading := float64(px4.Get("heading").(float32))
 			require.InDelta(t, 0, math.Remainder(yaw-(math.Pi/2-heading), 2*math.Pi), 0.1)
 			v := q.Rotate(o.Twist.Twist.Linear)
-			require.InDelta(t, float64(source.Get("vy").(float32)), v.X, 1e-5)
-			require.InDelta(t, float64(source.Get("vx").(float32)), v.Y, 1e-5)
-			require.InDelta(t, -float64(source.Get("vz").(float32)), v.Z, 1e-5)
+			require.InDelta(t, float64(px4.Get("vy").(float32)), v.X, 1e-5)
+			require.InDelta(t, float64(px4.Get("vx").(float32)), v.Y, 1e-5)
+			require.InDelta(t, -float64(px4.Get("vz").(float32)), v.Z, 1e-5)
 			flown = max(flown, o.Pose.Pose.Position.Z)
 		}
 	})

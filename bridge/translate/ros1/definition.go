@@ -38,7 +38,7 @@ func (m *matcher) definition2(d *rosbag.Definition) (string, error) {
 	return strings.TrimLeft(strings.TrimRight(b.String(), "\n")+"\n", "\n"), nil
 }
 
-// line2 returns a field or constant with the type and name of ROS 2.
+// line2 converts a field or constant to the type and name of ROS 2.
 func (m *matcher) line2(l rosbag.Line) (rosbag.Line, error) {
 	if l.Const {
 		l.Name = constantName(l.Name)
@@ -69,7 +69,7 @@ func (m *matcher) line2(l rosbag.Line) (rosbag.Line, error) {
 	return l, nil
 }
 
-// text returns a definition of ROS 1.
+// text returns the text of a ROS 1 definition, without comments.
 func text(d *rosbag.Definition) string {
 	var b strings.Builder
 	for _, l := range d.Lines {
@@ -82,7 +82,8 @@ func text(d *rosbag.Definition) string {
 	return b.String()
 }
 
-// definition1 returns the ROS 1 definition of a ROS 2 message. name returns the ROS 1 names of the messages in it.
+// definition1 returns the ROS 1 definition of a ROS 2 message. name converts the ROS 2 name of a contained message to
+// its ROS 1 name.
 func definition1(message *rosidl.Message, name func(string) (string, error)) (*rosbag.Definition, error) {
 	d := &rosbag.Definition{}
 	for _, c := range message.Constants {
@@ -115,7 +116,7 @@ func definition1(message *rosidl.Message, name func(string) (string, error)) (*r
 	return d, nil
 }
 
-// builtin1 returns the ROS 1 type for a kind, "" for messages.
+// builtin1 returns the ROS 1 type of a kind, or "" for messages.
 func builtin1(k rosidl.Kind) string {
 	if k == rosidl.WString {
 		k = rosidl.String

@@ -17,7 +17,7 @@ import (
 )
 
 // FromROS2 returns a translator of ROS 2 messages, codec.EncodingCDR, to ROS 1. If a channel has no usable definition,
-// that of msgs.Library applies.
+// the translator uses the definition of msgs.Library.
 func FromROS2(codec.Reader) (bridge.Translator, error) {
 	library := msgs.Library()
 	return newTranslator(fromCDR, become1, func(c *codec.Channel) (*plan, error) {
@@ -28,7 +28,7 @@ func FromROS2(codec.Reader) (bridge.Translator, error) {
 	}), nil
 }
 
-// become1 returns the channel of ROS 1 messages that a channel becomes.
+// become1 returns the channel of ROS 1 messages to which c, a channel of ROS 2 messages, is translated.
 func become1(p *plan, c *codec.Channel) *codec.Channel {
 	metadata := maps.Clone(c.Metadata)
 	if metadata == nil {
@@ -45,14 +45,14 @@ func become1(p *plan, c *codec.Channel) *codec.Channel {
 	}
 }
 
-// ownTo1 returns the ROS 1 type of a channel by its own definition, or else by that of the library.
+// ownTo1 returns the plan for a channel's own definition, or else for the library's definition.
 func ownTo1(library *rosidl.Library, c *codec.Channel) (*plan, error) {
 	t, err := newTo1(c.Library(library), c.Type)
 	if err == nil {
 		return t, nil
 	}
 	if _, own := c.Definitions(); errors.Is(own, codec.ErrEmptyDefinition) {
-		return nil, err // another definition of that name may be another type's
+		return nil, err // the library's type of this name may be another type
 	}
 	if t, failed := newTo1(library, c.Type); failed == nil {
 		return t, nil
@@ -60,7 +60,7 @@ func ownTo1(library *rosidl.Library, c *codec.Channel) (*plan, error) {
 	return nil, err
 }
 
-// newTo1 returns the translation to ROS 1 of the messages of a ROS 2 type.
+// newTo1 returns the plan that translates messages of a ROS 2 type to ROS 1.
 func newTo1(library *rosidl.Library, name string) (*plan, error) {
 	r := definer{library: library, definitions: map[string]*rosbag.Definition{}}
 	root, err := r.define(name)
@@ -98,7 +98,7 @@ type definer struct {
 	definitions map[string]*rosbag.Definition
 }
 
-// define adds the definitions of a ROS 2 type and of all types that it contains, and returns its name in ROS 1.
+// define adds the ROS 1 definitions of a ROS 2 type and of all contained types. It returns the type's name in ROS 1.
 func (r *definer) define(name string) (string, error) {
 	target := predecessors[name]
 	if target == "" {
@@ -128,13 +128,13 @@ func (r *definer) define(name string) (string, error) {
 		return "", err
 	}
 	d.Name = target
-	old(d)
+	toOldNames(d)
 	r.definitions[target] = d
 	return target, nil
 }
 
-// old changes the names and types of a ROS 2 definition to those of ROS 1.
-func old(d *rosbag.Definition) {
+// toOldNames changes names and types of ROS 2 in a definition to names and types of ROS 1.
+func toOldNames(d *rosbag.Definition) {
 	names := renamed[d.Name]
 	d.Lines = slices.DeleteFunc(d.Lines, func(l rosbag.Line) bool {
 		name, ok := names[l.Name]
@@ -151,7 +151,7 @@ func old(d *rosbag.Definition) {
 	}
 }
 
-// differing returns the definition of a ROS 1 type that differs in ROS 2, nil for other types.
+// differing returns the definition of a ROS 1 type that differs in ROS 2. It returns nil for other types.
 func (r *definer) differing(name string) (*rosbag.Definition, error) {
 	text, ok := differing[name]
 	if !ok {

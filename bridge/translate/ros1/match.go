@@ -16,22 +16,22 @@ const maxSteps = 1 << 16
 
 // matcher finds the ROS 2 types of ROS 1 types.
 type matcher struct {
-	definitions map[string]*rosbag.Definition // of ROS 1, by name
-	library     *rosidl.Library               // of ROS 2
-	matches     map[string]*match             // by the name in ROS 1
-	texts       map[string]string             // of ROS 2, by name
-	steps       int                           // in all
-	losses      []string                      // what one of both sides does not have, by bits of steps
+	definitions map[string]*rosbag.Definition // ROS 1 definitions by name
+	library     *rosidl.Library               // ROS 2 types
+	matches     map[string]*match             // by name in ROS 1
+	texts       map[string]string             // ROS 2 definitions by name
+	steps       int                           // number of steps of all matches
+	losses      []string                      // values that one side lacks; indices are bit numbers of step.lost
 }
 
 // match is the ROS 2 type of a ROS 1 type.
 type match struct {
-	name  string // in ROS 2
-	known bool   // in the library
+	name  string // name in ROS 2
+	known bool   // the type is in the library
 	steps []step
 }
 
-// of returns the match of a type. All types that it contains must be defined.
+// of returns the match of a ROS 1 type. All contained types must be in definitions.
 func (m *matcher) of(name string) (*match, error) {
 	if found := m.matches[name]; found != nil {
 		return found, nil
@@ -69,7 +69,7 @@ func (m *matcher) of(name string) (*match, error) {
 	return m.matches[name], nil
 }
 
-// include adds the texts of a message of the library and of all messages that it contains.
+// include adds to texts the definitions of a message of the library and of all contained messages.
 func (m *matcher) include(message *rosidl.Message) error {
 	if m.texts[message.Name] != "" {
 		return nil
@@ -89,7 +89,7 @@ func (m *matcher) include(message *rosidl.Message) error {
 	return nil
 }
 
-// dropped are fields that ROS 2 dropped from types.
+// dropped are the ROS 1 fields that ROS 2 does not have, by type.
 var dropped = map[string][]string{
 	headerType1: {"seq"},
 	logType1:    {"seq", "frame_id", "topics"},
@@ -101,7 +101,7 @@ func fieldsOf(d *rosbag.Definition) []rosbag.Line {
 	for _, l := range d.Lines {
 		switch {
 		case l.Const || l.Type == "":
-		case d.Name == logType1 && l.Type == headerType1: // ROS 2 has only its stamp
+		case d.Name == logType1 && l.Type == headerType1: // ROS 2 keeps only the header's stamp
 			fields = append(fields, rosbag.Line{Type: "uint32", Name: "seq"},
 				rosbag.Line{Type: "time", Name: "stamp"}, rosbag.Line{Type: "string", Name: "frame_id"})
 		default:
@@ -111,10 +111,11 @@ func fieldsOf(d *rosbag.Definition) []rosbag.Line {
 	return fields
 }
 
-// plan returns the steps between d and a ROS 2 message. known is set if the message is in the library.
+// plan returns the steps that translate between d and a ROS 2 message. known reports whether the message is in the
+// library.
 func (m *matcher) plan(d *rosbag.Definition, message *rosidl.Message, known bool) ([]step, error) {
 	if message.Name == timeType || message.Name == durationType {
-		// std_msgs/Time has a single field for it.
+		// std_msgs/Time and std_msgs/Duration have one field, data.
 		return []step{{kind: stepCopy, size: 8, align: 4, field: "data"}}, nil
 	}
 	var steps []step
@@ -170,7 +171,7 @@ func (m *matcher) plan(d *rosbag.Definition, message *rosidl.Message, known bool
 	return steps, nil
 }
 
-// primitives are the ROS 2 kinds that match ROS 1 types, the usual one first.
+// primitives are the ROS 2 kinds that match a ROS 1 type. The usual kind is first.
 var primitives = map[string][]rosidl.Kind{
 	"bool": {rosidl.Bool}, "byte": {rosidl.Byte, rosidl.Int8, rosidl.Uint8}, "char": {rosidl.Char, rosidl.Uint8},
 	"int8": {rosidl.Int8}, "uint8": {rosidl.Uint8, rosidl.Char, rosidl.Byte}, "int16": {rosidl.Int16},
@@ -178,7 +179,7 @@ var primitives = map[string][]rosidl.Kind{
 	"uint64": {rosidl.Uint64}, "float32": {rosidl.Float32}, "float64": {rosidl.Float64},
 }
 
-// sizeOf returns the size of a primitive ROS 1 type in bytes, 0 for other types.
+// sizeOf returns the size of a primitive ROS 1 type in bytes, or 0 for other types.
 func sizeOf(typeName string) int {
 	if kinds := primitives[typeName]; kinds != nil {
 		return kinds[0].Size()
@@ -188,7 +189,7 @@ func sizeOf(typeName string) int {
 
 var errDiffer = errors.New("it differs in ROS 2")
 
-// field appends the steps for a field on both sides.
+// field appends the steps for a field that both sides have.
 func (m *matcher) field(steps []step, d *rosbag.Definition, l rosbag.Line, f rosidl.Field, known bool) ([]step, error) {
 	if (l.Shape == "") != (f.Type.Shape == rosidl.Single) || (l.Length > 0) != (f.Type.Shape == rosidl.Array) ||
 		l.Length > 0 && l.Length != f.Type.Length {
@@ -278,10 +279,10 @@ func (m *matcher) field1(l rosbag.Line) (step, error) {
 	return s, nil
 }
 
-// maxLosses is how many bits a step has.
+// maxLosses is the number of bits of step.lost.
 const maxLosses = 64
 
-// bit returns the bit for a loss.
+// bit returns the bit of step.lost for a loss.
 func (m *matcher) bit(what string) uint64 {
 	i := slices.Index(m.losses, what)
 	switch {
@@ -298,7 +299,7 @@ func (m *matcher) bit(what string) uint64 {
 	return 1 << i
 }
 
-// only2 appends the steps for a field that only ROS 2 has. lost is its bit.
+// only2 appends the steps for a field that only ROS 2 has. lost is the field's bit.
 func (m *matcher) only2(steps []step, f rosidl.Field, lost uint64) ([]step, error) {
 	var one []step
 	if f.Type.Kind == rosidl.Nested {
@@ -334,7 +335,7 @@ func (m *matcher) only2(steps []step, f rosidl.Field, lost uint64) ([]step, erro
 	return append(steps, s), nil
 }
 
-// default2 returns the step for a field that only ROS 2 has. For texts it is the step for one element.
+// default2 returns the step for a field that only ROS 2 has. For arrays of texts, it returns the step for one element.
 func default2(f rosidl.Field) step {
 	s := step{kind: stepCopy, side: only2, field: f.Name}
 	switch f.Type.Kind {

@@ -19,31 +19,32 @@ var le = binary.LittleEndian
 
 const (
 	cdrHeader = 4
-	maxEmpty  = 1 << 20 // the most messages without fields in a payload: they take no bytes of it
+	maxEmpty  = 1 << 20 // largest number of messages without fields in a payload; they need no bytes in it
 )
 
-// payload translates a payload from one side to the other. Payloads of ROS 2 are CDR behind its header: numbers are
-// aligned, and strings end with NUL. Those of ROS 1 are not aligned.
+// payload translates a payload between ROS 1 and ROS 2. Payloads of ROS 2 are CDR behind its header: numbers are
+// aligned, and strings end with NUL. In payloads of ROS 1, numbers are not aligned, and strings have no NUL.
 type payload struct {
 	toROS2 bool
-	whole  []byte // with the CDR header, of ROS 2
-	src    []byte // without the CDR header
-	pos    int    // in src
+	whole  []byte // payload of ROS 2 with the CDR header; nil if toROS2
+	src    []byte // original payload, without the CDR header
+	pos    int    // position in src
 	out    []byte
-	lost   uint64 // what src has and out has not, by bits of steps
-	empty  int    // messages that took no bytes of src
+	lost   uint64 // bits of the losses so far; see step.lost
+	empty  int    // number of messages that took no bytes of src
 }
 
 var errShort = errors.New("the payload ends too early; it does not fit the definition")
 
-// toCDR appends the translation of a ROS 1 payload to dst, which is empty, and returns what was lost by bits of steps.
+// toCDR appends the translation of a ROS 1 payload to dst, which must be empty. It also returns the bits of the losses;
+// see step.lost.
 func toCDR(dst, src []byte, steps []step) ([]byte, uint64, error) {
 	p := payload{toROS2: true, src: src, out: append(slices.Grow(dst[:0], len(src)+len(src)/8+64), 0, 1, 0, 0)}
 	return p.translate(steps, 0)
 }
 
-// fromCDR appends the translation of a ROS 2 payload to dst, which is empty, and returns what was lost by bits of
-// steps.
+// fromCDR appends the translation of a ROS 2 payload to dst, which must be empty. It also returns the bits of the
+// losses; see step.lost.
 func fromCDR(dst, src []byte, steps []step) ([]byte, uint64, error) {
 	switch {
 	case len(src) < cdrHeader:
@@ -153,7 +154,7 @@ func (p *payload) repeat(s *step, n int) error {
 	return nil
 }
 
-// take returns the next n bytes of src, the first of them aligned in ROS 2.
+// take returns the next n bytes of src. In ROS 2, they begin at a multiple of align.
 func (p *payload) take(align, n int) ([]byte, error) {
 	start := p.pos
 	if !p.toROS2 {
@@ -166,7 +167,7 @@ func (p *payload) take(align, n int) ([]byte, error) {
 	return p.src[start:p.pos], nil
 }
 
-// least returns the fewest bytes that an element takes in src.
+// least returns the smallest size in bytes of an element in src.
 func (p *payload) least(s *step) int {
 	if p.toROS2 {
 		return s.least[0]
@@ -174,7 +175,8 @@ func (p *payload) least(s *step) int {
 	return s.least[1]
 }
 
-// length reads how many elements of at least so many bytes follow. bound limits them in ROS 2, 0 does not.
+// length reads the number of elements that follow. least is the smallest size of an element in bytes. bound is the
+// largest number of elements in ROS 2; 0 means no limit.
 func (p *payload) length(least, bound int) (int, error) {
 	b, err := p.take(4, 4)
 	if err != nil {
@@ -201,7 +203,7 @@ func (p *payload) elements(s *step, bound int) (n int, data []byte, err error) {
 	return n, data, err
 }
 
-// text reads a string. In ROS 2 its terminating NUL may be missing.
+// text reads a string. In ROS 2, the terminating NUL may be missing.
 func (p *payload) text(bound int) ([]byte, error) {
 	n, err := p.length(1, bound)
 	if err != nil {
@@ -214,7 +216,7 @@ func (p *payload) text(bound int) ([]byte, error) {
 	return text, err
 }
 
-// put appends data, aligned in ROS 2.
+// put appends data. In ROS 2, it is aligned.
 func (p *payload) put(align int, data []byte) {
 	if p.toROS2 {
 		for n := -(len(p.out) - cdrHeader) & (align - 1); n > 0; n-- {
@@ -254,7 +256,7 @@ func (p *payload) wide(s *step) error {
 	return p.putWide(text, s.bound)
 }
 
-// putWide appends a wstring of ROS 2, whose units have four bytes each.
+// putWide appends a wstring of ROS 2 with units of four bytes.
 func (p *payload) putWide(text []byte, bound int) error {
 	p.putLength(0)
 	at, n := len(p.out), 0
@@ -276,7 +278,7 @@ func (p *payload) putWide(text []byte, bound int) error {
 	return nil
 }
 
-// wideToText translates a wstring of ROS 2, whose units have two or four bytes each, to a string of ROS 1.
+// wideToText translates a wstring of ROS 2 to a string of ROS 1. The units of the wstring have two or four bytes.
 func (p *payload) wideToText(s *step) error {
 	d := wire.NewDecoder(p.whole)
 	d.Skip(p.pos)
@@ -292,7 +294,7 @@ func (p *payload) wideToText(s *step) error {
 	return nil
 }
 
-// skip skips a field that only src has, and reports whether it differs from the default.
+// skip skips a field that only src has. had reports whether the value differs from the default.
 func (p *payload) skip(s *step) (had bool, err error) {
 	var data []byte
 	switch s.kind {
@@ -331,7 +333,7 @@ func (p *payload) skip(s *step) (had bool, err error) {
 	return had, err
 }
 
-// set reports whether a field has a value other than zeros.
+// set reports whether a field has a nonzero byte.
 func set(field []byte) bool {
 	return slices.ContainsFunc(field, func(b byte) bool { return b != 0 })
 }
@@ -362,13 +364,13 @@ func (p *payload) fill(s *step) {
 	}
 }
 
-// levels are those of log messages: of ROS 2, by that of ROS 1. levels1 is the inverse.
+// levels converts the level of a log message from ROS 1 to ROS 2, and levels1 from ROS 2 to ROS 1.
 var (
 	levels  = levelTable([][2]byte{{1, 10}, {2, 20}, {4, 30}, {8, 40}, {16, 50}})
 	levels1 = levelTable([][2]byte{{10, 1}, {20, 2}, {30, 4}, {40, 8}, {50, 16}})
 )
 
-// levelTable returns a table that keeps all levels but the given ones.
+// levelTable returns a table that maps the first level of each pair to the second, and any other level to itself.
 func levelTable(pairs [][2]byte) (table [math.MaxUint8 + 1]byte) {
 	for i := range table {
 		table[i] = byte(i)

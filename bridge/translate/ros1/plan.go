@@ -1,5 +1,17 @@
 package ros1
 
+import "tapedeck/codec/encoding/cdr"
+
+// plan translates messages of one type to a type of the other ROS version.
+type plan struct {
+	name, text string // name and definition of the resulting type
+	sum        string // hash of the resulting type in ROS 2, MD5 sum in ROS 1
+	steps      []step
+	losses     []string                    // losses by bit number of step.lost
+	schema     func() (*cdr.Schema, error) // schema of the original ROS 2 messages; nil if they are of ROS 1
+	unproven   bool                        // see rosidl.Message
+}
+
 // kind is the kind of a step.
 type kind uint8
 
@@ -8,12 +20,12 @@ const (
 	stepSequence             // a sequence of elements of size bytes, without padding in between
 	stepText                 // a string
 	stepWide                 // a string of ROS 1, a wstring of ROS 2
-	stepArray                // n times steps
-	stepEach                 // a sequence of elements, each by steps
+	stepArray                // an array of n elements; steps translate an element
+	stepEach                 // a sequence of elements; steps translate an element
 	stepLevel                // the level of a log message
 )
 
-// side is where a field exists: in both, only in ROS 1, or only in ROS 2.
+// side tells where a field exists: in both versions, only in ROS 1, or only in ROS 2.
 type side uint8
 
 const (
@@ -26,18 +38,19 @@ const (
 type step struct {
 	kind  kind
 	side  side
-	align int    // in ROS 2; of a sequence that of its elements
-	size  int    // bytes of a copy, or of an element of a sequence
-	n     int    // elements of an array
-	bound int    // of a string or sequence of ROS 2, 0 without
-	fill  []byte // the default of a field that only ROS 2 has: bytes, without zeros at the end, elements or text
-	steps []step // of an element
-	least [2]int // fewest bytes that an element takes in ROS 1 and in ROS 2
-	lost  uint64 // the bit for a value that the other side does not have, see matcher.bit
-	field string // for errors
+	align int    // alignment in ROS 2, of a field or of the elements of a sequence
+	size  int    // size of a copy, or of an element of a sequence, in bytes
+	n     int    // number of elements of an array
+	bound int    // bound of a string or sequence of ROS 2; 0: none
+	fill  []byte // default of a field that only ROS 2 has: bytes without zeros at the end, elements or text
+	steps []step // steps for an element
+	least [2]int // smallest size of an element in ROS 1 and in ROS 2, in bytes
+	lost  uint64 // bit of the loss if the other side cannot hold the value; see matcher.bit
+	field string // name of the field in errors
 }
 
-// flat reports whether steps are one copy that can be repeated without padding, and returns its size and alignment.
+// flat returns the size and alignment of a single copy. ok is false if steps are not a single copy, or if repeating the
+// copy would need padding.
 func flat(steps []step) (size, align int, ok bool) {
 	if len(steps) != 1 || steps[0].kind != stepCopy || steps[0].side != both || steps[0].size%steps[0].align != 0 {
 		return 0, 0, false
@@ -58,7 +71,7 @@ func add(steps []step, s step) []step {
 	return append(steps, s)
 }
 
-// repeat returns the steps for an array of n elements, or with n < 0 for a sequence of at most bound ones.
+// repeat returns the step for an array of n elements, or if n < 0, for a sequence of at most bound elements.
 func repeat(steps []step, n, bound int, field string) step {
 	size, align, ok := flat(steps)
 	switch {
@@ -74,7 +87,7 @@ func repeat(steps []step, n, bound int, field string) step {
 	return s
 }
 
-// leastOf returns the fewest bytes that steps take in ROS 1 and in ROS 2.
+// leastOf returns the smallest number of bytes that steps need in ROS 1 and in ROS 2.
 func leastOf(steps []step) (least [2]int) {
 	for _, s := range steps {
 		var n [2]int
@@ -96,5 +109,5 @@ func leastOf(steps []step) (least [2]int) {
 	return least
 }
 
-// maxLeast bounds the fewest bytes of a message, so that they can be multiplied.
+// maxLeast limits the results of leastOf, so that their products do not overflow.
 const maxLeast = 1 << 31

@@ -1,11 +1,11 @@
-// Package ros1 translates messages of ROS 1 to ROS 2 and back, by their definitions alone: names, definitions and
-// hashes of types, and payloads.
+// Package ros1 translates messages of ROS 1 to ROS 2 and back. It needs only their definitions. It translates names,
+// definitions and hashes of types, and payloads.
 //
-// A ROS 1 message becomes the ROS 2 message with the same name, or with the name of its successor, if that has all of
-// its fields in the same order, with their names by ROS 2's rules. Fields that ROS 2 added get their defaults. The seq
-// of a header is dropped, and so are fields of rosgraph_msgs/Log that rcl_interfaces/msg/Log does not have; translators
-// count the messages that had values in them (Losses). Any other type keeps its own definition, rewritten by the
-// rules of ROS 2.
+// A ROS 1 type becomes the ROS 2 type with its name or with its successor's name, if the ROS 2 type has all fields of
+// the ROS 1 type in their order, with names that follow ROS 2's rules. Fields that ROS 2 added get their defaults.
+// Header.seq is dropped, and so are fields of rosgraph_msgs/Log that rcl_interfaces/msg/Log does not have. Translators
+// count the messages in which dropped fields had values (Losses). Any other type keeps its own definition, rewritten by
+// the rules of ROS 2.
 package ros1
 
 import (
@@ -14,7 +14,7 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// successors are the ROS 2 types whose names differ from those of ROS 1. Their fields must match, too.
+// successors maps ROS 1 types to ROS 2 types with other names. A successor applies only if its fields match.
 var successors = map[string]string{
 	"std_msgs/Time":        timeType,
 	"std_msgs/Duration":    durationType,
@@ -25,7 +25,7 @@ var successors = map[string]string{
 	"gps_common/GPSStatus": "gps_msgs/msg/GPSStatus",
 }
 
-// predecessors is the inverse, for types whose names ROS 1 does not have.
+// predecessors is the inverse of successors, for types whose ROS 2 names do not exist in ROS 1.
 var predecessors = map[string]string{
 	timeType:                         "std_msgs/Time",
 	durationType:                     "std_msgs/Duration",
@@ -45,7 +45,8 @@ var differing = map[string]string{
 		"topics\n",
 }
 
-// renamed lists ROS 1 types with the names of fields and constants in ROS 2 and in ROS 1, where "" is none.
+// renamed maps, for each ROS 1 type, names of fields and constants in ROS 2 to names in ROS 1. "": ROS 1 does not have
+// the field or constant.
 var renamed = map[string]map[string]string{
 	"sensor_msgs/BatteryState":   {"POWER_SUPPLY_TECHNOLOGY_TERNARY": "", "POWER_SUPPLY_TECHNOLOGY_VRLA": ""},
 	"sensor_msgs/CameraInfo":     {"d": "D", "k": "K", "r": "R", "p": "P"},
@@ -57,7 +58,7 @@ var renamed = map[string]map[string]string{
 		"mesh_file": ""},
 }
 
-// constants are the types of a message's constants in ROS 1, where ROS 2 has another type.
+// constants has the ROS 1 type of a message's constants if ROS 2 has another type.
 var constants = map[string]string{"visualization_msgs/Marker": "uint8", "visualization_msgs/ImageMarker": "uint8"}
 
 const (
@@ -69,16 +70,16 @@ const (
 	headerType1  = "std_msgs/Header"
 )
 
-// typeName returns the name of a ROS 1 type by the rules of ROS 2.
+// typeName converts the name of a ROS 1 type by the rules of ROS 2.
 func typeName(name string) string {
 	pkg, base, _ := strings.Cut(name, "/")
 	return fieldName(pkg) + "/msg/" + rosidl.CamelCase(base, "X")
 }
 
-// fieldName returns the name of a ROS 1 field or package by the rules of ROS 2.
+// fieldName converts the name of a ROS 1 field or package by the rules of ROS 2.
 func fieldName(name string) string { return rosidl.SnakeCase(name, "x") }
 
-// constantName returns the name of a ROS 1 constant by the rules of ROS 2: words are what underscores separate.
+// constantName converts the name of a ROS 1 constant by the rules of ROS 2. Underscores separate words.
 func constantName(name string) string {
 	return strings.ToUpper(rosidl.SnakeCase(strings.ToLower(name), "x"))
 }

@@ -10,27 +10,16 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/codec/encoding/cdr"
 	"tapedeck/codec/format/rosbag"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
 )
 
-// plan is the translation of the messages of a type.
-type plan struct {
-	name, text string // of the type that they become
-	sum        string // of that type: its hash in ROS 2, its MD5 sum in ROS 1
-	steps      []step
-	losses     []string                    // by bits of steps
-	schema     func() (*cdr.Schema, error) // of the ROS 2 messages; nil if they are the result
-	unproven   bool                        // see rosidl.Message
-}
-
 // translation is the translation of a channel.
 type translation struct {
 	*plan
 	channel *codec.Channel
-	lost    []*atomic.Uint64 // messages, by plan.losses
+	lost    []*atomic.Uint64 // number of messages with each of plan.losses
 }
 
 // translator translates in one direction.
@@ -40,7 +29,7 @@ type translator struct {
 	payload func(dst, payload []byte, steps []step) ([]byte, uint64, error)
 	become  func(*plan, *codec.Channel) *codec.Channel
 	convert func(*codec.Channel) (*plan, error)
-	types   map[string]*plan // results of convert by types, definitions and encodings of channels
+	types   map[string]*plan // results of convert, by type, definition and encoding of a channel
 	known   map[*codec.Channel]*translation
 }
 
@@ -52,8 +41,7 @@ func newTranslator(
 		known: map[*codec.Channel]*translation{}}
 }
 
-// ToROS2 returns a translator of ROS 1 messages, codec.EncodingROS1, to ROS 2. The types of ROS 2 are those of
-// msgs.Library.
+// ToROS2 returns a translator of ROS 1 messages, codec.EncodingROS1, to ROS 2. It uses the ROS 2 types of msgs.Library.
 func ToROS2(codec.Reader) (bridge.Translator, error) {
 	library := msgs.Library()
 	return newTranslator(toCDR, become2, func(c *codec.Channel) (*plan, error) {
@@ -68,7 +56,7 @@ func ToROS2(codec.Reader) (bridge.Translator, error) {
 	}), nil
 }
 
-// become2 returns the channel of ROS 2 messages that a channel becomes.
+// become2 returns the channel of ROS 2 messages to which c, a channel of ROS 1 messages, is translated.
 func become2(p *plan, c *codec.Channel) *codec.Channel {
 	return &codec.Channel{
 		Topic: "/" + strings.TrimPrefix(c.Topic, "/"), Type: p.name, Encoding: codec.EncodingCDR, TypeHash: p.sum,
@@ -77,8 +65,8 @@ func become2(p *plan, c *codec.Channel) *codec.Channel {
 	}
 }
 
-// definition returns the definition of a ROS 1 type. If the channel has none, or one without fields, it is taken from
-// libraries by the MD5 sum or, where the channel has no sum, by the name of the type.
+// definition returns the ROS 1 definition of a channel's type. If the channel has no definition, or one without fields,
+// definition searches libraries for the MD5 sum or, if the channel has no sum, for the name of the type.
 func definition(c *codec.Channel, libraries ...*rosidl.Library) (string, error) {
 	text := string(c.Schema.Data)
 	if !rosbag.LacksFields(c) {
@@ -98,7 +86,7 @@ func definition(c *codec.Channel, libraries ...*rosidl.Library) (string, error) 
 	return "", fmt.Errorf("the definition of %s %w", c.Type, codec.ErrEmptyDefinition)
 }
 
-// newTo2 returns the translation to ROS 2 of the messages of a ROS 1 type.
+// newTo2 returns the plan that translates messages of a ROS 1 type to ROS 2.
 func newTo2(library *rosidl.Library, name, definition string) (*plan, error) {
 	definitions, err := rosbag.ParseDefinitions(name, definition)
 	if err != nil {
@@ -114,7 +102,7 @@ func newTo2(library *rosidl.Library, name, definition string) (*plan, error) {
 	for contained, more := range m.texts {
 		text += fmt.Sprintf("\n%s\nMSG: %s\n%s", strings.Repeat("=", 80), contained, more)
 	}
-	// This drops definitions that are not needed and sorts the others.
+	// Parsing and concatenating drops definitions that are not needed and sorts the others.
 	own, err := rosidl.ParseConcatenated(found.name, text)
 	if err != nil {
 		return nil, err
@@ -185,7 +173,7 @@ func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]co
 	}
 }
 
-// bigEndian is the beginning of big-endian payloads of plain CDR.
+// bigEndian is the prefix of big-endian payloads of plain CDR.
 var bigEndian = []byte{0, 0}
 
 // prove returns an error if a payload of ROS 2 shows that its type has fields, although the definition has none.
@@ -197,7 +185,7 @@ func (p *plan) prove(payload []byte) error {
 	return err
 }
 
-// little returns a big-endian payload in little-endian order. It is slow, because few robots need it.
+// little returns a big-endian payload in little-endian order. It is slow, which is acceptable: few robots need it.
 func (p *plan) little(payload []byte) ([]byte, error) {
 	schema, err := p.schema()
 	if err != nil {

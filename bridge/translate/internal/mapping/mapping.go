@@ -1,4 +1,4 @@
-// Package mapping reads the YAML files in which users describe what recordings themselves do not.
+// Package mapping reads YAML files in which users describe recordings, for example the topics of sensors.
 package mapping
 
 import (
@@ -11,26 +11,26 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// MaxSize is far above any mapping file, in bytes.
+// MaxSize is the largest size of a mapping file in bytes.
 const MaxSize = 1 << 20
 
-// Load reads and parses a file. Errors name the file and the kind of mapping, of.
-func Load[T any](path, of string, parse func(text []byte) (T, error)) (m T, err error) {
+// Load reads and parses a file. Errors name the file and the kind of the mapping.
+func Load[T any](path, kind string, parse func(text []byte) (T, error)) (m T, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return m, fmt.Errorf("open %s mapping: %w", of, err)
+		return m, fmt.Errorf("open %s mapping: %w", kind, err)
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
 	if err != nil {
-		return m, fmt.Errorf("read %s mapping %s: %w", of, path, err)
+		return m, fmt.Errorf("read %s mapping %s: %w", kind, path, err)
 	}
 	if len(text) > MaxSize {
-		return m, fmt.Errorf("%s mapping %s is larger than 1 MiB: is it a mapping?", of, path)
+		return m, fmt.Errorf("%s mapping %s is larger than 1 MiB: is it a mapping?", kind, path)
 	}
 	m, err = parse(text)
 	if err != nil {
-		return m, fmt.Errorf("%s mapping %s: %w", of, path, err)
+		return m, fmt.Errorf("%s mapping %s: %w", kind, path, err)
 	}
 	return m, nil
 }
@@ -40,7 +40,7 @@ func Decode(n *yaml.Node, v any) error {
 	if n.IsZero() {
 		return nil
 	}
-	// Node.Decode accepts unknown keys. Lines in errors count from that of the node.
+	// Node.Decode accepts unknown keys, and a Decoder does not. Line numbers in errors count from the node's line.
 	text, err := yaml.Marshal(n)
 	if err == nil {
 		d := yaml.NewDecoder(bytes.NewReader(text))
@@ -53,8 +53,8 @@ func Decode(n *yaml.Node, v any) error {
 	return nil
 }
 
-// Each calls f with the keys and values of a mapping, in order. Errors of f name the key. A key that is there twice is
-// an error. An absent node has no keys.
+// Each calls f with the keys and values of a mapping, in order. Each adds the key to errors of f. A duplicate key is an
+// error. An absent node has no keys.
 func Each(n *yaml.Node, f func(key string, value *yaml.Node) error) error {
 	if n.IsZero() || n.Tag == "!!null" {
 		return nil
