@@ -13,21 +13,26 @@ import (
 
 // Default returns the mapping by the names and types of topics.
 //
-// Each topic with images is a camera: camera_0, camera_1 and on, in the order of their names, unless a part of the name
-// is camera_N itself. Of topics with the same images, compressed and not, the compressed one counts. Likewise each
-// namespace with a JointState is an arm, with the poses and the gripper in that namespace, and below "command" the
-// commands to it.
+// Each topic with images is a camera. If a picture is on two topics, compressed and not, the compressed topic is the
+// camera. Each namespace with a JointState is an arm. Its poses and its gripper are in this namespace, its commands in
+// the namespace "command" below.
+//
+// A camera is called camera_N, and an arm arm_N, if its topic has an element of this name. The other cameras and arms
+// get the free numbers from 0 on, in the order of their topics.
 func Default(info *codec.Info) *Mapping {
-	all := slices.Clone(info.Topics)
-	slices.SortStableFunc(all, func(a, b codec.TopicInfo) int { return cmp.Compare(a.Channel.Topic, b.Channel.Topic) })
-	all = slices.CompactFunc(all, func(a, b codec.TopicInfo) bool { return a.Channel.Topic == b.Channel.Topic })
+	topics := slices.Clone(info.Topics)
+	slices.SortStableFunc(topics, func(a, b codec.TopicInfo) int {
+		return cmp.Compare(a.Channel.Topic, b.Channel.Topic)
+	})
+	topics = slices.CompactFunc(topics, func(a, b codec.TopicInfo) bool { return a.Channel.Topic == b.Channel.Topic })
 	m := &Mapping{}
-	m.addCameras(all)
-	m.addArms(all)
+	m.addCameras(topics)
+	m.addArms(topics)
 	return m
 }
 
-// Maps reports whether m names a topic or, if m is nil, whether Default maps topics of that name and type.
+// Maps reports whether m names a topic. A nil m stands for Default: Maps reports whether Default may map a topic of
+// this name and type.
 func (m *Mapping) Maps(topic, typeName string) bool {
 	if m != nil {
 		return m.names(topic)
@@ -36,7 +41,7 @@ func (m *Mapping) Maps(topic, typeName string) bool {
 		return codec.TopicInfo{Channel: &codec.Channel{Topic: topic, Type: typeName, Encoding: codec.EncodingCDR},
 			MessageCount: 1}
 	}
-	// The joints that make an arm may come later, on a topic that is sorted behind all others.
+	// The joints that make a namespace an arm may come later. "~joints" is sorted behind all other topics.
 	namespace := path.Dir(topic)
 	return Default(&codec.Info{Topics: []codec.TopicInfo{
 		info(topic, typeName), info(path.Join(namespace, "~joints"), typeJointState),
@@ -44,26 +49,26 @@ func (m *Mapping) Maps(topic, typeName string) bool {
 	}}).names(topic)
 }
 
-// Prefixes of the names of cameras and arms; a number follows.
+// Prefixes of the names of cameras and arms. A number follows.
 const (
 	cameraPrefix = "camera_"
 	armPrefix    = "arm_"
 )
 
-// numbered reports whether a name is the prefix with a number.
+// numbered reports whether a name is the prefix followed by a number.
 func numbered(name, prefix string) bool {
 	number, ok := strings.CutPrefix(name, prefix)
 	return ok && number != "" && strings.Trim(number, "0123456789") == ""
 }
 
-// nameAll returns names for topics or namespaces, which are in order: a part that is a name already, or the next
-// number. It adds them to taken.
+// nameAll returns names for sorted topics or namespaces: an element that is such a name itself, or else the prefix with
+// the next free number. It adds the names to taken.
 func nameAll(topics []string, prefix string, taken map[string]bool) []string {
 	names := make([]string, len(topics))
 	for i, topic := range topics {
-		for part := range strings.SplitSeq(topic, "/") {
-			if numbered(part, prefix) && !taken[part] {
-				names[i], taken[part] = part, true
+		for element := range strings.SplitSeq(topic, "/") {
+			if numbered(element, prefix) && !taken[element] {
+				names[i], taken[element] = element, true
 				break
 			}
 		}
@@ -80,25 +85,25 @@ func nameAll(topics []string, prefix string, taken map[string]bool) []string {
 }
 
 // addCameras adds the topics with images.
-func (m *Mapping) addCameras(all []codec.TopicInfo) {
-	of := map[string]string{} // topics by their names without the suffix of a compression
+func (m *Mapping) addCameras(topics []codec.TopicInfo) {
+	byPicture := map[string]string{} // topics by pictureOf
 	var keys []string
-	for _, t := range all {
+	for _, t := range topics {
 		topic := t.Channel.Topic
 		key := pictureOf(topic)
 		if !isPicture(t.Channel) || strings.HasSuffix(topic, "/theora") {
 			continue
 		}
-		if before, ok := of[key]; !ok {
+		if before, ok := byPicture[key]; !ok {
 			keys = append(keys, key)
 		} else if strings.HasSuffix(before, "/compressed") || t.MessageCount == 0 {
 			continue
 		}
-		of[key] = topic
+		byPicture[key] = topic
 	}
 	slices.Sort(keys)
 	for i, name := range nameAll(keys, cameraPrefix, map[string]bool{}) {
-		m.Cameras = append(m.Cameras, Camera{Name: name, Topic: of[keys[i]]})
+		m.Cameras = append(m.Cameras, Camera{Name: name, Topic: byPicture[keys[i]]})
 	}
 	slices.SortFunc(m.Cameras, func(a, b Camera) int { return episode.CompareNames(a.Name, b.Name) })
 }
@@ -117,10 +122,10 @@ func isPicture(c *codec.Channel) bool {
 }
 
 // addArms adds the namespaces with joints.
-func (m *Mapping) addArms(all []codec.TopicInfo) {
-	arms := map[string]*Arm{}
+func (m *Mapping) addArms(topics []codec.TopicInfo) {
+	arms := map[string]*Arm{} // by namespace
 	var keys []string
-	for _, t := range all {
+	for _, t := range topics {
 		key, r, ok := roleOf(t.Channel)
 		if !ok {
 			continue
@@ -146,18 +151,18 @@ func (m *Mapping) addArms(all []codec.TopicInfo) {
 	slices.SortFunc(m.Arms, func(a, b Arm) int { return episode.CompareNames(a.Name, b.Name) })
 }
 
-// roleOf returns the namespace of a topic, and its role for the arm of that namespace.
+// roleOf returns the namespace of an arm's topic, and the role of the topic. ok is false if no arm has such a topic.
 func roleOf(c *codec.Channel) (namespace string, r episode.Role, ok bool) {
-	parts := strings.Split(c.Topic, "/")
-	last := parts[len(parts)-1]
-	rest := parts[:len(parts)-1]
+	elements := strings.Split(c.Topic, "/")
+	last := elements[len(elements)-1]
+	rest := elements[:len(elements)-1]
 	command := slices.Contains(rest, "command")
-	rest = slices.DeleteFunc(slices.Clone(rest), func(part string) bool { return part == "command" })
+	rest = slices.DeleteFunc(slices.Clone(rest), func(element string) bool { return element == "command" })
 	if plain, found := strings.CutSuffix(last, "_command"); found {
 		last, command = plain, true
 	}
 	_, isPose := posesIn[c.Type]
-	number := strings.HasPrefix(c.Type, "std_msgs/msg/Float") // an array too
+	number := strings.HasPrefix(c.Type, "std_msgs/msg/Float") // also an array
 	switch {
 	case strings.Contains(last, "gripper") && (c.Type == typeJointState || number):
 		r = episode.Gripper
@@ -174,8 +179,9 @@ func roleOf(c *codec.Channel) (namespace string, r episode.Role, ok bool) {
 	return strings.Join(rest, "/"), r, true
 }
 
-// extend adds what m lacks of another mapping, and reports whether that is anything. What is in m keeps its name.
-func (m *Mapping) extend(other *Mapping) (more bool) {
+// extend adds the cameras, arms and streams of other that m lacks, and reports whether there were any. Cameras and arms
+// of m keep their names.
+func (m *Mapping) extend(other *Mapping) (extended bool) {
 	taken := map[string]bool{}
 	for _, c := range m.Cameras {
 		taken[c.Name] = true
@@ -188,23 +194,23 @@ func (m *Mapping) extend(other *Mapping) (more bool) {
 			return pictureOf(known.Topic) == pictureOf(c.Topic)
 		}) {
 			c.Name = nameAll([]string{c.Topic}, cameraPrefix, taken)[0]
-			m.Cameras, more = append(m.Cameras, c), true
+			m.Cameras, extended = append(m.Cameras, c), true
 		}
 	}
 	for _, a := range other.Arms {
 		i := slices.IndexFunc(m.Arms, func(known Arm) bool { return known.shares(&a) })
 		if i < 0 {
 			a.Name = nameAll([]string{a.topic()}, armPrefix, taken)[0]
-			m.Arms, more = append(m.Arms, a), true
+			m.Arms, extended = append(m.Arms, a), true
 			continue
 		}
 		for r, s := range a.streams() {
 			if to := &m.Arms[i].Streams[r]; *to == nil {
-				*to, more = s, true
+				*to, extended = s, true
 			}
 		}
 	}
-	return more
+	return extended
 }
 
 // topic returns the first topic of an arm.
@@ -215,7 +221,7 @@ func (a *Arm) topic() string {
 	return ""
 }
 
-// shares reports whether two arms have the same topic in a role.
+// shares reports whether a and b have one topic in one role.
 func (a *Arm) shares(b *Arm) bool {
 	for r, s := range a.streams() {
 		if t := b.Streams[r]; t != nil && s.Topic == t.Topic {

@@ -10,20 +10,20 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// frameList locates the frames of a camera in an episode within the recording.
+// frameList locates the frames of one camera in one episode.
 type frameList struct {
 	*Recording
 	topic  string
-	places []place
+	places []place // by frame
 }
 
-// place is where a frame is in a recording.
+// place is the place of a frame in the recording.
 type place struct {
-	logTime int64
-	before  int // frames of the camera before it that have its LogTime, also those that are in no episode
+	logTime int64 // ns since the Unix epoch
+	before  int   // number of the camera's frames with this LogTime before the frame, in any episode or none
 }
 
-// open begins to read frames.
+// open returns a reader of the frames.
 func (l *frameList) open() (episode.Frames, error) {
 	return &frames{frameList: l, pictures: map[*codec.Channel]*pixel.Locator{}}, nil
 }
@@ -33,10 +33,10 @@ type frames struct {
 	*frameList
 	pictures map[*codec.Channel]*pixel.Locator
 	it       codec.Iterator
-	next     int // the next frame; negative before the first one of the episode
+	next     int // index of the next frame; negative before the first frame of the episode
 }
 
-// maxSkipped is how many frames are read to get to a later one, before seeking it.
+// maxSkipped limits the frames that are read and skipped to reach a later frame; beyond it, seeking is faster.
 const maxSkipped = 32
 
 func (f *frames) Frame(i int) (episode.Frame, error) {
@@ -77,7 +77,7 @@ func (f *frames) frame(i int) (frame episode.Frame, err error) {
 		}
 		frame, err = p.Whole(m.Data)
 		if err != nil {
-			continue // it is not in the list
+			continue // damaged frames are not in the list
 		}
 		f.next++
 		if f.next == i+1 {
@@ -86,16 +86,16 @@ func (f *frames) frame(i int) (frame episode.Frame, err error) {
 	}
 }
 
-// seek reads from a frame on, or from the first frame with the same LogTime.
+// seek moves to the first frame that has the LogTime of frame i.
 func (f *frames) seek(i int) error {
 	if f.it != nil {
 		f.it.Close()
 		f.it = nil
 	}
-	at := f.places[i]
-	f.next = i - at.before
+	p := f.places[i]
+	f.next = i - p.before
 	var err error
-	f.it, err = f.reader.Read(f.wanted(at.logTime, func(c *codec.Channel) bool { return c.Topic == f.topic }))
+	f.it, err = f.reader.Read(f.query(p.logTime, func(c *codec.Channel) bool { return c.Topic == f.topic }))
 	return err
 }
 

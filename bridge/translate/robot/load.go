@@ -20,11 +20,12 @@ var nameForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`)
 // line.
 func LoadMapping(path string) (*Mapping, error) { return mapping.Load(path, "robot", parseMapping) }
 
-// MappingOf returns the mapping in parameters of a node, whose names are its keys with dots between them: "robot.task",
-// "robot.cameras.camera_0". It ignores parameters without the prefix, "robot.", and returns nil if all are.
+// MappingOf returns the mapping in parameters of a node. The name of a parameter is the prefix "robot." and keys of the
+// mapping, separated by dots: "robot.task", "robot.cameras.camera_0". MappingOf ignores parameters without the prefix,
+// and returns nil if no parameter has it.
 func MappingOf(parameters map[string]any, prefix string) (*Mapping, error) {
 	tree := map[string]any{}
-	for _, name := range slices.Sorted(maps.Keys(parameters)) { // a value stands before what is below its name
+	for _, name := range slices.Sorted(maps.Keys(parameters)) { // "a" comes before "a.b"
 		path, ok := strings.CutPrefix(name, prefix)
 		if !ok {
 			continue
@@ -58,7 +59,7 @@ func MappingOf(parameters map[string]any, prefix string) (*Mapping, error) {
 	return m, nil
 }
 
-// mappingFile is a mapping file.
+// mappingFile is the content of a mapping file.
 type mappingFile struct {
 	Task     string    `yaml:"task"`
 	Stamps   string    `yaml:"stamps"`
@@ -108,7 +109,7 @@ func parseMapping(text []byte) (*Mapping, error) {
 	return m, m.check()
 }
 
-// parseArm reads the streams of an arm or, with the prefix "command/", those of its commands.
+// parseArm reads the streams of an arm or, with the prefix "command/", the streams of its commands.
 func parseArm(a *Arm, n *yaml.Node, prefix string) error {
 	return mapping.Each(n, func(name string, n *yaml.Node) error {
 		switch {
@@ -128,7 +129,8 @@ func parseArm(a *Arm, n *yaml.Node, prefix string) error {
 	})
 }
 
-// decode decodes a node into a struct whose fields in lower case are its keys, unless the node is just a topic.
+// decode decodes a node into a struct, unless the node is just a topic. Keys are the struct's field names in lower
+// case.
 func decode(n *yaml.Node, to any) error {
 	if n.Kind == yaml.ScalarNode {
 		return nil

@@ -18,45 +18,46 @@ import (
 // Mapping maps topics of a recording to cameras and arms, and divides the recording into episodes. The zero Mapping
 // maps nothing.
 type Mapping struct {
-	Task     string // of the episodes that have none themselves
-	Receive  bool   // stamps are the times of reception, not those in headers
+	Task     string // task of episodes that have none themselves
+	Receive  bool   // take times of reception as stamps, not the stamps in headers
 	Episodes Boundaries
 	Cameras  []Camera // the first one is the default for the timeline
 	Arms     []Arm
 }
 
-// Boundaries divide a recording into episodes. With the zero Boundaries it is one.
+// Boundaries divide a recording into episodes. With the zero Boundaries, the recording is one episode.
 type Boundaries struct {
-	// Topic, unless it is "", is that of a trigger. A value of its field other than false, 0 and "" begins an episode,
-	// and the next other value ends it; a text is the task. Each message without fields begins another episode.
+	// Topic is the topic of a trigger; "": none. A value of Field other than false, 0 and "" begins an episode, and the
+	// next different value ends the episode. A text is the task. If messages of the trigger have no fields, each begins
+	// another episode.
 	Topic string
-	Field string // of the trigger; "" is "data"
-	// Discard is a field of the trigger: a value other than false, 0 and "" discards the episode that is recorded, or
-	// else the one that ended last. If the trigger has no such field, it is the value of Field that ends an episode and
-	// discards it. "" is "discard".
+	Field string // name of a field of the trigger; "" is "data"
+	// Discard is the name of a field of the trigger; "" is "discard". A value other than false, 0 and "" discards the
+	// episode that is being recorded, or else the episode that ended last. If the trigger has no such field, Discard is
+	// a value of Field that ends and discards an episode.
 	Discard string
-	Pause   time.Duration // a longer time without messages of cameras and arms ends an episode; 0: no such time
+	Pause   time.Duration // a longer time without messages of cameras and arms ends an episode; 0: no limit
 }
 
-// Camera is a topic with images: sensor_msgs/msg/Image or CompressedImage, or another type with the same fields.
+// Camera is a topic with images: sensor_msgs/msg/Image or CompressedImage, or a type with the fields of one of them.
 type Camera struct {
 	Name   string `yaml:"-"` // "camera_0"
 	Topic  string
-	Device map[string]any // its description; nil: none
+	Device map[string]any // description of the camera; nil: none
 }
 
 // Arm is an arm with its topics.
 type Arm struct {
 	Name    string         // "arm_0"
-	Device  map[string]any // its description; nil: none
+	Device  map[string]any // description of the arm; nil: none
 	Streams Streams
 }
 
-// Streams are the streams of an arm by their roles; nil: it does not have them. Velocities and efforts, if both are
-// nil, are those in the JointState of the joints.
+// Streams are the streams of an arm by their roles; nil: none. If Velocity and Effort are both nil, velocities and
+// efforts come from the JointState of the joints.
 type Streams [episode.Roles]*Stream
 
-// empty returns the arm without samples.
+// empty returns the arm of an episode, without samples.
 func (a *Arm) empty() *episode.Arm {
 	var topics []string
 	for _, s := range a.streams() {
@@ -71,20 +72,20 @@ func (a *Arm) empty() *episode.Arm {
 	return arm
 }
 
-// empty returns the camera without pictures.
+// empty returns the camera of an episode, without frames.
 func (c *Camera) empty() *episode.Camera {
 	return &episode.Camera{Track: align.Track{Name: c.Name, Topic: c.Topic}, Device: device(c.Device, c.Topic)}
 }
 
 // device returns the description of a camera or an arm, with its topics.
-func device(known map[string]any, topics ...string) json.RawMessage {
-	all := map[string]any{"topics": topics}
-	maps.Copy(all, known)
-	text, _ := json.Marshal(all) // check has tried
+func device(given map[string]any, topics ...string) json.RawMessage {
+	description := map[string]any{"topics": topics}
+	maps.Copy(description, given)
+	text, _ := json.Marshal(description) // check has encoded given
 	return text
 }
 
-// streams returns the streams of an arm that there are, with their roles.
+// streams returns the streams of an arm that are not nil, with their roles.
 func (a *Arm) streams() iter.Seq2[episode.Role, *Stream] {
 	return func(yield func(episode.Role, *Stream) bool) {
 		for r, s := range a.Streams {
@@ -95,21 +96,21 @@ func (a *Arm) streams() iter.Seq2[episode.Role, *Stream] {
 	}
 }
 
-// Stream locates numbers in the messages of a topic.
+// Stream maps numbers in the messages of a topic to the stream of an arm.
 type Stream struct {
 	Topic string
-	// Fields are paths, as in cdr.Schema.Path, to numbers, to arrays of them, or to a pose. nil: those that are usual
-	// for the type.
+	// Fields are paths, as in cdr.Schema.Path, to numbers, to arrays of numbers, or to a pose; nil: the usual fields of
+	// the type.
 	Fields []string
-	// Names are those of the columns. Of messages that name their numbers, as sensor_msgs/msg/JointState does, only
-	// these are taken, in this order; nil: all of them. A colon separates the name in messages from that of the column:
-	// "finger_joint:position".
+	// Names are the names of the columns; nil: the names in messages. If messages name their numbers, as
+	// sensor_msgs/msg/JointState does, only numbers with these names are taken, in this order. A colon separates the
+	// name in messages from the name of the column: "finger_joint:position".
 	Names []string
-	// Unit is that of the numbers; "" is rad for joints, m and rad for poses, none for others.
+	// Unit is the unit of the numbers; "" is rad for joints, m and rad for poses, none for other streams.
 	Unit string
 	// Scale is the factor that converts numbers of messages to Unit; 0 is 1.
 	Scale float64
-	// Range are the positions of the closed and the open gripper; both 0: unknown.
+	// Range has the positions of the closed and the open gripper; both 0: unknown.
 	Range [2]float64
 	// Quaternions makes poses x, y, z, qx, qy, qz and qw instead of x, y, z, rx, ry and rz.
 	Quaternions bool
@@ -123,7 +124,7 @@ func (m *Mapping) Topics() []string {
 	return slices.Compact(slices.Sorted(slices.Values(m.topics())))
 }
 
-// check returns what is wrong with m.
+// check returns an error if m is invalid.
 func (m *Mapping) check() error {
 	if m.Episodes.Pause < 0 {
 		return fmt.Errorf("episodes: pause: %v is negative", m.Episodes.Pause)
@@ -162,7 +163,7 @@ func (m *Mapping) check() error {
 	return nil
 }
 
-// checkName checks the name of a camera or an arm, which becomes that of a folder, and adds it to names.
+// checkName checks the name of a camera or an arm, which becomes the name of a folder, and adds it to names.
 func checkName(names map[string]bool, name string) error {
 	switch {
 	case !nameForm.MatchString(name):

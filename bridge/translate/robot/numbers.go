@@ -10,15 +10,15 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// numbers reads numbers from messages of a type: a field with one or an array of them, or the fields of a pose.
+// numbers reads numbers from messages of a type: a number, an array of numbers, or the fields of a pose.
 type numbers struct {
-	name   string // of the last part of the path: "position"
-	paths  []*cdr.Path
-	labels *cdr.Path // to the names of the numbers in an array; nil: none
-	pose   bool      // x, y, z, qx, qy, qz, qw
+	name   string      // last element of the path: "position"
+	paths  []*cdr.Path // one path, or the paths to x, y, z, qx, qy, qz and qw of a pose
+	labels *cdr.Path   // path to the names of the numbers in an array; nil: none
+	pose   bool
 }
 
-// labelFields are the fields with the names of the numbers in arrays beside them.
+// labelFields are the names of fields with the names of numbers in another field of the message.
 var labelFields = []string{"name", "joint_names", "names"}
 
 // newNumbers returns the numbers at a path.
@@ -70,7 +70,7 @@ func poseFields(s *cdr.Schema, path string) []*cdr.Path {
 	return nil
 }
 
-// get appends the numbers in a payload to values, and their names to names if they have any.
+// get appends the numbers in a payload to values, and the names of the numbers, if there are any, to names.
 func (n *numbers) get(payload []byte, values []float64, names []string) ([]float64, []string, error) {
 	before := len(values)
 	for _, p := range n.paths {

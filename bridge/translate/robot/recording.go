@@ -16,33 +16,35 @@ import (
 
 // Recording reads a recording of ROS 2 messages as episodes.
 type Recording struct {
-	episode.Findings // what is damaged is an error
+	episode.Findings
 
-	// Progress, unless nil, is called with the LogTime of each message that Episodes reads. Its error ends that.
+	// Progress, unless nil, is called with the LogTime of each message that Episodes reads. An error of Progress ends
+	// Episodes.
 	Progress func(logTime int64) error
 
-	mu     sync.Mutex // of reader and its iterators, as several goroutines read frames
+	mu     sync.Mutex // guards reader and its iterators: several goroutines read frames
 	reader codec.Reader
 	info   *codec.Info
 	m      *Mapping
 	topics *topics
-	// recorded are the episodes that the recording was converted from, by its metadata; nil: the mapping divides it.
+	// recorded are the episodes that the recording was converted from, by its metadata; nil: the mapping divides the
+	// recording.
 	recorded []episode.Summary
 	episodes []*episode.Episode
-	missing  []string       // what the mapping names and the recording has not
-	bad      map[string]int // messages that cannot be used, by their errors
+	missing  []string       // lines of the mapping whose topics the recording lacks
+	unusable map[string]int // number of unusable messages, by topic, type and error
 }
 
 var _ episode.Source = (*Recording)(nil)
 
-// Episodes returns a recording of ROS 2 messages as episodes, by the mapping m; nil is the Default. The recording owns
-// r, unless there is an error.
+// Episodes returns a recording of ROS 2 messages as episodes, by the mapping m; nil is the Default. The returned
+// Recording owns r. If there is an error, the caller still owns r.
 func Episodes(r codec.Reader, m *Mapping) (*Recording, error) {
 	info, err := r.Info()
 	if err != nil {
 		return nil, err
 	}
-	rec := &Recording{reader: r, info: info, m: m, bad: map[string]int{},
+	rec := &Recording{reader: r, info: info, m: m, unusable: map[string]int{},
 		Findings: episode.Findings{Lost: codec.LossCounts{}}}
 	if m == nil {
 		rec.m = Default(info)
@@ -57,7 +59,7 @@ func Episodes(r codec.Reader, m *Mapping) (*Recording, error) {
 	return rec, nil
 }
 
-// bind looks up what the mapping takes from the topics of the recording.
+// bind binds the topics of the recording to the mapping. byNames reports that the mapping is the Default.
 func (r *Recording) bind(byNames bool) error {
 	there := map[string]bool{}
 	found := false
@@ -89,7 +91,8 @@ func (r *Recording) bind(byNames bool) error {
 	return nil
 }
 
-// recordedEpisodes returns the episodes that a recording was converted from, by its metadata, if they are still right.
+// recordedEpisodes returns the episodes that a recording was converted from, by its metadata. It returns nil if their
+// times do not match the recording any more.
 func recordedEpisodes(info *codec.Info) []episode.Summary {
 	var d episode.Details
 	if json.Unmarshal([]byte(info.Metadata[episode.MetadataKey]), &d) != nil || len(d.Episodes) == 0 {
@@ -106,18 +109,18 @@ func recordedEpisodes(info *codec.Info) []episode.Summary {
 	return d.Episodes
 }
 
-// Mapping returns the mapping that is used.
+// Mapping returns the mapping in use.
 func (r *Recording) Mapping() *Mapping { return r.m }
 
-// Missing returns the lines of the mapping whose topics the recording has not.
+// Missing returns the lines of the mapping whose topics the recording lacks.
 func (r *Recording) Missing() []string { return r.missing }
 
-// Notes returns remarks on the recording, one line each. Episodes finds most of them.
+// Notes returns remarks on the recording, one line each. It is complete after Episodes.
 func (r *Recording) Notes() (notes []string) {
 	for _, line := range r.missing {
 		notes = append(notes, line+" is not there")
 	}
-	for what, n := range r.bad {
+	for what, n := range r.unusable {
 		notes = append(notes, fmt.Sprintf("cannot be used: %d of %s", n, what))
 	}
 	slices.Sort(notes[len(r.missing):])
@@ -136,14 +139,14 @@ func (r *Recording) Episodes() ([]*episode.Episode, error) {
 	return r.episodes, err
 }
 
-// wanted queries messages of some topics. It leaves out what is damaged, which the reader reports otherwise, and what
-// cannot be translated.
-func (r *Recording) wanted(start int64, topics func(*codec.Channel) bool) codec.Query {
+// query returns a query for messages of some topics from start on. Reading leaves out damaged messages and messages
+// that cannot be translated; the reader reports them otherwise.
+func (r *Recording) query(start int64, topics func(*codec.Channel) bool) codec.Query {
 	return codec.Query{Start: start, Topics: topics, Damaged: func(error) {}}
 }
 
 func (r *Recording) survey() error {
-	q := r.wanted(0, func(c *codec.Channel) bool { return r.m.names(c.Topic) })
+	q := r.query(0, func(c *codec.Channel) bool { return r.m.names(c.Topic) })
 	s := survey{Recording: r, boundary: newBoundary(r.m.Episodes), places: make([]place, len(r.m.Cameras))}
 	for m, err := range codec.Messages(r.reader, q) {
 		if err == nil && r.Progress != nil {
@@ -171,15 +174,15 @@ func (r *Recording) survey() error {
 type survey struct {
 	*Recording
 	*boundary
-	task    string
-	episode *episode.Episode // that has begun; nil: none
-	lists   []*frameList     // of the cameras of episode
-	last    *episode.Episode // episode, or the one that ended last
-	places  []place          // of the next frames of cameras, if they have the LogTime of the latest ones
-	at      int              // of recorded
+	task    string           // task that the trigger named; "": Mapping.Task
+	episode *episode.Episode // the current episode; nil: none
+	lists   []*frameList     // by camera of episode
+	last    *episode.Episode // episode, or the episode that ended last
+	places  []place          // by camera, the place of the next frame if it has the LogTime of the latest one
+	at      int              // index in recorded
 }
 
-// add takes a message.
+// add adds a message to the episodes.
 func (s *survey) add(m *codec.Message) error {
 	t, err := s.topics.of(m.Channel)
 	if err != nil || t == nil {
@@ -188,7 +191,7 @@ func (s *survey) add(m *codec.Message) error {
 	if t.trigger != nil {
 		c, err := s.trigger(t.trigger, m)
 		if err != nil {
-			s.spoilt(m, err)
+			s.addUnusable(m, err)
 		}
 		if c.discarded {
 			s.last.Discarded = true
@@ -214,10 +217,10 @@ func (s *survey) add(m *codec.Message) error {
 		s.Lost.Add(m.Channel.Topic, "messages outside of episodes", 1)
 	}
 	stamp, own := t.stamp(m)
-	var bad error
+	var unusable error
 	if t.cameras != nil {
-		_, bad = t.picture.Whole(m.Data)
-		if bad == nil {
+		_, unusable = t.picture.Whole(m.Data)
+		if unusable == nil {
 			s.frame(t, m.LogTime, stamp, own)
 		}
 	}
@@ -226,15 +229,15 @@ func (s *survey) add(m *codec.Message) error {
 		if err == nil && values != nil && s.active {
 			s.sample(p.sampler, values, stamp, own)
 		}
-		bad = cmp.Or(bad, err)
+		unusable = cmp.Or(unusable, err)
 	}
-	if bad != nil {
-		s.spoilt(m, bad)
+	if unusable != nil {
+		s.addUnusable(m, unusable)
 	}
 	return nil
 }
 
-// follow goes to the recorded episode at a time.
+// follow moves to the recorded episode at a time, and ends the episodes before it.
 func (s *survey) follow(logTime int64) {
 	for s.at < len(s.recorded) && logTime > s.recorded[s.at].End {
 		s.end()
@@ -243,7 +246,7 @@ func (s *survey) follow(logTime int64) {
 	s.active = s.at < len(s.recorded) && logTime >= s.recorded[s.at].Start
 }
 
-// describe fills in what the metadata recorded about an episode.
+// describe sets the properties of e that the metadata of the recording has.
 func (s *survey) describe(e *episode.Episode) {
 	t := s.recorded[s.at]
 	e.Name, e.Success, e.Discarded, e.Metadata = t.Name, t.Success, t.Discarded, t.Metadata
@@ -253,9 +256,9 @@ func (s *survey) describe(e *episode.Episode) {
 	e.SetDevices(t.Devices)
 }
 
-// spoilt notes that a message cannot be used.
-func (s *survey) spoilt(m *codec.Message, err error) {
-	s.bad[fmt.Sprintf("%s [%s]: %v", m.Channel.Topic, m.Channel.Type, err)]++
+// addUnusable counts a message that cannot be used.
+func (s *survey) addUnusable(m *codec.Message, err error) {
+	s.unusable[fmt.Sprintf("%s [%s]: %v", m.Channel.Topic, m.Channel.Type, err)]++
 	s.Lost.Add(m.Channel.Topic, "messages that cannot be used: "+err.Error(), 1)
 }
 
@@ -276,7 +279,7 @@ func (s *survey) begin() {
 	e.Discarded = s.boundary.sample()
 }
 
-// frame adds a frame to the cameras of a topic.
+// frame adds a frame to the cameras of a topic. own reports that stamp is the frame's own.
 func (s *survey) frame(t *topic, logTime, stamp int64, own bool) {
 	for _, i := range t.cameras {
 		at := &s.places[i]
@@ -295,9 +298,9 @@ func (s *survey) frame(t *topic, logTime, stamp int64, own bool) {
 	}
 }
 
-// sample adds what a sampler read to its stream.
+// sample adds the values that a sampler read to the sampler's stream. own reports that stamp is the message's own.
 func (s *survey) sample(v *sampler, values []float64, stamp int64, own bool) {
-	to := v.of(s.episode.Arms)
+	to := v.vector(s.episode.Arms)
 	if len(to.Columns) < len(v.columns) {
 		*to = *episode.Spread(to, v.columns)
 	}
@@ -308,7 +311,7 @@ func (s *survey) sample(v *sampler, values []float64, stamp int64, own bool) {
 	}
 }
 
-// end ends the episode that has begun, if there is one.
+// end ends the current episode, if there is one.
 func (s *survey) end() {
 	e := s.episode
 	s.episode = nil
@@ -326,7 +329,7 @@ func (s *survey) end() {
 		}
 	}
 	if e.Start == 0 {
-		return // there is nothing in it
+		return // the episode is empty
 	}
 	e.Name = time.Unix(0, e.Start).UTC().Format("20060102_150405")
 	if len(s.info.Metadata) > 0 {
@@ -344,7 +347,7 @@ func (s *survey) end() {
 	s.episodes = append(s.episodes, e)
 }
 
-// span extends the time of an episode.
+// span extends the time of an episode to stamps.
 func span(e *episode.Episode, stamps []int64) {
 	for _, t := range stamps {
 		if e.Start == 0 || t < e.Start {
@@ -354,12 +357,13 @@ func span(e *episode.Episode, stamps []int64) {
 	}
 }
 
-// complete gives the streams of all episodes the columns that any has, and removes cameras and arms that none has.
+// complete gives each stream the same columns in all episodes, and removes cameras and arms without data in any
+// episode.
 func (r *Recording) complete() {
 	for _, v := range r.topics.samplers {
 		for _, e := range r.episodes {
-			if of := e.Arms[v.arm].Streams[v.role]; of != nil {
-				*of = *episode.Spread(of, v.columns)
+			if stream := e.Arms[v.arm].Streams[v.role]; stream != nil {
+				*stream = *episode.Spread(stream, v.columns)
 			}
 		}
 	}
@@ -382,7 +386,8 @@ func (r *Recording) complete() {
 	}
 }
 
-// forgetUnits takes the units off streams that were recorded from joints in an unknown unit, as metadata tells.
+// forgetUnits removes the units of streams that were converted from joints in an unknown unit, by the metadata of the
+// recording.
 func (r *Recording) forgetUnits() {
 	unknown := map[string]bool{}
 	for _, e := range r.recorded {
@@ -392,13 +397,13 @@ func (r *Recording) forgetUnits() {
 	}
 	for _, v := range r.topics.samplers {
 		for _, e := range r.episodes {
-			of := e.Arms[v.arm].Streams[v.role]
-			if of == nil || v.stream.Unit != "" || !unknown[of.Name] {
+			stream := e.Arms[v.arm].Streams[v.role]
+			if stream == nil || v.stream.Unit != "" || !unknown[stream.Name] {
 				continue
 			}
-			of.Columns = slices.Clone(of.Columns)
-			for i := range of.Columns {
-				of.Columns[i].Unit = ""
+			stream.Columns = slices.Clone(stream.Columns)
+			for i := range stream.Columns {
+				stream.Columns[i].Unit = ""
 			}
 		}
 	}

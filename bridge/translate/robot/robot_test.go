@@ -57,7 +57,7 @@ func (p *tape) add(topic string, ms int, m msgs.Message) {
 	p.messages = append(p.messages, codec.Message{Channel: c, LogTime: int64(ms+1) * 1e6, Data: data})
 }
 
-// write returns the recording.
+// write writes the messages into a file, and opens it.
 func (p *tape) write() codec.Reader {
 	path := filepath.Join(p.t.TempDir(), "x.mcap")
 	w, err := formats.Create(path, codec.CreateOptions{Metadata: p.metadata})
@@ -103,7 +103,7 @@ func joints(ms int, names []string, positions ...float64) *sensor_msgs.JointStat
 	return &sensor_msgs.JointState{Header: at(ms), Name: names, Position: positions}
 }
 
-// turned is a pose that is turned by yaw.
+// turned returns a pose that is turned by yaw, in rad.
 func turned(ms int, yaw float64) *geometry_msgs.PoseStamped {
 	p := &geometry_msgs.PoseStamped{Header: at(ms)}
 	p.Pose.Position = geometry_msgs.Point{X: 1, Y: 2, Z: 3}
@@ -118,7 +118,7 @@ func ms(stamps ...int64) []int64 {
 	return stamps
 }
 
-// frame returns what a frame of a camera holds.
+// frame returns the data of a frame.
 func frame(t *testing.T, f episode.Frames, i int) string {
 	got, err := f.Frame(i)
 	require.NoError(t, err)
@@ -190,7 +190,7 @@ func TestEpisodesByNames(t *testing.T) {
 		second.Streams[episode.Pose].Columns[3])
 }
 
-// Position distinguishes joints of one name, whether messages or a mapping name them.
+// Joints with equal names are distinguished by position, whether messages or a mapping name them.
 func TestJointsOfOneName(t *testing.T) {
 	for _, m := range []*Mapping{
 		nil, {Arms: []Arm{{Name: "arm_0", Streams: Streams{episode.Joint: {Topic: "/arm_0/joint_states",
@@ -220,7 +220,7 @@ func TestEpisodesByMapping(t *testing.T) {
 		p.add("/open", now, &std_msgs.Bool{Data: i > 1})
 		p.add("/eye", now, jpeg(now))
 	}
-	// Others of the same topic, which have one of the joints, and one of no use.
+	// Messages with only one of the joints, with none, and with fewer numbers than names.
 	p.add("/joint_states", 1500, joints(1500, []string{"elbow"}, 7))
 	p.add("/joint_states", 1600, joints(1600, []string{"wheel"}, 7))
 	p.add("/joint_states", 1700, joints(1700, []string{"elbow", "wheel"}, 7))
@@ -346,7 +346,7 @@ func TestFramesOfTheSameTime(t *testing.T) {
 	}
 }
 
-// Pictures that are cut off are as if they had not been recorded.
+// Pictures that are cut off are left out as if they had not been recorded.
 func TestDamagedPictures(t *testing.T) {
 	p := newTape(t)
 	for i := range 5 {
@@ -429,7 +429,7 @@ func TestEpisodesErrors(t *testing.T) {
 	require.ErrorContains(t, err, "no topic is one of a camera or an arm by its name and type")
 }
 
-// record writes the messages into sessions, and returns what is in them.
+// record writes the messages into sessions, and returns the episodes of the sessions.
 func (p *tape) record(m *Mapping) []*episode.Episode {
 	folder := p.t.TempDir()
 	r, err := session.Record(filepath.Join(folder, "take"), session.Options{}, nil)
@@ -470,7 +470,7 @@ func TestWriter(t *testing.T) {
 	require.Equal(t, []float64{1, 2, 3, 0, 0, 0}, a.Streams[episode.Pose].Values)
 }
 
-func TestWriterRefusesWhatIsNoRobots(t *testing.T) {
+func TestWriterRefusesTopicsOfNoArm(t *testing.T) {
 	p := newTape(t)
 	p.add("/left/pose", 1000, turned(1000, 0))
 	p.add("/left/joint_states", 1010, joints(1010, []string{"a"}, 1))

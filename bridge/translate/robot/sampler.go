@@ -14,21 +14,24 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// maxColumns is how many numbers a sample has at most.
+// maxColumns limits the numbers of a sample.
 const maxColumns = 1024
 
-// sampler reads a stream of an arm from one message after the other.
+// sampler reads the samples of one stream of an arm from messages. Columns are found by labels: their names in
+// messages.
 type sampler struct {
-	arm     int // of the mapping
+	arm     int // index in Mapping.Arms
 	role    episode.Role
 	stream  *Stream
 	columns []align.Column
-	index   map[string]int // of columns, by their names in messages; of several with one name, the first
-	next    []int          // by column, the next one with the same name in messages; 0: none
-	labels  []string       // of numbers
-	numbers []float64      // of a message
-	values  []float64      // of its sample
-	set     []bool         // columns of the sample that have a value
+	index   map[string]int // by label, the index of the first column that has it
+	next    []int          // by column, the index of the next column with an equal label; 0: none
+
+	// Buffers of sample:
+	labels  []string  // by number, its label
+	numbers []float64 // of the message
+	values  []float64 // by column
+	set     []bool    // by column, whether values has a value
 }
 
 func newSampler(arm int, r episode.Role, s *Stream) *sampler {
@@ -43,8 +46,8 @@ func newSampler(arm int, r episode.Role, s *Stream) *sampler {
 	return v
 }
 
-// of returns where the arms have the stream, which it begins if they do not.
-func (v *sampler) of(arms []*episode.Arm) *align.Vector {
+// vector returns the stream of the sampler in the arms of an episode. It creates the stream if there is none.
+func (v *sampler) vector(arms []*episode.Arm) *align.Vector {
 	a := arms[v.arm]
 	if a.Streams[v.role] == nil {
 		a.Streams[v.role] = &align.Vector{Name: a.Name + "/" + v.role.String(), Topic: v.stream.Topic}
@@ -52,7 +55,7 @@ func (v *sampler) of(arms []*episode.Arm) *align.Vector {
 	return a.Streams[v.role]
 }
 
-// add adds a column with a name, and its label in messages, and returns its index.
+// add adds a column with a label and a name, and returns its index.
 func (v *sampler) add(label, name string) int {
 	i := len(v.columns)
 	v.columns, v.next, v.set = append(v.columns, v.column(name)), append(v.next, 0), append(v.set, false)
@@ -68,8 +71,8 @@ func (v *sampler) add(label, name string) int {
 	return i
 }
 
-// find returns the index of the column of a label in messages, and false if there is none. Of several columns with one
-// name it is the first that has no value in this sample.
+// find returns the index of the column with a label, and false if there is none. If several columns have the label, it
+// returns the first one that has no value yet in the current sample.
 func (v *sampler) find(label string) (int, bool) {
 	at, ok := v.index[label]
 	for ok && v.set[at] {
@@ -79,7 +82,7 @@ func (v *sampler) find(label string) (int, bool) {
 	return at, ok
 }
 
-// fieldsIn returns the fields of v in messages of a type.
+// fieldsIn returns the fields of the stream in messages of a type.
 func (v *sampler) fieldsIn(s *cdr.Schema) ([]*numbers, error) {
 	paths := v.stream.Fields
 	if paths == nil {
@@ -96,8 +99,8 @@ func (v *sampler) fieldsIn(s *cdr.Schema) ([]*numbers, error) {
 	return fields, nil
 }
 
-// sample returns the numbers of a message, one for each column; there may be more columns than before. The result is
-// valid until the next call, and nil if the message has no number of a column.
+// sample returns the values of a message, one for each column. It may add columns. The result is valid until the next
+// call, and nil if the message has no value of a column.
 func (v *sampler) sample(fields []*numbers, payload []byte) ([]float64, error) {
 	v.numbers, v.labels = v.numbers[:0], v.labels[:0]
 	for _, f := range fields {
@@ -129,7 +132,7 @@ func (v *sampler) sample(fields []*numbers, payload []byte) ([]float64, error) {
 		v.values = append(v.values, align.Missing())
 	}
 	clear(v.set)
-	some := false
+	found := false
 	for i, x := range v.numbers {
 		at, ok := v.find(v.labels[i])
 		switch {
@@ -143,9 +146,9 @@ func (v *sampler) sample(fields []*numbers, payload []byte) ([]float64, error) {
 			v.values = append(v.values, 0)
 		}
 		v.values[at], v.set[at] = x, true
-		some = true
+		found = true
 	}
-	if !some {
+	if !found {
 		return nil, nil
 	}
 	return v.values, nil
@@ -174,7 +177,7 @@ func (v *sampler) scale() error {
 	return nil
 }
 
-// label names the numbers of messages that do not name them.
+// label sets the labels of the numbers if messages do not have any.
 func (v *sampler) label(fields []*numbers) error {
 	n := len(v.numbers)
 	if slices.ContainsFunc(fields, func(f *numbers) bool { return f.labels != nil }) {
@@ -209,7 +212,7 @@ func (v *sampler) label(fields []*numbers) error {
 	return nil
 }
 
-// column returns the column of a name.
+// column returns the column with a name.
 func (v *sampler) column(name string) align.Column {
 	return v.role.Column(name, cmp.Or(v.stream.Unit, v.role.Unit("rad")))
 }

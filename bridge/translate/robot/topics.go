@@ -12,24 +12,24 @@ import (
 	"tapedeck/msgs"
 )
 
-// topics are the channels of a recording, with what a mapping takes from their messages.
+// topics binds the channels of a recording to a mapping.
 type topics struct {
 	m        *Mapping
 	samplers []*sampler
 	known    map[*codec.Channel]*topic
 }
 
-// topic is what a mapping takes from the messages of a channel.
+// topic is a channel that is bound to a mapping.
 type topic struct {
-	cameras  []int // of the mapping
-	picture  *pixel.Locator
+	cameras  []int          // indices in Mapping.Cameras
+	picture  *pixel.Locator // set if there are cameras
 	samplers []binding
-	trigger  *trigger // nil: none
-	receive  bool
-	stamps   *cdr.Stamps // nil: there are none
+	trigger  *trigger    // nil: none
+	receive  bool        // Mapping.Receive
+	stamps   *cdr.Stamps // nil: messages have no stamps
 }
 
-// binding is a sampler with its fields in the messages of a type.
+// binding is a sampler with the fields that it reads in messages of one type.
 type binding struct {
 	*sampler
 	fields []*numbers
@@ -41,7 +41,7 @@ func newTopics(m *Mapping) *topics {
 	return t
 }
 
-// extend adds what was added to the mapping.
+// extend adds samplers for streams that were added to the mapping, and forgets all bindings.
 func (t *topics) extend() {
 	t.known = map[*codec.Channel]*topic{}
 	for i := range t.m.Arms {
@@ -58,7 +58,7 @@ func (t *topics) has(arm int, r episode.Role) bool {
 	return slices.ContainsFunc(t.samplers, func(v *sampler) bool { return v.arm == arm && v.role == r })
 }
 
-// of returns what is taken of the messages of a channel, nil if that is nothing.
+// of returns the binding of a channel, nil if the mapping does not name its topic.
 func (t *topics) of(c *codec.Channel) (*topic, error) {
 	known, ok := t.known[c]
 	if ok {
@@ -118,22 +118,23 @@ func (m *Mapping) names(topic string) bool { return slices.Contains(m.topics(), 
 
 // topics returns the topics that the mapping names.
 func (m *Mapping) topics() []string {
-	var all []string
+	var topics []string
 	if m.Episodes.Topic != "" {
-		all = append(all, m.Episodes.Topic)
+		topics = append(topics, m.Episodes.Topic)
 	}
 	for _, c := range m.Cameras {
-		all = append(all, c.Topic)
+		topics = append(topics, c.Topic)
 	}
 	for i := range m.Arms {
 		for _, s := range m.Arms[i].streams() {
-			all = append(all, s.Topic)
+			topics = append(topics, s.Topic)
 		}
 	}
-	return all
+	return topics
 }
 
-// implied adds velocities and efforts, which messages of a topic have beside the positions of joints.
+// implied adds samplers of velocities and efforts for a topic of type JointState with the joints of an arm, if the
+// mapping names neither.
 func (t *topics) implied(topic string) {
 	for i := range t.m.Arms {
 		a := &t.m.Arms[i]
@@ -152,7 +153,8 @@ func (t *topics) implied(topic string) {
 	}
 }
 
-// stamp returns the time of a message. own is false if it should be, and is not, that of its header.
+// stamp returns the stamp of a message in ns since the Unix epoch. own is false if the message has no stamp, so that
+// the time of reception stands in for it.
 func (t *topic) stamp(m *codec.Message) (ns int64, own bool) {
 	if t.receive {
 		return m.LogTime, true
@@ -165,14 +167,14 @@ func (t *topic) stamp(m *codec.Message) (ns int64, own bool) {
 	return m.LogTime, false
 }
 
-// Types of messages that are known without a mapping.
+// Types of messages that Default recognises.
 const (
 	typeJointState      = "sensor_msgs/msg/JointState"
 	typeImage           = "sensor_msgs/msg/Image"
 	typeCompressedImage = "sensor_msgs/msg/CompressedImage"
 )
 
-// posesIn are the paths to the pose in messages of a type.
+// posesIn has the path to the pose in messages of each type of poses.
 var posesIn = map[string]string{
 	"geometry_msgs/msg/Pose":                      "",
 	"geometry_msgs/msg/PoseStamped":               "pose",
@@ -183,12 +185,12 @@ var posesIn = map[string]string{
 	"nav_msgs/msg/Odometry":                       "pose.pose",
 }
 
-// usualFields returns the fields of a stream in messages of a type, if the mapping does not name them.
+// usualFields returns the default of Stream.Fields for a type of messages.
 func usualFields(r episode.Role, typeName string) []string {
-	in, isPose := posesIn[typeName]
+	pose, isPose := posesIn[typeName]
 	switch {
 	case r.Base() == episode.Pose && isPose:
-		return []string{in}
+		return []string{pose}
 	case typeName == typeJointState && (r == episode.Effort || r == episode.Velocity):
 		return []string{r.String()}
 	case typeName == typeJointState:

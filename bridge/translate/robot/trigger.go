@@ -11,17 +11,17 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// Names in messages of a trigger, unless the mapping has others.
+// Defaults of Boundaries.Field and Boundaries.Discard.
 const (
 	defaultField   = "data"
 	defaultDiscard = "discard"
 )
 
-// trigger is how the messages of a channel begin, end and discard episodes.
+// trigger reads from the messages of a channel when to begin, end and discard episodes.
 type trigger struct {
-	value    *cdr.Path // nil: each message begins an episode
-	discards *cdr.Path // the field that discards; nil: word does
-	word     string    // the value that discards; "": none
+	value    *cdr.Path // path of Boundaries.Field; nil: each message begins an episode
+	discards *cdr.Path // path of the field that discards; nil: word discards
+	word     string    // the value of Boundaries.Field that discards; "": none
 }
 
 // newTrigger returns the trigger for messages of a type.
@@ -60,7 +60,8 @@ func scalar(s *cdr.Schema, path string) (*cdr.Path, error) {
 	return p, nil
 }
 
-// discarding returns a word as fmt.Sprint returns values of a field, nil for none.
+// discarding returns word in the form in which fmt.Sprint returns values of field. It returns an error if field, which
+// may be nil, cannot have such a value.
 func discarding(field *cdr.Path, word string) (string, error) {
 	if field == nil || field.Type().Kind == rosidl.Bool {
 		return "", errors.New("no value is left that discards")
@@ -81,13 +82,13 @@ func begins(value string) bool { return value != "" && value != "0" && value != 
 // boundary decides where episodes begin and end, and which are discarded.
 type boundary struct {
 	Boundaries
-	active  bool
+	active  bool   // whether an episode is being recorded
 	empty   bool   // the episode that began last, and may have ended, has no messages of cameras and arms
-	began   bool   // an episode with such messages
-	doomed  bool   // the empty episode is to be discarded
-	value   string // of the trigger
-	discard bool   // of the trigger
-	latest  int64  // LogTime of the latest message of a camera or an arm; 0 is none
+	began   bool   // an episode with messages of cameras or arms has begun
+	doomed  bool   // the empty episode will be discarded once it has a message
+	value   string // latest value of the trigger
+	discard bool   // whether the latest message of the trigger discards
+	latest  int64  // LogTime of the latest message of a camera or an arm; 0: none
 }
 
 func newBoundary(b Boundaries) *boundary {
@@ -95,14 +96,14 @@ func newBoundary(b Boundaries) *boundary {
 	return &boundary{Boundaries: b, active: always, empty: always}
 }
 
-// change is what a message of the trigger changes.
+// change is the effect of a message of the trigger.
 type change struct {
-	discarded bool // the episode before, or what there is of it, is discarded
-	ended     bool // the episode before has ended
-	task      string
+	discarded bool   // the episode before the message is discarded
+	ended     bool   // the episode before the message has ended
+	task      string // task of the episode that begins; "": none
 }
 
-// trigger handles a message of the trigger. A message with the values of the one before changes nothing.
+// trigger handles a message of the trigger. A message that repeats the values of the previous message changes nothing.
 func (b *boundary) trigger(t *trigger, m *codec.Message) (c change, err error) {
 	if t.value == nil {
 		b.next("", true)
@@ -139,21 +140,21 @@ func (b *boundary) trigger(t *trigger, m *codec.Message) (c change, err error) {
 	return c, nil
 }
 
-// next ends the episode, and begins another one if it is active.
+// next ends the episode, and begins another one if active.
 func (b *boundary) next(value string, active bool) {
 	b.value, b.active, b.doomed = value, active, false
 	b.empty = b.empty || active
 }
 
-// Reasons for which there is no episode to be discarded.
+// Errors of discards: no episode can be marked as discarded now.
 var (
 	errNotBegun = errors.New("no episode has begun")
 	errDoomed   = errors.New("nothing of the episode is recorded yet; what comes of it is discarded")
 	errNothing  = errors.New("nothing was recorded of the episode that ended last")
 )
 
-// discards decides whether the episode that is recorded, or else the one that ended last, is to be marked as discarded.
-// errDoomed means that sample tells when.
+// discards discards the episode that is being recorded, or else the episode that ended last. If it returns nil, the
+// caller marks the episode as discarded. If it returns errDoomed, the caller does so when sample returns true.
 func (b *boundary) discards() error {
 	switch {
 	case b.empty && b.active:
@@ -167,15 +168,16 @@ func (b *boundary) discards() error {
 	return nil
 }
 
-// sample notes a message of a camera or an arm in an episode. It reports whether the episode, whose first one that is,
-// is to be marked as discarded.
+// sample is called for each message of a camera or an arm in an episode. It reports whether the caller must now mark
+// the episode as discarded.
 func (b *boundary) sample() (discarded bool) {
 	discarded = b.doomed
 	b.began, b.empty, b.doomed = true, false, false
 	return discarded
 }
 
-// pause reports whether a message of a camera or an arm comes after a pause, and so begins another episode.
+// pause is called for each message of a camera or an arm. It reports whether the message comes after a pause, and so
+// begins another episode.
 func (b *boundary) pause(logTime int64) bool {
 	late := b.Pause > 0 && b.latest != 0 && logTime-b.latest > int64(b.Pause)
 	b.latest = logTime

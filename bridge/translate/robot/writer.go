@@ -9,26 +9,26 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// Writer writes ROS 2 messages into sessions as they come. It ignores messages of topics that the mapping lacks.
-// Without a mapping they are an error, except pictures, which may come compressed, too. If the mapping has Boundaries,
-// each episode is a session, and what is between them is left out.
+// Writer writes ROS 2 messages into sessions while they are received. It ignores topics that the mapping lacks. Without
+// a mapping, a topic that belongs to no camera or arm is an error, except images, which may be on another topic
+// compressed. If the mapping has Boundaries, each episode is a session, and messages between episodes are left out.
 type Writer struct {
 	*session.Recording
 	m        *Mapping
-	byNames  bool
+	byNames  bool // the mapping is made by names and types of topics
 	topics   *topics
 	boundary *boundary
-	split    bool // the next message is in another episode
-	task     string
-	cameras  []*episode.Camera
-	arms     []*episode.Arm
-	seen     codec.Info // channels so far, to extend the mapping
+	split    bool              // the next message is in another episode
+	task     string            // of the next episode
+	cameras  []*episode.Camera // in the order of Mapping.Cameras
+	arms     []*episode.Arm    // in the order of Mapping.Arms
+	seen     codec.Info        // channels so far, to extend the mapping
 }
 
 var _ codec.Writer = (*Writer)(nil)
 
-// NewWriter returns a writer to r, which it owns. With a nil mapping, the names and types of topics decide, and cameras
-// and arms that have no names are numbered as they come.
+// NewWriter returns a writer to r, and owns r. With a nil mapping, the names and types of topics decide, and cameras
+// and arms without names of their own are numbered in the order in which their topics are declared.
 func NewWriter(r *session.Recording, m *Mapping) *Writer {
 	w := &Writer{Recording: r, m: m, byNames: m == nil}
 	if m == nil {
@@ -40,7 +40,7 @@ func NewWriter(r *session.Recording, m *Mapping) *Writer {
 	return w
 }
 
-// prepare adds the new cameras and arms of the mapping.
+// prepare adds cameras and arms that are new in the mapping.
 func (w *Writer) prepare() {
 	for _, c := range w.m.Cameras[len(w.cameras):] {
 		w.cameras = append(w.cameras, c.empty())
@@ -56,7 +56,7 @@ func (w *Writer) Declare(c *codec.Channel) error {
 	return err
 }
 
-// topic returns what is taken from the messages of a channel, nil for nothing.
+// topic returns the binding of a channel, nil if the mapping does not name its topic.
 func (w *Writer) topic(c *codec.Channel) (*topic, error) {
 	if t, ok := w.topics.known[c]; ok {
 		return t, nil
@@ -92,14 +92,14 @@ func (w *Writer) Write(m *codec.Message) error {
 	if t.trigger != nil {
 		c, err := w.boundary.trigger(t.trigger, m)
 		if err != nil {
-			return w.of(m, err)
+			return w.annotate(m, err)
 		}
 		if c.ended {
 			w.split, w.task = w.boundary.began || c.task != "", c.task
 		}
 		if c.discarded {
 			if _, err := w.Recording.Discard(); err != nil {
-				return w.of(m, err)
+				return w.annotate(m, err)
 			}
 		}
 	}
@@ -120,14 +120,14 @@ func (w *Writer) Write(m *codec.Message) error {
 	w.split = false
 	if w.boundary.sample() {
 		if _, err := w.Recording.Discard(); err != nil {
-			return w.of(m, err)
+			return w.annotate(m, err)
 		}
 	}
 	return w.write(t, m)
 }
 
-// Split implements codec.Writer. The episode goes on in another session, unless nothing divides the recording into
-// episodes: then the session is another one.
+// Split implements codec.Writer. The current episode continues in another session. Without Boundaries, Split begins
+// another episode.
 func (w *Writer) Split() error {
 	if w.m.Episodes == (Boundaries{}) {
 		return w.SplitTask("")
@@ -141,8 +141,9 @@ func (w *Writer) Close() error {
 	return w.Recording.Close()
 }
 
-// Discard marks the episode that is being recorded, or else the one that ended last, as discarded. It returns which one
-// that is, in words, and the paths of its sessions. The mark is on the disk then. It may be called after Close.
+// Discard marks the episode that is being recorded, or else the episode that ended last, as discarded. what names the
+// episode in words; paths are the episode's sessions. The mark is on the disk when Discard returns. Discard may be
+// called after Close.
 func (w *Writer) Discard() (what string, paths []string, err error) {
 	switch err := w.boundary.discards(); {
 	case errors.Is(err, errDoomed):
@@ -167,7 +168,7 @@ func (w *Writer) write(t *topic, m *codec.Message) error {
 	if t.cameras != nil {
 		f, err := t.picture.Image(m.Data)
 		if err != nil {
-			return w.of(m, err)
+			return w.annotate(m, err)
 		}
 		for _, i := range t.cameras {
 			if err := w.Frame(w.cameras[i], stamp, f); err != nil {
@@ -178,13 +179,13 @@ func (w *Writer) write(t *topic, m *codec.Message) error {
 	for _, p := range t.samplers {
 		values, err := p.sample(p.fields, m.Data)
 		if err != nil {
-			return w.of(m, err)
+			return w.annotate(m, err)
 		}
 		if values == nil {
 			continue
 		}
 		a := w.arms[p.arm]
-		p.of(w.arms).Columns = p.columns
+		p.vector(w.arms).Columns = p.columns
 		if err := w.Sample(a, p.role, stamp, values); err != nil {
 			return err
 		}
@@ -192,7 +193,7 @@ func (w *Writer) write(t *topic, m *codec.Message) error {
 	return nil
 }
 
-// of adds the message to its error.
-func (w *Writer) of(m *codec.Message, err error) error {
+// annotate adds the topic, type and time of a message to an error about it.
+func (w *Writer) annotate(m *codec.Message, err error) error {
 	return fmt.Errorf("%s [%s] at %d ns: %w", m.Channel.Topic, m.Channel.Type, m.LogTime, err)
 }
