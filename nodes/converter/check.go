@@ -22,15 +22,15 @@ type checkOptions struct {
 	JSON   bool   `param:"json" group:"Output"`
 	JUnit  string `param:"junit" group:"Output" value:"FILE"`
 
-	source
+	readOptions
 }
 
 func (*checkOptions) OptionTexts() string { return optionTexts }
 
-// notMet is the exit code if recordings do not meet what is expected of them.
+// notMet is the exit code if recordings do not meet the expectations.
 const notMet = 3
 
-// check checks the recordings at paths. It continues after one that cannot be read.
+// check checks the recordings at paths. It continues after a recording that cannot be read.
 func (o *checkOptions) check(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
 	if o.JUnit != "" {
 		if err := checkOutput(o.JUnit, "<?xml"); err != nil {
@@ -49,7 +49,7 @@ func (o *checkOptions) check(ctx context.Context, paths []string, stdout, stderr
 	failed, found := 0, 0
 	paths = o.firsts(paths)
 	for i, path := range paths {
-		p, err := o.pass(ctx, path, expected, nil, stderr)
+		p, err := o.readPass(ctx, path, expected, nil, stderr)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -80,30 +80,31 @@ func (o *checkOptions) check(ctx context.Context, paths []string, stdout, stderr
 	if err := o.writeJUnit(suites); err != nil {
 		return err
 	}
-	of := fmt.Sprintf("%d of %s", found, human.Count(len(paths), "recording"))
+	numbers := fmt.Sprintf("%d of %s", found, human.Count(len(paths), "recording"))
 	switch {
 	case failed > 0:
 		return fmt.Errorf("%d of %s cannot be read", failed, human.Count(len(paths), "recording"))
 	case found > 0 && expected != nil:
-		return config.Exit(notMet, fmt.Errorf("not as expected: %s", of))
+		return config.Exit(notMet, fmt.Errorf("not as expected: %s", numbers))
 	case found > 0:
-		return config.Exit(notMet, fmt.Errorf("suspicious: %s", of))
+		return config.Exit(notMet, fmt.Errorf("suspicious: %s", numbers))
 	}
 	return nil
 }
 
-// pass reads the recording at path, to check it against a contract, which may be nil. watched are fields, by topic.
-func (s *source) pass(ctx context.Context, path string, expected *contract.Contract, watched map[string][]string,
-	stderr io.Writer) (*contract.Pass, error) {
-	in, err := s.openROS2(path)
+// readPass reads the recording at path to check it against a contract, which may be nil. watched has names of fields by
+// topic.
+func (o *readOptions) readPass(ctx context.Context, path string, expected *contract.Contract,
+	watched map[string][]string, stderr io.Writer) (*contract.Pass, error) {
+	in, err := o.openROS2(path)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	for _, err := range in.left {
+	for _, err := range in.untranslated {
 		fmt.Fprintln(stderr, "warning: only the times are checked of what is not translated to ROS 2:", err)
 	}
-	note(stderr, in.info)
+	printNotes(stderr, in.info)
 	p := contract.New(expected, in.info)
 	for topic, fields := range watched {
 		for _, field := range fields {
@@ -112,7 +113,7 @@ func (s *source) pass(ctx context.Context, path string, expected *contract.Contr
 			}
 		}
 	}
-	var damage, labels []error // belong to the goroutine that reads until that has ended
+	var damage, labels []error // used by the reading goroutine until each returns
 	err = in.each(ctx, codec.Query{Damaged: func(err error) { damage = append(damage, err) },
 		Mislabelled: func(err error) { labels = append(labels, err) }, Verify: true}, p.Add)
 	for _, err := range damage {
@@ -167,7 +168,7 @@ func writeFindingsJSON(w io.Writer, path string, list []contract.Finding) error 
 	}{path, len(list) == 0, list})
 }
 
-// The XML of JUnit, as far as CI systems read it.
+// The elements of JUnit's XML that CI systems read.
 type (
 	junitSuites struct {
 		XMLName struct{}     `xml:"testsuites"`
@@ -192,12 +193,12 @@ type (
 	}
 )
 
-// newSuite returns the findings of a recording with a case for each topic, and one for the recording as a whole.
+// newSuite returns the findings of a recording with a case for each topic, and a case for the whole recording.
 func newSuite(path string, p *contract.Pass, list []contract.Finding) junitSuite {
 	suite := junitSuite{Name: path}
 	start, _ := p.Times()
 	names := append([]string{""}, p.Topics()...)
-	for _, f := range list { // such as those that the recorder noted of topics without a message
+	for _, f := range list { // findings may be about topics without messages
 		names = append(names, f.Topic)
 	}
 	slices.Sort(names)
@@ -246,7 +247,7 @@ type expectOptions struct {
 	Field     []string `param:"field" group:"Contract" value:"TOPIC.FIELD"`
 	Tolerance float64  `param:"tolerance" group:"Contract" min:"0" max:"0.9"`
 
-	source
+	readOptions
 }
 
 func (*expectOptions) OptionTexts() string { return optionTexts }
@@ -279,7 +280,7 @@ func (o *expectOptions) expect(ctx context.Context, paths []string, stdout, stde
 	var passes []*contract.Pass
 	paths = o.firsts(paths)
 	for _, path := range paths {
-		p, err := o.pass(ctx, path, nil, watched, stderr)
+		p, err := o.readPass(ctx, path, nil, watched, stderr)
 		if err != nil {
 			return err
 		}

@@ -44,7 +44,8 @@ func defaultConvertOptions() *convertOptions {
 	return &convertOptions{Options: convert.DefaultOptions()}
 }
 
-// convert converts all paths but the last to one recording at the last, or each path on its own into OutputFolder.
+// convert converts all paths but the last to one recording at the last. With OutputFolder it converts each path by
+// itself into that folder.
 func (o *convertOptions) convert(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
 	paths = append(slices.Clone(o.Inputs), paths...)
 	if o.OutputFolder != "" && o.Output != "" {
@@ -88,7 +89,7 @@ func (o *convertOptions) convert(ctx context.Context, paths []string, stdout, st
 		fmt.Fprintln(stderr, "warning:", text)
 	}
 	job.Progress = func(done, total time.Duration) {
-		if !begun { // without a terminal bar stays nil
+		if !begun { // bar stays nil without a terminal
 			begun, bar = true, progress.Seconds(os.Stderr, "converting", total)
 		}
 		bar.Set(int64(done))
@@ -123,62 +124,62 @@ func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout
 	} else if err := os.MkdirAll(o.OutputFolder, 0o777); err != nil {
 		return fmt.Errorf("create %s: %w", o.OutputFolder, err)
 	}
-	part, err := parseShard(o.Shard, os.Getenv)
+	ownShard, err := parseShard(o.Shard, os.Getenv)
 	if err != nil {
 		return err
 	}
-	all, err := o.search(paths, os.Stdin, o.OutputFolder)
+	found, err := o.search(paths, os.Stdin, o.OutputFolder)
 	if err != nil {
 		return err
 	}
 	splits := o.MaxBagSize > 0 || o.MaxBagDuration > 0 || o.MaxBagMessages > 0
-	names, err := convert.OutputNames(all.paths, all.folders, format, splits)
+	names, err := convert.OutputNames(found.paths, found.folders, format, splits)
 	if err != nil {
 		return err
 	}
-	paths, names = part.of(all.paths, names)
-	s := several{places: o.places, stdout: stdout, stderr: stderr, json: o.JSON, verbose: o.Verbose,
-		bar: progress.Bytes(os.Stderr, "converting", int64(len(paths))*whole)}
+	paths, names = ownShard.pick(found.paths, names)
+	s := batch{places: o.places, stdout: stdout, stderr: stderr, json: o.JSON, verbose: o.Verbose,
+		bar: progress.Bytes(os.Stderr, "converting", int64(len(paths))*fullShare)}
 	each(ctx, len(paths), o.Jobs, func(i int) {
 		job := o.newJob(o.Options, paths[i])
 		job.Workers = 1
 		s.run(ctx, job, o.OutputFolder, names[i])
 	})
-	return s.end(ctx, len(paths), "converted")
+	return s.checkFailures(ctx, len(paths), "converted")
 }
 
 // someFailed is the exit code if some recordings failed and all others were handled.
 const someFailed = 4
 
-// whole is the share of one recording in the progress bar.
-const whole = 1000
+// fullShare is the share of one recording in the progress bar.
+const fullShare = 1000
 
-// several is the output of a command that handles several recordings at once.
-type several struct {
+// batch prints the results of a command that handles several recordings at once.
+type batch struct {
 	places
-	mu             sync.Mutex
+	mu             sync.Mutex // guards the fields below
 	stdout, stderr io.Writer
 	json           bool // print JSON instead of text to stdout
 	verbose        bool // list each loss
 	bar            *progress.Bar
-	done           int64 // of the bar
+	progressDone   int64 // value of bar
 	failed         int
 }
 
 // run runs a conversion to an output called name in folder, and prints its result.
-func (s *several) run(ctx context.Context, job *convert.Job, folder, name string) {
-	job.Warn = func(text string) { s.say(s.stderr, "warning: "+about(job.Inputs[0], text)) }
-	job.Progress = s.share()
+func (b *batch) run(ctx context.Context, job *convert.Job, folder, name string) {
+	job.Warn = func(text string) { b.say(b.stderr, "warning: "+about(job.Inputs[0], text)) }
+	job.Progress = b.progressOfOne()
 	line := eachLine{Input: job.Inputs[0], Output: store.Join(folder, name)}
-	result, err := s.runClaimed(ctx, job, folder, name)
+	result, err := b.runClaimed(ctx, job, folder, name)
 	job.Progress(1, 1)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return // interrupted, as end says
+		return // checkFailures reports the interruption
 	case errors.Is(err, episode.ErrDiscarded):
 		line.Status, line.Error = discarded, err.Error()
 	case err != nil:
-		s.fail(line.Input, err)
+		b.fail(line.Input, err)
 		line.Status, line.Error = "failed", err.Error()
 	case result == nil:
 		line.Status = "skipped"
@@ -191,19 +192,19 @@ func (s *several) run(ctx context.Context, job *convert.Job, folder, name string
 		}
 	}
 	switch {
-	case s.json:
-		text, _ := json.Marshal(&line) // which has nothing that JSON does not
-		s.say(s.stdout, string(text))
+	case b.json:
+		text, _ := json.Marshal(&line) // line has only types that JSON supports
+		b.say(b.stdout, string(text))
 	case result != nil:
-		s.say(s.stdout, report(result, s.verbose)...)
+		b.say(b.stdout, report(result, b.verbose)...)
 	case line.Status == discarded:
-		s.say(s.stdout, printable.Line("left out: "+about(line.Input, line.Error)))
+		b.say(b.stdout, printable.Line("left out: "+about(line.Input, line.Error)))
 	case err == nil:
-		s.say(s.stdout, printable.Line(line.Output+": converted before"))
+		b.say(b.stdout, printable.Line(line.Output+": converted before"))
 	}
 }
 
-// about returns a text that names a recording.
+// about returns text with path in front, unless text contains path.
 func about(path, text string) string {
 	if strings.Contains(text, path) {
 		return text
@@ -211,54 +212,55 @@ func about(path, text string) string {
 	return path + ": " + text
 }
 
-// share returns a function that moves the progress bar by how much of one recording is done.
-func (s *several) share() func(now, total time.Duration) {
+// progressOfOne returns a function that moves the progress bar by the progress of one recording.
+func (b *batch) progressOfOne() func(now, total time.Duration) {
 	var done int64
 	return func(now, total time.Duration) {
-		part := min(int64(float64(now)/max(float64(total), 1)*whole), whole)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if part > done {
-			s.done += part - done
-			done = part
-			s.bar.Set(s.done)
+		reached := min(int64(float64(now)/max(float64(total), 1)*fullShare), fullShare)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if reached > done {
+			b.progressDone += reached - done
+			done = reached
+			b.bar.Set(b.progressDone)
 		}
 	}
 }
 
-// fail notes that a recording could not be handled.
-func (s *several) fail(path string, err error) {
-	s.mu.Lock()
-	s.failed++
-	s.mu.Unlock()
-	s.say(s.stderr, about(path, err.Error()))
+// fail counts and prints an error about a recording.
+func (b *batch) fail(path string, err error) {
+	b.mu.Lock()
+	b.failed++
+	b.mu.Unlock()
+	b.say(b.stderr, about(path, err.Error()))
 }
 
-// end returns the error of the command. what was to be done with n recordings.
-func (s *several) end(ctx context.Context, n int, what string) error {
-	s.bar.Close()
+// checkFailures returns the error of the command. done is the participle for what the command does with n recordings,
+// such as "converted".
+func (b *batch) checkFailures(ctx context.Context, n int, done string) error {
+	b.bar.Close()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if n == 0 {
-		s.say(s.stderr, "warning: there are no recordings to be "+what)
+		b.say(b.stderr, "warning: there are no recordings to be "+done)
 	}
-	if s.failed > 0 {
-		return config.Exit(someFailed, fmt.Errorf("not %s: %d of %s", what, s.failed, human.Count(n, "recording")))
+	if b.failed > 0 {
+		return config.Exit(someFailed, fmt.Errorf("not %s: %d of %s", done, b.failed, human.Count(n, "recording")))
 	}
 	return nil
 }
 
-func (s *several) say(to io.Writer, lines ...string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.bar.Hide()
+func (b *batch) say(to io.Writer, lines ...string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.bar.Hide()
 	for _, line := range lines {
 		fmt.Fprintln(to, line)
 	}
 }
 
-// report returns lines about what was written and what was lost: each loss if verbose.
+// report returns lines about the written recording and the losses. If verbose, each loss has a line.
 func report(r *convert.Result, verbose bool) []string {
 	if r.Episodes != nil {
 		return reportEpisodes(r, verbose)
@@ -274,14 +276,14 @@ func report(r *convert.Result, verbose bool) []string {
 	if r.Throttled.Messages > 0 {
 		lines = append(lines, "left out: "+r.Throttled.String())
 	}
-	lines = append(lines, reportLeftOut(r)...)
+	lines = append(lines, reportSkipped(r)...)
 	if r.Repeated.Messages > 0 {
 		lines = append(lines, "repeated: "+r.Repeated.String())
 	}
 	return printableLines(append(lines, reportLosses(r, verbose)...))
 }
 
-// printableLines makes each text a line.
+// printableLines escapes each text to one printable line.
 func printableLines(lines []string) []string {
 	for i := range lines {
 		lines[i] = printable.Line(lines[i])
@@ -289,7 +291,7 @@ func printableLines(lines []string) []string {
 	return lines
 }
 
-// reportEpisodes returns lines about the episodes that were written.
+// reportEpisodes returns lines about the written episodes.
 func reportEpisodes(r *convert.Result, verbose bool) []string {
 	episodes, frames, rows, aligned := 0, 0, 0, false
 	var lines []string
@@ -315,22 +317,22 @@ func reportEpisodes(r *convert.Result, verbose bool) []string {
 		total += ", " + human.Count(rows, "row")
 	}
 	lines = append(lines, fmt.Sprintf("%s; written in %.3f s", total, r.Took.Seconds()))
-	left := reportLeftOut(r)
-	for i := range left {
-		left[i] += fmt.Sprintf("; the output has episodes 0 to %d", episodes-1)
+	skipped := reportSkipped(r)
+	for i := range skipped {
+		skipped[i] += fmt.Sprintf("; the output has episodes 0 to %d", episodes-1)
 	}
-	return printableLines(slices.Concat(lines, left, reportLosses(r, verbose)))
+	return printableLines(slices.Concat(lines, skipped, reportLosses(r, verbose)))
 }
 
-// reportLeftOut returns a line about episodes that were not selected.
-func reportLeftOut(r *convert.Result) []string {
+// reportSkipped returns a line about episodes that were not selected.
+func reportSkipped(r *convert.Result) []string {
 	if r.SkippedEpisodes == "" {
 		return nil
 	}
 	return []string{"left out: " + r.SkippedEpisodes}
 }
 
-// reportLosses returns lines about what was lost, and what a format without messages has no place for.
+// reportLosses returns lines about losses, and about data for which a format without messages has no place.
 func reportLosses(r *convert.Result, verbose bool) (lines []string) {
 	if !verbose {
 		lines = r.LossSummary()

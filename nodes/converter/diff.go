@@ -20,12 +20,12 @@ type diffOptions struct {
 	JSON  bool `param:"json" group:"Output"`
 	Brief bool `param:"brief" short:"q" group:"Output"`
 
-	source
+	readOptions
 }
 
 func (*diffOptions) OptionTexts() string { return optionTexts }
 
-// notCompared is the exit code if recordings cannot be compared. As of cmp and diff, 1 says that they differ.
+// notCompared is the exit code if recordings cannot be compared. As in cmp and diff, 1 means that they differ.
 const notCompared = 2
 
 // diff compares the recordings at two paths.
@@ -54,7 +54,7 @@ func (o *diffOptions) compare(ctx context.Context, paths []string, stdout, stder
 			return err
 		}
 		defer in.Close()
-		note(stderr, in.info)
+		printNotes(stderr, in.info)
 		*to = diff.Recording{Path: in.path, Reader: in.reader, Info: in.info}
 	}
 	report, err := comparison.Run(ctx)

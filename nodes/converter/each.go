@@ -23,20 +23,20 @@ import (
 	"tapedeck/nodes/internal/convert/manifest"
 )
 
-// eachLine is the line of JSON about a recording that was to be converted by itself.
+// eachLine is the line of JSON about a recording that was converted by itself.
 type eachLine struct {
 	Input    string   `json:"input"`
 	Output   string   `json:"output"`
-	Status   string   `json:"status"` // converted, skipped because it was before, discarded while recording, or failed
+	Status   string   `json:"status"` // converted, skipped (converted before), discarded (while recording) or failed
 	Error    string   `json:"error,omitempty"`
 	Messages uint64   `json:"messages,omitempty"`
 	Bytes    int64    `json:"bytes,omitempty"` // of payloads
 	Seconds  float64  `json:"seconds,omitempty"`
 	Losses   []string `json:"losses,omitempty"`
-	Damaged  int      `json:"damaged,omitempty"` // places that were left out
+	Damaged  int      `json:"damaged,omitempty"` // places that were skipped
 }
 
-// listed replaces @FILE by the lines of a file, and - by those of stdin.
+// listed replaces each path @FILE by the lines of the file, and - by the lines of stdin.
 func listed(paths []string, stdin io.Reader) (all []string, err error) {
 	for _, path := range paths {
 		name, list := strings.CutPrefix(path, "@")
@@ -72,7 +72,7 @@ type foundRecordings struct {
 }
 
 // search returns the recordings that paths name, or that lists and folders hold. What is below except is left out.
-func (here places) search(paths []string, stdin io.Reader, except string) (r foundRecordings, err error) {
+func (p places) search(paths []string, stdin io.Reader, except string) (r foundRecordings, err error) {
 	paths, err = listed(paths, stdin)
 	if err != nil {
 		return r, err
@@ -88,7 +88,7 @@ func (here places) search(paths []string, stdin io.Reader, except string) (r fou
 	seen := map[string]bool{}
 	for _, path := range paths {
 		path = store.Clean(path)
-		found, err := series.Search(here.files, known.Codecs(), path)
+		found, err := series.Search(p.files, known.Codecs(), path)
 		if errors.Is(err, fs.ErrNotExist) { // perhaps the beginning of the names of several files
 			found, err = []string{path}, nil
 		}
@@ -111,12 +111,12 @@ func (here places) search(paths []string, stdin io.Reader, except string) (r fou
 			r.paths, r.folders = append(r.paths, one), append(r.folders, folder)
 		}
 	}
-	return here.whole(r), nil
+	return p.withoutFurtherFiles(r), nil
 }
 
-// whole returns the recordings without further files of others.
-func (here places) whole(r foundRecordings) (w foundRecordings) {
-	kept := here.firsts(r.paths)
+// withoutFurtherFiles returns the recordings without paths that are further files of other recordings.
+func (p places) withoutFurtherFiles(r foundRecordings) (w foundRecordings) {
+	kept := p.firsts(r.paths)
 	for i, path := range r.paths {
 		if slices.Contains(kept, path) {
 			w.paths, w.folders = append(w.paths, path), append(w.folders, r.folders[i])
@@ -125,7 +125,7 @@ func (here places) whole(r foundRecordings) (w foundRecordings) {
 	return w
 }
 
-// absolute is filepath.Abs for a path that may be a URL.
+// absolute returns an absolute path. A URL stays unchanged.
 func absolute(path string) (string, error) {
 	if store.IsURL(path) {
 		return store.Clean(path), nil
@@ -133,8 +133,8 @@ func absolute(path string) (string, error) {
 	return filepath.Abs(store.Local(path))
 }
 
-// of returns the recordings of the shard with the names of their outputs, in the order of the names.
-func (s shard) of(paths, names []string) (ofPaths, ofNames []string) {
+// pick returns the shard's recordings and the names of their outputs, sorted by name.
+func (s shard) pick(paths, names []string) (shardPaths, shardNames []string) {
 	order := make([]int, len(names))
 	for i := range order {
 		order[i] = i
@@ -142,13 +142,14 @@ func (s shard) of(paths, names []string) (ofPaths, ofNames []string) {
 	slices.SortFunc(order, func(a, b int) int { return strings.Compare(names[a], names[b]) })
 	for n, i := range order {
 		if s.takes(n) {
-			ofPaths, ofNames = append(ofPaths, paths[i]), append(ofNames, names[i])
+			shardPaths, shardNames = append(shardPaths, paths[i]), append(shardNames, names[i])
 		}
 	}
-	return ofPaths, ofNames
+	return shardPaths, shardNames
 }
 
-// each calls do with the numbers from 0 to n, several at once, until ctx ends. jobs 0 is one per processor.
+// each calls do with the numbers from 0 to n-1, up to jobs at once, until ctx ends. If jobs is 0, it is the number of
+// processors.
 func each(ctx context.Context, n, jobs int, do func(i int)) {
 	if jobs == 0 {
 		jobs = runtime.NumCPU()
@@ -165,15 +166,15 @@ func each(ctx context.Context, n, jobs int, do func(i int)) {
 	running.Wait()
 }
 
-// stateOf returns the state of a recording.
-func (here places) stateOf(path string) (manifest.State, error) {
-	if len(series.Names(here.files, path)) == 1 {
-		state, err := manifest.Stat(here.files, path)
+// stateOf returns the state of a recording's files.
+func (p places) stateOf(path string) (manifest.State, error) {
+	if len(series.Names(p.files, path)) == 1 {
+		state, err := manifest.Stat(p.files, path)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return state, err
 		}
 	}
-	in, err := (&source{places: here}).openInput(path) // it is several files, or may be
+	in, err := (&readOptions{places: p}).openInput(path) // path may mean several files
 	if err != nil {
 		return manifest.State{}, err
 	}
@@ -182,13 +183,13 @@ func (here places) stateOf(path string) (manifest.State, error) {
 	for _, f := range in.info.Files {
 		files = append(files, f.Path)
 	}
-	return manifest.Stat(here.files, path, files...)
+	return manifest.Stat(p.files, path, files...)
 }
 
-// runClaimed runs a job, whose output is called name in folder, unless another process does, or has done so. The result
-// is nil if it was done before.
-func (here places) runClaimed(ctx context.Context, job *convert.Job, folder, name string) (*convert.Result, error) {
-	state, err := here.stateOf(job.Inputs[0])
+// runClaimed runs a job whose output is called name in folder, if no other process runs it. The result is nil if an
+// equal conversion was done before.
+func (p places) runClaimed(ctx context.Context, job *convert.Job, folder, name string) (*convert.Result, error) {
+	state, err := p.stateOf(job.Inputs[0])
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +199,7 @@ func (here places) runClaimed(ctx context.Context, job *convert.Job, folder, nam
 			return nil, fmt.Errorf("create %s: %w", job.Output, err)
 		}
 	}
-	claim, err := manifest.Take(here.files, folder, name,
+	claim, err := manifest.Take(p.files, folder, name,
 		manifest.Conversion{Input: state, Options: job.Options.Changed()}, job.Options.Overwrite)
 	if err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ import (
 type echoOptions struct {
 	timerange.Range
 	echo.Options
-	source
+	readOptions
 }
 
 func defaultEchoOptions() *echoOptions { return &echoOptions{Options: echo.DefaultOptions()} }
@@ -40,7 +40,7 @@ func (o *echoOptions) echo(ctx context.Context, args []string, stdout, stderr io
 		return err
 	}
 	defer in.Close()
-	note(stderr, in.info)
+	printNotes(stderr, in.info)
 	channels, err := in.topic(args[1])
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (o *echoOptions) echo(ctx context.Context, args []string, stdout, stderr io
 	return nil
 }
 
-// topic returns the channels of a topic, which may be named without the '/' in front.
+// topic returns the channels of a topic. name may lack the leading '/'.
 func (i *input) topic(name string) ([]*codec.Channel, error) {
 	bare := func(topic string) string { return strings.TrimPrefix(topic, "/") }
 	var exact, found []*codec.Channel

@@ -30,7 +30,7 @@ type findOptions struct {
 	Jobs int  `param:"jobs" short:"j" group:"Output" min:"0"`
 
 	clipOptions
-	source
+	readOptions
 }
 
 func (*findOptions) OptionTexts() string { return optionTexts }
@@ -48,7 +48,7 @@ func defaultFindOptions() *findOptions {
 	return &findOptions{clipOptions: clipOptions{Before: 5 * time.Second, After: 5 * time.Second}}
 }
 
-// foundLine is the line of JSON about a run of messages.
+// foundLine is the line of JSON about consecutive messages that meet the condition.
 type foundLine struct {
 	Recording string `json:"recording"`
 	Topic     string `json:"topic"`
@@ -59,16 +59,16 @@ type foundLine struct {
 	Clip      string `json:"clip,omitempty"`
 }
 
-// found is what was found in a recording.
-type found struct {
-	lines    []foundLine
-	warnings []string
-	err      error
-	read     bool     // else the catalogue was enough
-	topics   []string // of the recording
-	topic    bool     // the condition's topic is among them
-	fits     bool     // the topic is known to have the fields of the condition
-	unfit    error    // why it does not
+// recordingResult is the result of searching one recording.
+type recordingResult struct {
+	lines     []foundLine
+	warnings  []string
+	err       error
+	wasRead   bool     // the catalogue alone was not enough
+	topics    []string // of the recording
+	hasTopic  bool     // topics has the condition's topic
+	hasFields bool     // the topic has the fields of the condition
+	fieldsErr error    // why the topic lacks the fields
 }
 
 // find prints when messages of the recordings of the catalogue args[0] meet the condition args[1].
@@ -93,11 +93,11 @@ func (o *findOptions) find(ctx context.Context, args []string, stdout, stderr io
 		return err
 	}
 	var mu sync.Mutex
-	results := make([]*found, len(rows))
+	results := make([]*recordingResult, len(rows))
 	next, runs, with, read, failed := 0, 0, 0, 0, 0
 	reading := make(chan struct{}, cmp.Or(o.Jobs, runtime.NumCPU()))
 	each(ctx, len(rows), max(cap(reading), catalogue.ReadAtOnce), func(i int) {
-		result := o.one(ctx, c, rows[i], cond, names[i], reading)
+		result := o.searchRecording(ctx, c, rows[i], cond, names[i], reading)
 		mu.Lock()
 		defer mu.Unlock()
 		results[i] = result
@@ -110,7 +110,7 @@ func (o *findOptions) find(ctx context.Context, args []string, stdout, stderr io
 				failed++
 				fmt.Fprintln(stderr, printable.Line(f.err.Error()))
 			}
-			if f.read {
+			if f.wasRead {
 				read++
 			}
 			if len(f.lines) > 0 {
@@ -129,7 +129,7 @@ func (o *findOptions) find(ctx context.Context, args []string, stdout, stderr io
 		fmt.Fprintf(stdout, "found %s in %d of %s; %d of them had to be read\n", human.Count(runs, "time"), with,
 			human.Count(len(rows), "recording"), read)
 	}
-	switch err := o.unknown(rows, results, cond); {
+	switch err := o.checkFound(rows, results, cond); {
 	case failed == 0 && err != nil:
 		return err
 	case failed > 0:
@@ -143,17 +143,19 @@ func (o *findOptions) find(ctx context.Context, args []string, stdout, stderr io
 	return nil
 }
 
-// unknown returns an error if no recording has the topic of the condition, or none that has it has the fields.
-func (o *findOptions) unknown(rows []catalogue.Recording, results []*found, cond *condition.Condition) error {
+// checkFound returns an error if no recording has the topic of the condition, or if no recording with the topic has the
+// fields.
+func (o *findOptions) checkFound(rows []catalogue.Recording, results []*recordingResult,
+	cond *condition.Condition) error {
 	var topics []string
 	var unfit error
 	there := false
 	for _, f := range results {
-		if f.fits {
+		if f.hasFields {
 			return nil
 		}
-		there = there || f.topic
-		unfit = cmp.Or(unfit, f.unfit)
+		there = there || f.hasTopic
+		unfit = cmp.Or(unfit, f.fieldsErr)
 		for _, topic := range f.topics {
 			topics = append(topics, human.Printable(topic))
 		}
@@ -167,36 +169,36 @@ func (o *findOptions) unknown(rows []catalogue.Recording, results []*found, cond
 		}
 		return fmt.Errorf("no recording has the topic %s%s", human.Printable(cond.Topic), hint)
 	}
-	for i, f := range results { // the tables have ruled these out by other fields
-		if !f.topic || f.read {
+	for i, f := range results { // the tables ruled out recordings that were not read
+		if !f.hasTopic || f.wasRead {
 			continue
 		}
 		in, err := o.openROS2(rows[i].Recording)
 		if err != nil {
-			return nil // so it stays unknown
+			return nil // whether the fields exist stays unknown
 		}
-		f.compare(in, cond)
+		f.checkFields(in, cond)
 		in.Close()
-		if f.fits {
+		if f.hasFields {
 			return nil
 		}
-		unfit = cmp.Or(unfit, f.unfit)
+		unfit = cmp.Or(unfit, f.fieldsErr)
 	}
 	return unfit
 }
 
-// compare finds out whether the topic of the condition has its fields.
-func (f *found) compare(in *input, cond *condition.Condition) {
+// checkFields sets whether the topic of the condition has its fields.
+func (f *recordingResult) checkFields(in *input, cond *condition.Condition) {
 	for _, t := range in.info.Topics {
 		f.topics = append(f.topics, t.Channel.Topic)
 		if !catalogue.SameTopic(t.Channel.Topic, cond.Topic) {
 			continue
 		}
-		f.topic = true
+		f.hasTopic = true
 		if _, err := catalogue.Detector(cond, t.Channel); err != nil {
-			f.unfit = err
+			f.fieldsErr = err
 		} else {
-			f.fits = true
+			f.hasFields = true
 		}
 	}
 }
@@ -214,12 +216,12 @@ func (o *findOptions) text(line foundLine) string {
 	return printable.Line(text)
 }
 
-// one searches a recording. If it has to be read, it does so while it has a place in reading.
-func (o *findOptions) one(ctx context.Context, c *catalogue.Catalogue, row catalogue.Recording,
-	cond *condition.Condition, name string, reading chan struct{}) (f *found) {
-	f = &found{}
+// searchRecording searches a recording. While it reads the recording, it holds a place in reading.
+func (o *findOptions) searchRecording(ctx context.Context, c *catalogue.Catalogue, row catalogue.Recording,
+	cond *condition.Condition, name string, reading chan struct{}) (f *recordingResult) {
+	f = &recordingResult{}
 	var mu sync.Mutex
-	warn := func(err error) { // several goroutines of a conversion call it
+	warn := func(err error) { // called by several goroutines of a conversion
 		mu.Lock()
 		defer mu.Unlock()
 		f.warnings = append(f.warnings, about(row.Recording, err.Error()))
@@ -235,20 +237,20 @@ func (o *findOptions) one(ctx context.Context, c *catalogue.Catalogue, row catal
 	} else if s, err := c.Search(row.Recording, cond); err != nil {
 		warn(err)
 	} else {
-		windows, f.topics, f.topic, f.fits = s.Windows, s.Topics, s.Topic, s.Fields
+		windows, f.topics, f.hasTopic, f.hasFields = s.Windows, s.Topics, s.Topic, s.Fields
 	}
 	if len(windows) == 0 {
 		return f
 	}
 	reading <- struct{}{}
 	defer func() { <-reading }()
-	f.read = true
+	f.wasRead = true
 	in, err := o.openROS2(row.Recording)
 	if err != nil {
 		f.err = err
 		return f
 	}
-	f.compare(in, cond)
+	f.checkFields(in, cond)
 	runs, err := catalogue.Find(ctx, in.reader, cond, windows, warn)
 	in.Close()
 	if err != nil {
@@ -265,7 +267,7 @@ func (o *findOptions) one(ctx context.Context, c *catalogue.Catalogue, row catal
 	return f
 }
 
-// clipNames returns the names of the clips of each recording, without their times.
+// clipNames returns the names of each recording's clips, without their times.
 func (o *findOptions) clipNames(rows []catalogue.Recording) ([]string, error) {
 	if o.Clip == "" {
 		return make([]string, len(rows)), nil
@@ -282,7 +284,8 @@ func (o *findOptions) clipNames(rows []catalogue.Recording) ([]string, error) {
 	return convert.OutputNames(paths, make([]string, len(paths)), formats.Format{}, false)
 }
 
-// clip cuts out the times of lines, those that are near each other together, and adds the names of the clips to lines.
+// clip writes clips of the times in lines, and sets the names of the clips in lines. Times that are near each other
+// share a clip.
 func (o *findOptions) clip(ctx context.Context, lines []foundLine, in *input, name string, warn func(error)) error {
 	format, err := convert.FormatOf(known, "", o.To)
 	if o.To == "" {
@@ -317,5 +320,5 @@ func (o *findOptions) clip(ctx context.Context, lines []foundLine, in *input, na
 	return nil
 }
 
-// exactTime returns a time as --begin and --end take it.
+// exactTime returns a time in the form of --begin and --end.
 func exactTime(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }

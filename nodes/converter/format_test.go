@@ -208,7 +208,7 @@ func writeLines(t *testing.T, name string, messages []codec.Message, declare ...
 
 // readAll returns the channels and messages of the recording at path.
 func readAll(t *testing.T, path string) ([]*codec.Channel, []codec.Message) {
-	in, err := new(source).openInput(path)
+	in, err := new(readOptions).openInput(path)
 	require.NoError(t, err)
 	defer in.Close()
 	var channels []*codec.Channel

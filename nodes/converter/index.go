@@ -27,15 +27,15 @@ type indexOptions struct {
 	JSON   bool     `param:"json"`
 	Jobs   int      `param:"jobs" short:"j" min:"0"`
 
-	source
+	readOptions
 }
 
 func (*indexOptions) OptionTexts() string { return optionTexts }
 
-// indexLine is the line of JSON about a recording that was to be indexed.
+// indexLine is the line of JSON about a recording to be indexed.
 type indexLine struct {
 	Recording string  `json:"recording"`
-	Status    string  `json:"status"` // indexed, skipped because it was before, or failed
+	Status    string  `json:"status"` // indexed, skipped (indexed before) or failed
 	Error     string  `json:"error,omitempty"`
 	Messages  uint64  `json:"messages,omitempty"`
 	Seconds   float64 `json:"seconds,omitempty"`
@@ -57,32 +57,32 @@ func (o *indexOptions) index(ctx context.Context, paths []string, stdout, stderr
 	if err != nil {
 		return config.Usagef("--fields %w", err)
 	}
-	part, err := parseShard(o.Shard, os.Getenv)
+	ownShard, err := parseShard(o.Shard, os.Getenv)
 	if err != nil {
 		return err
 	}
-	all, err := o.search(paths, os.Stdin, o.Output)
+	found, err := o.search(paths, os.Stdin, o.Output)
 	if err != nil {
 		return err
 	}
-	for i := range all.paths {
-		all.paths[i], err = absolute(all.paths[i])
+	for i := range found.paths {
+		found.paths[i], err = absolute(found.paths[i])
 		if err != nil {
 			return err
 		}
 	}
-	paths, _ = part.of(all.paths, all.paths)
+	paths, _ = ownShard.pick(found.paths, found.paths)
 	c, err := catalogue.Create(ctx, o.files, o.bucket, o.Output)
 	if err != nil {
 		return err
 	}
-	s := several{stdout: stdout, stderr: stderr, json: o.JSON,
-		bar: progress.Bytes(os.Stderr, "indexing", int64(len(paths))*whole)}
+	s := batch{stdout: stdout, stderr: stderr, json: o.JSON,
+		bar: progress.Bytes(os.Stderr, "indexing", int64(len(paths))*fullShare)}
 	skipped := 0
 	missing, topics := fields, []string(nil)
 	each(ctx, len(paths), o.Jobs, func(i int) {
 		line := indexLine{Recording: paths[i], Status: "indexed"}
-		begin, advance := time.Now(), s.share()
+		begin, advance := time.Now(), s.progressOfOne()
 		row, warnings, known, err := o.addTo(ctx, c, paths[i], fields, advance)
 		advance(1, 1)
 		if err == nil && len(fields) > 0 {
@@ -96,7 +96,7 @@ func (o *indexOptions) index(ctx context.Context, paths []string, stdout, stderr
 		}
 		switch {
 		case err != nil && ctx.Err() != nil:
-			return // interrupted, as end says
+			return // checkFailures reports the interruption
 		case err != nil:
 			s.fail(paths[i], err)
 			line.Status, line.Error = "failed", err.Error()
@@ -107,7 +107,7 @@ func (o *indexOptions) index(ctx context.Context, paths []string, stdout, stderr
 		}
 		switch {
 		case o.JSON:
-			text, _ := json.Marshal(&line) // which has nothing that JSON does not
+			text, _ := json.Marshal(&line) // line has only types that JSON supports
 			s.say(s.stdout, string(text))
 		case known:
 			s.mu.Lock()
@@ -133,18 +133,18 @@ func (o *indexOptions) index(ctx context.Context, paths []string, stdout, stderr
 		s.say(s.stderr, printable.Line(fmt.Sprintf("warning: --fields: no recording has numbers of %s%s", text,
 			human.DidYouMean(topic, others(topic, topics)))))
 	}
-	return s.end(ctx, len(paths), "indexed")
+	return s.checkFailures(ctx, len(paths), "indexed")
 }
 
-// others returns the names that differ from one, each once.
+// others returns the names that differ from name, each once.
 func others(name string, names []string) []string {
 	slices.Sort(names)
 	names = slices.Compact(names)
 	return slices.DeleteFunc(names, func(other string) bool { return catalogue.SameTopic(name, other) })
 }
 
-// addTo adds a recording to a catalogue, unless it is known there as it is now. warnings are about damage, missing
-// files and wrong labels.
+// addTo adds a recording to a catalogue, unless the catalogue has it in its present state. warnings are about damage,
+// missing files and wrong labels.
 func (o *indexOptions) addTo(ctx context.Context, c *catalogue.Catalogue, path string, fields catalogue.Fields,
 	advance func(now, total time.Duration)) (row catalogue.Recording, warnings []string, unchanged bool, err error) {
 	state, err := o.stateOf(path)
@@ -153,7 +153,7 @@ func (o *indexOptions) addTo(ctx context.Context, c *catalogue.Catalogue, path s
 	}
 	row = catalogue.Recording{Recording: path, Size: state.Size, Modified: state.Modified.UnixNano(), ETag: state.ETag,
 		Fields: strings.Join(append(slices.Clone(fields), o.DefinitionPaths...), "\n")}
-	// One that cannot be read is replaced.
+	// An entry that cannot be read is replaced.
 	if was, err := c.Recording(path); err == nil && was.Same(row) && was.Fields == row.Fields {
 		return was, nil, true, nil
 	}

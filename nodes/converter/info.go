@@ -23,7 +23,7 @@ type infoOptions struct {
 	Names   bool   `param:"topic_name" short:"t" group:"Output"`
 	Sort    string `param:"sort" group:"Output" options:"name|type|count"`
 	formats.InfoOptions
-	source
+	readOptions
 }
 
 func (*infoOptions) OptionTexts() string { return optionTexts }
@@ -32,7 +32,7 @@ func defaultInfoOptions() *infoOptions {
 	return &infoOptions{Sort: sortName, InfoOptions: formats.DefaultInfoOptions()}
 }
 
-// info describes the recordings at paths. It continues after one that cannot be read.
+// info describes the recordings at paths. It continues after a recording that cannot be read.
 func (o *infoOptions) info(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
 	if err := o.Check(o.JSON, o.ROS2); err != nil {
 		return err
@@ -72,14 +72,13 @@ func (o *infoOptions) info(ctx context.Context, paths []string, stdout, stderr i
 	return nil
 }
 
-// One of these is returned after the description of a recording that is not complete.
+// Errors that checkComplete returns about incomplete recordings.
 var (
 	errDamaged    = errors.New("is damaged")
 	errUnfinished = errors.New("was not finished")
 )
 
-// checkComplete returns an error if damage was found in a recording, if files of it are missing or if it was not
-// finished.
+// checkComplete returns an error if a recording is damaged, lacks files or was not finished.
 func checkComplete(path string, info *codec.Info) error {
 	if slices.ContainsFunc(info.Events, func(e codec.Event) bool {
 		return e.Kind == codec.EventDamage || e.Kind == codec.EventMissing
@@ -92,7 +91,7 @@ func checkComplete(path string, info *codec.Info) error {
 	return nil
 }
 
-// separated writes a blank line before the first output.
+// separated writes a blank line before its first output if pending is set.
 type separated struct {
 	io.Writer
 	pending bool
@@ -146,13 +145,13 @@ func (o *infoOptions) open(path string, stderr io.Writer) (*input, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, err := range in.left {
+	for _, err := range in.untranslated {
 		fmt.Fprintln(stderr, "warning: not translated to ROS 2:", err)
 	}
 	return in, nil
 }
 
-// writeInfoJSON writes info, with measures unless they are nil.
+// writeInfoJSON writes info as JSON, with measures unless they are nil.
 func writeInfoJSON(w io.Writer, info *codec.Info, measured *measures) error {
 	out := describe.New(info, measured.counter())
 	if measured != nil {

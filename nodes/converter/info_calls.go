@@ -16,18 +16,18 @@ type callID struct {
 	number int64
 }
 
-// callEvents holds the calls of which there are events. A call may have an event of its client and one of the server.
+// callEvents has the calls with recorded events. A call may have an event of its client and one of the server.
 type callEvents struct {
 	requests, responses map[callID]bool
 }
 
-// counter returns what counts the calls of a service in its events; nil if nothing was measured.
-func (all *measures) counter() describe.Counter {
-	if all == nil {
+// counter returns a function that counts the calls of a service in its events, nil if ms is nil.
+func (ms *measures) counter() describe.Counter {
+	if ms == nil {
 		return nil
 	}
 	return func(service string) (requests, responses int) {
-		if events := all.calls[service]; events != nil {
+		if events := ms.calls[service]; events != nil {
 			return len(events.requests), len(events.responses)
 		}
 		return 0, 0

@@ -10,7 +10,7 @@ import (
 	"tapedeck/codec/text/human"
 )
 
-// eventRow describes one event, or several of one kind and topic.
+// eventRow describes one event, or several events of one kind and topic.
 type eventRow struct {
 	first   codec.Event
 	until   int64
@@ -19,8 +19,8 @@ type eventRow struct {
 	longest codec.Event
 }
 
-// eventRows returns the rows of events, in their order. Losses and gaps of a topic share a row, as there may be many.
-// Totals are shown in the table of topics.
+// eventRows returns the rows of events, in order. Losses and gaps of a topic share a row, because there may be many.
+// EventTotals are skipped: the table of topics has them.
 func eventRows(events []codec.Event) []*eventRow {
 	var list []*eventRow
 	type key struct{ kind, topic string }
@@ -52,33 +52,33 @@ func eventRows(events []codec.Event) []*eventRow {
 // length returns the duration of an event, in ns.
 func length(e codec.Event) int64 { return max(0, e.Until-e.Time) }
 
-// when formats the time and the duration of the event of the recording that info describes.
-func (h *eventRow) when(info *codec.Info) (from, to string) {
-	if h.first.Time == 0 {
+// when formats the time and the duration of the row. info describes the recording.
+func (r *eventRow) when(info *codec.Info) (from, to string) {
+	if r.first.Time == 0 {
 		return "-", ""
 	}
-	from = shortClock(info, h.first.Time)
-	if h.until > h.first.Time {
-		took := time.Duration(h.until - h.first.Time).Round(time.Millisecond)
-		to = fmt.Sprintf("to %s (%.3f s)", time.Unix(0, h.until).Format("15:04:05.000"), took.Seconds())
+	from = shortClock(info, r.first.Time)
+	if r.until > r.first.Time {
+		took := time.Duration(r.until - r.first.Time).Round(time.Millisecond)
+		to = fmt.Sprintf("to %s (%.3f s)", time.Unix(0, r.until).Format("15:04:05.000"), took.Seconds())
 	}
 	return from, to
 }
 
-// text describes the event.
-func (h *eventRow) text() string {
-	text := h.first.Text
-	if h.times > 1 {
-		if h.count > 0 {
-			text = fmt.Sprintf("%s, %d times: %s", human.Count(h.count, "message"), h.times, text)
+// text describes the events of the row.
+func (r *eventRow) text() string {
+	text := r.first.Text
+	if r.times > 1 {
+		if r.count > 0 {
+			text = fmt.Sprintf("%s, %d times: %s", human.Count(r.count, "message"), r.times, text)
 		} else {
-			text = fmt.Sprintf("%d times: %s", h.times, text)
+			text = fmt.Sprintf("%d times: %s", r.times, text)
 		}
-		if length(h.longest) > 0 {
-			text += fmt.Sprintf("; the longest %.3f s at %s", float64(length(h.longest))/1e9,
-				time.Unix(0, h.longest.Time).Format("15:04:05.000"))
+		if length(r.longest) > 0 {
+			text += fmt.Sprintf("; the longest %.3f s at %s", float64(length(r.longest))/1e9,
+				time.Unix(0, r.longest.Time).Format("15:04:05.000"))
 		}
-	} else if n := human.Count(h.count, "message"); h.count > 0 && !strings.Contains(text, n) {
+	} else if n := human.Count(r.count, "message"); r.count > 0 && !strings.Contains(text, n) {
 		text = fmt.Sprintf("%s: %s", n, text)
 	}
 	return human.Printable(text)
@@ -92,7 +92,7 @@ func shortClock(info *codec.Info, ns int64) string {
 	return human.ShortClock(ns)
 }
 
-// clock formats a time in the recording that info describes, and its Unix seconds.
+// clock formats a time in the recording that info describes, with its Unix seconds.
 func clock(info *codec.Info, ns int64) string {
 	seconds := human.Seconds(ns)
 	if info.Unsigned {
@@ -101,7 +101,7 @@ func clock(info *codec.Info, ns int64) string {
 	return fmt.Sprintf("%s (%s)", shortClock(info, ns), seconds)
 }
 
-// writeEvents writes a table of events of the recording that info describes.
+// writeEvents writes a table of events. info describes the recording.
 func writeEvents(b *strings.Builder, info *codec.Info, events []*eventRow) {
 	var rows [][]string
 	long := false

@@ -13,27 +13,27 @@ import (
 	"tapedeck/nodes/internal/fleet/contract"
 )
 
-// measure is what only reading all messages of a channel or topic tells of it.
+// measure has values of a channel or topic that need all its messages.
 type measure struct {
-	bytes  int64 // of payloads
-	gap    int64 // longest time from one message to the next, ns
-	gapAt  int64 // when that began, ns since the Unix epoch
-	last   int64 // LogTime of the latest message
-	before bool  // there was a message
+	bytes   int64 // of payloads
+	gap     int64 // longest time between two messages, ns
+	gapAt   int64 // LogTime of the message before the longest gap
+	last    int64 // LogTime of the latest message
+	hasLast bool  // last is set
 
-	stamps    *cdr.Stamps // nil: there are none, or the messages are not those of ROS 2
+	stamps    *cdr.Stamps // nil: the messages have none or are not ROS 2 messages
 	latencies contract.Latencies
 
-	calls *callEvents // of the service whose events these are, or nil
-	row   *measure    // of the row that the channel is in; nil of a row
+	calls *callEvents // calls of the service; nil: the topic does not have a service's events
+	row   *measure    // row of the channel; nil: this is a row
 }
 
 func (m *measure) add(msg *codec.Message) {
-	if m.before && msg.LogTime-m.last > m.gap {
+	if m.hasLast && msg.LogTime-m.last > m.gap {
 		m.gap, m.gapAt = msg.LogTime-m.last, m.last
 	}
 	m.bytes += int64(len(msg.Data))
-	m.last, m.before = msg.LogTime, true
+	m.last, m.hasLast = msg.LogTime, true
 	if m.stamps != nil {
 		if stamp, ok, err := m.stamps.First(msg.Data); err == nil && ok && stamp != 0 {
 			m.latencies.Add(msg.LogTime - stamp)
@@ -44,7 +44,7 @@ func (m *measure) add(msg *codec.Message) {
 	}
 }
 
-// measures holds measures by channel, for JSON, and by row of the table of topics.
+// measures has measures by channel, for JSON, and by row of the table of topics.
 type measures struct {
 	total    int64 // bytes
 	channels map[*codec.Channel]*measure
@@ -52,14 +52,14 @@ type measures struct {
 	calls    map[string]*callEvents // by service
 }
 
-// share returns which part of all bytes m is, 0 to 1.
-func (all *measures) share(m *measure) float64 {
-	return float64(m.bytes) / math.Max(float64(all.total), 1)
+// share returns the share of m in the bytes of all topics, 0 to 1.
+func (ms *measures) share(m *measure) float64 {
+	return float64(m.bytes) / math.Max(float64(ms.total), 1)
 }
 
-// describe adds what was measured of a channel to the description of its topic.
-func (all *measures) describe(topic *describe.Topic, m *measure) {
-	share := all.share(m)
+// describe adds the measures of a channel to the description of its topic.
+func (ms *measures) describe(topic *describe.Topic, m *measure) {
+	share := ms.share(m)
 	topic.Bytes, topic.Share = &m.bytes, &share
 	if m.gap > 0 {
 		topic.WorstGap = &describe.Gap{Time: m.gapAt, Duration: float64(m.gap) / 1e9}
@@ -71,11 +71,11 @@ func (all *measures) describe(topic *describe.Topic, m *measure) {
 	}
 }
 
-// measure reads all messages of a recording. The result's info tells of damage that this found.
+// measure reads all messages of a recording. The returned info has the damage that was found.
 func (i *input) measure(ctx context.Context) (*measures, *codec.Info, error) {
 	all := &measures{channels: map[*codec.Channel]*measure{}, rows: map[rowKey]*measure{},
 		calls: map[string]*callEvents{}}
-	of := func(c *codec.Channel) *measure {
+	add := func(c *codec.Channel) *measure {
 		row := keyOfRow(c)
 		if all.rows[row] == nil {
 			all.rows[row] = &measure{}
@@ -96,7 +96,7 @@ func (i *input) measure(ctx context.Context) (*measures, *codec.Info, error) {
 		return m
 	}
 	for _, t := range i.info.Topics {
-		of(t.Channel)
+		add(t.Channel)
 	}
 	info := *i.info
 	info.Events = slices.Clone(info.Events)
@@ -109,7 +109,7 @@ func (i *input) measure(ctx context.Context) (*measures, *codec.Info, error) {
 	}}, func(msg *codec.Message) {
 		m := all.channels[msg.Channel]
 		if m == nil {
-			m = of(msg.Channel)
+			m = add(msg.Channel)
 		}
 		m.add(msg)
 		m.row.add(msg)

@@ -19,10 +19,10 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// shownEvents is the most events that are listed.
+// shownEvents is the largest number of events that are listed.
 const shownEvents = 20
 
-// writeInfoText writes info as text, similar to "ros2 bag info" and "rosbag info", with measures unless they are nil.
+// writeInfoText writes info as text similar to "ros2 bag info" and "rosbag info", with measures unless they are nil.
 // order is a value of --sort.
 func writeInfoText(w io.Writer, path string, info *codec.Info, measured *measures, order string) error {
 	var b strings.Builder
@@ -114,7 +114,7 @@ func writeInfoText(w io.Writer, path string, info *codec.Info, measured *measure
 	return err
 }
 
-// repeated returns how many latched messages the files of a recording repeat.
+// repeated returns the number of latched messages that the files of a recording repeat.
 func repeated(info *codec.Info) (n uint64) {
 	for _, t := range info.Topics {
 		n += t.Repeated
@@ -122,14 +122,15 @@ func repeated(info *codec.Info) (n uint64) {
 	return n
 }
 
-// The most lines of metadata that are shown, the most characters of each, and how many objects deep they are in JSON.
+// Limits of the shown metadata.
 const (
-	shownMetadata = 30
-	shownValue    = 200
-	shownDepth    = 3
+	shownMetadata = 30  // lines
+	shownValue    = 200 // characters of a value
+	shownDepth    = 3   // levels of JSON objects
 )
 
-// knownEpisodes returns the episodes of a recording, also of one that was converted, and whether it has any.
+// knownEpisodes returns the episodes of a recording, also of a recording converted from episodes. The result is false
+// if it has none.
 func knownEpisodes(info *codec.Info) ([]episode.Summary, bool) {
 	d, ok := info.Extra.(episode.Details)
 	if !ok {
@@ -138,12 +139,12 @@ func knownEpisodes(info *codec.Info) ([]episode.Summary, bool) {
 	return d.Episodes, ok
 }
 
-// metadataLines returns what is kept with a recording as a whole, and with its episodes, as "name = value".
+// metadataLines returns the metadata of a recording and of its episodes as lines "name = value".
 func metadataLines(info *codec.Info, episodes []episode.Summary) []string {
 	var lines []string
 	all := info.AllMetadata()
 	if len(episodes) > 0 {
-		delete(all, episode.MetadataKey) // which is shown as episodes
+		delete(all, episode.MetadataKey) // shown as episodes
 	}
 	for _, e := range episodes {
 		prefix := ""
@@ -178,7 +179,7 @@ func exactSize(n int64) string {
 
 func number(n uint64) string { return strconv.FormatUint(n, 10) }
 
-// flatten adds the members of a JSON object to all, by their paths. Objects that are deeper stay as they are.
+// flatten adds the members of a JSON object to all, by path. Objects below depth levels stay JSON.
 func flatten(object json.RawMessage, prefix string, depth int, all map[string]string) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(object, &members) != nil {
@@ -198,14 +199,14 @@ func flatten(object json.RawMessage, prefix string, depth int, all map[string]st
 	}
 }
 
-// topicRow is a row of the table: the channels of a topic that have the same type, encoding and QoS.
+// topicRow is a row of the table of topics: the channels of a topic with equal type, encoding and QoS.
 type topicRow struct {
 	codec.TopicInfo
 	qos      string
-	channels int // usually 1; in a ROS 1 bag one per publisher
+	channels int // usually 1; in a ROS 1 bag one for each publisher
 }
 
-// rowKey says which channels share a row: topic, type, encoding, QoS.
+// rowKey identifies a row of the table: topic, type, encoding, QoS. Channels with equal keys share a row.
 type rowKey [4]string
 
 func keyOfRow(c *codec.Channel) rowKey { return rowKey{c.Topic, c.Type, c.Encoding, human.QoS(c.QoS)} }
@@ -217,7 +218,7 @@ const (
 	sortCount = "count"
 )
 
-// mergedTopics returns the rows of a recording's topics, in the order of their names but for another value of --sort.
+// mergedTopics returns the rows of a recording's topics. order is a value of --sort.
 func mergedTopics(info *codec.Info, order string) []topicRow {
 	var rows []topicRow
 	known := map[rowKey]int{}
@@ -263,7 +264,8 @@ type column struct {
 	cell  func(topicRow) string
 }
 
-// latencyText formats the times from stamps to receipt, "-" if the stamps are of a clock with another time.
+// latencyText formats the times from stamps to receipt. It returns "-" if the stamps come from a clock with another
+// time.
 func latencyText(m *measure) string {
 	median := time.Duration(m.latencies.Quantile(0.5))
 	if m.latencies.Count() == 0 || median.Abs() > time.Hour {
@@ -339,16 +341,16 @@ func writeTopics(b *strings.Builder, info *codec.Info, topics []topicRow, measur
 	human.Table(b, rows, right)
 }
 
-// The most episodes that are shown with all their streams, and that are shown at all.
+// Limits of the numbers of shown episodes.
 const (
-	detailedEpisodes = 3
+	detailedEpisodes = 3 // with all their streams
 	shownEpisodes    = 50
 )
 
-// discarded tells that an episode is Discarded.
+// discarded is the word for an episode with Discarded set.
 const discarded = "discarded"
 
-// episodeCount returns "12, 3 of them discarded".
+// episodeCount returns a text such as "12, 3 of them discarded".
 func episodeCount(list []episode.Summary) string {
 	n := 0
 	for _, e := range list {

@@ -21,53 +21,53 @@ import (
 	"tapedeck/nodes/internal/readahead"
 )
 
-// places is where a command reads and writes recordings.
+// places has the files and stores that a command reads from and writes to.
 type places struct {
-	files  *store.Files // local ones, and those in stores; nil: local ones alone
+	files  *store.Files // local files, and files in stores; nil: only local files
 	bucket *s3.Store    // for outputs that are URLs
 }
 
-// newPlaces returns the places that URLs and paths name.
+// newPlaces returns places with all stores.
 func newPlaces() places {
 	bucket := s3.New()
 	return places{store.New(bucket, http.New()), bucket}
 }
 
 // newJob returns a job that converts recordings.
-func (here places) newJob(o convert.Options, inputs ...string) *convert.Job {
-	return &convert.Job{Files: here.files, Store: here.bucket, Formats: known, Inputs: inputs, Options: o}
+func (p places) newJob(o convert.Options, inputs ...string) *convert.Job {
+	return &convert.Job{Files: p.files, Store: p.bucket, Formats: known, Inputs: inputs, Options: o}
 }
 
-// firsts returns paths without further files of recordings whose first files are among them.
-func (here places) firsts(paths []string) []string {
-	return series.Firsts(here.files, known.Codecs(), paths)
+// firsts returns paths without the further files of recordings whose first files are in paths.
+func (p places) firsts(paths []string) []string {
+	return series.Firsts(p.files, known.Codecs(), paths)
 }
 
-// source is where a command reads recordings, with the definitions that they may lack.
-type source struct {
+// readOptions are the options of commands that read recordings.
+type readOptions struct {
 	places
 	formats.DefinitionOptions
 }
 
 // input is a recording opened for reading.
 type input struct {
-	path   string
-	reader *recordings.Recording
-	info   *codec.Info
-	left   []error // about channels that are not translated
+	path         string
+	reader       *recordings.Recording
+	info         *codec.Info
+	untranslated []error // errors about channels that cannot be translated
 }
 
-// openInput opens a recording as it is.
-func (s *source) openInput(path string) (*input, error) { return s.openAs(path, true) }
+// openInput opens a recording without translating messages.
+func (o *readOptions) openInput(path string) (*input, error) { return o.openAs(path, true) }
 
-// openROS2 opens a recording as one of ROS 2 messages. What is not translated stays as it is.
-func (s *source) openROS2(path string) (*input, error) { return s.openAs(path, false) }
+// openROS2 opens a recording with its messages translated to ROS 2. Channels that cannot be translated stay unchanged.
+func (o *readOptions) openROS2(path string) (*input, error) { return o.openAs(path, false) }
 
-func (s *source) openAs(path string, asRecorded bool) (*input, error) {
-	read := formats.ReadOptions{DefinitionOptions: s.DefinitionOptions}
-	o := read.Options(known, s.files)
-	o.AsRecorded, o.Outlying = asRecorded, true
-	r, err := recordings.Open([]string{path}, o)
+func (o *readOptions) openAs(path string, asRecorded bool) (*input, error) {
+	read := formats.ReadOptions{DefinitionOptions: o.DefinitionOptions}
+	options := read.Options(known, o.files)
+	options.AsRecorded, options.Outlying = asRecorded, true
+	r, err := recordings.Open([]string{path}, options)
 	if err != nil {
 		return nil, err
 	}
@@ -75,11 +75,11 @@ func (s *source) openAs(path string, asRecorded bool) (*input, error) {
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	return &input{path: path, reader: r, info: info, left: r.Parts[0].Left}, nil
+	return &input{path: path, reader: r, info: info, untranslated: r.Parts[0].Left}, nil
 }
 
-// note tells which files of a recording were read, where that may surprise.
-func note(stderr io.Writer, info *codec.Info) {
+// printNotes prints notes about the recording, for example which files were not read.
+func printNotes(stderr io.Writer, info *codec.Info) {
 	for _, text := range info.Notes {
 		fmt.Fprintln(stderr, "note:", text)
 	}
@@ -96,7 +96,7 @@ func warningsOf(events []codec.Event) (texts []string) {
 	return texts
 }
 
-// each calls do with each message that q selects, and shows on a terminal how far it is.
+// each calls do with each message that q selects, and shows the progress on a terminal.
 func (i *input) each(ctx context.Context, q codec.Query, do func(*codec.Message)) error {
 	it, err := i.reader.Read(q)
 	if err != nil {

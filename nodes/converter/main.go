@@ -35,6 +35,7 @@ var optionTexts string
 var known = formats.All()
 
 // hints are what to use instead of flags of ros2 bag, rosbag, mcap and cyber_recorder.
+// hints name the options to use instead of flags of ros2 bag, rosbag, mcap and cyber_recorder.
 var hints = map[string]string{
 	"input-options": hintPaths, "output-options": hintPaths, "f": hintPaths,
 	"bz2": "use --compression bz2", "lz4": "use --compression lz4",
@@ -99,8 +100,9 @@ func main() {
 }
 
 // newCommand returns the command with its subcommands.
+// newCommand returns the command with its subcommands.
 func newCommand(stdout, stderr io.Writer) *cobra.Command {
-	// command makes a command of a job that takes least to most paths (0: any number).
+	// command returns a command that calls job with least to most paths (0: any number).
 	command := func(use, short, long string, least, most int, opts any,
 		job func(context.Context, []string, io.Writer, io.Writer) error) *cobra.Command {
 		cmd := config.New(use, short, long, opts, func(ctx context.Context, in *config.Input) error {
@@ -121,18 +123,18 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 	}
 	conversion := defaultConvertOptions()
 	info := defaultInfoOptions()
-	salvage := recoverOptions{}
-	compared := diffOptions{Options: diff.DefaultOptions()}
+	recovery := recoverOptions{}
+	comparison := diffOptions{Options: diff.DefaultOptions()}
 	echo := defaultEchoOptions()
 	check := checkOptions{}
 	expect := expectOptions{Tolerance: 0.2}
 	page := defaultReportOptions()
 	index := indexOptions{}
 	find := defaultFindOptions()
-	here := newPlaces()
-	for _, p := range []*places{&conversion.places, &info.places, &salvage.places, &compared.places, &echo.places,
+	stores := newPlaces()
+	for _, p := range []*places{&conversion.places, &info.places, &recovery.places, &comparison.places, &echo.places,
 		&check.places, &expect.places, &page.places, &index.places, &find.places} {
-		*p = here
+		*p = stores
 	}
 	root := command("converter IN... OUT", "Convert recordings from one format to another",
 		`Converts recordings from one format to another, and prints what the output does not keep. Several
@@ -143,7 +145,7 @@ inputs are merged in time. The name of the output or --to chooses the format: .r
 	config.Hint(root, hints, human.DidYouMean)
 	wants := root.Args
 	root.Args = func(cmd *cobra.Command, args []string) error {
-		if !cmd.Flags().Changed("input") { // else it is another input, or the output
+		if !cmd.Flags().Changed("input") { // else args[0] is an input or the output
 			if err := othertools.Command(cmd, args, "recording"); err != nil {
 				return err
 			}
@@ -192,7 +194,7 @@ that 'converter index' made. Only what its tables cannot rule out is read.`,
 unfinished recording, and reports each damaged place. The format is that of
 the input unless the name of OUT or --to says otherwise. Without OUT, the name
 is that of IN with .recover in it.`,
-			1, 2, &salvage, salvage.salvage),
+			1, 2, &recovery, recovery.salvage),
 		command("reindex BAG...", "Rebuild the metadata.yaml of ROS 2 bags",
 			`Rebuilds the metadata.yaml of ROS 2 bag folders by reading all their files.
 Damaged and unfinished files are replaced by complete ones with everything
@@ -203,7 +205,7 @@ that can be read; the old files are kept as NAME.damaged.`,
 payloads of each topic and their order. Damaged places are skipped and noted.
 Exits with 0 if they are the same, with 1 if they differ and with 2 if
 they cannot be compared, or if damage hides whether they differ.`,
-			2, 2, &compared, compared.diff))
+			2, 2, &comparison, comparison.diff))
 	config.Brief(root, "to", "output_folder", "topics", "exclude", "begin", "end", "compression", "max_bag_size",
 		"mapping", "overwrite")
 	config.Examples(root, examples)

@@ -21,7 +21,7 @@ import (
 	"tapedeck/nodes/internal/progress"
 )
 
-// shownDamage is the most damaged places that are reported one by one.
+// shownDamage is the largest number of damaged places that are reported one by one.
 const shownDamage = 20
 
 // recoverOptions are the options of recover.
@@ -33,7 +33,7 @@ type recoverOptions struct {
 	Overwrite   bool        `param:"overwrite" group:"Output"`
 	Sound       bool        `param:"leave_out_damaged" group:"Output"`
 
-	source
+	readOptions
 }
 
 func (*recoverOptions) OptionTexts() string { return optionTexts }
@@ -51,7 +51,7 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 		return err
 	}
 	format := o.To
-	if format == "" && (len(paths) == 1 || !named(paths[1]) || isFolder(in.path) && filepath.Ext(paths[1]) == "") {
+	if format == "" && (len(paths) == 1 || !namesFormat(paths[1]) || isFolder(in.path) && filepath.Ext(paths[1]) == "") {
 		format = known.Saved(in.info.Format) // a name without extension fits any folder
 	}
 	path := recoveredName(in.path, format)
@@ -62,12 +62,12 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	if err != nil {
 		return errors.Join(err, in.reader.Close())
 	}
-	taken := false
+	opened := false
 	found := findings{sound: o.Sound, info: in.info}
 	job := o.newJob(convert.DefaultOptions(), in.path)
 	job.Output, job.Sound, job.Events = path, o.Sound, found.events
 	job.Open = func(string) (codec.Reader, error) {
-		taken = true
+		opened = true
 		return in.reader.Parts[0].Source, nil
 	}
 	job.Options.To, job.Options.Overwrite, job.Options.ChunkSize, job.Options.Compression = format, o.Overwrite,
@@ -96,7 +96,7 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	}
 	result, err := job.Run(ctx)
 	bar.Close()
-	if !taken {
+	if !opened {
 		in.Close()
 	}
 	if found.places > shownDamage {
@@ -123,15 +123,16 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	return nil
 }
 
-// holdsAll reports whether a format holds the messages of a recording as they are.
+// holdsAll reports whether a format can hold the messages of a recording without translation.
 func holdsAll(f codec.Format, info *codec.Info) bool {
 	return f.Keeps.Encodings == nil || !slices.ContainsFunc(info.Topics, func(t codec.TopicInfo) bool {
 		return !slices.Contains(f.Keeps.Encodings, t.Channel.Encoding)
 	})
 }
 
-// recoveredName returns the default name of the copy of path: "drive.record.00000.recover", as Apollo's cyber_recorder
-// has it, or "drive.recover.mcap" where that would not name the format. For a URL it is a name in the working folder.
+// recoveredName returns the default name of the copy of path: "drive.record.00000.recover", as in Apollo's
+// cyber_recorder, or "drive.recover.mcap" if that name would not show the format. For a URL it is a name in the working
+// folder.
 func recoveredName(path, format string) string {
 	path = strings.TrimSuffix(store.Clean(path), codec.ActiveSuffix)
 	if store.IsURL(path) {
@@ -162,8 +163,8 @@ func isFolder(path string) bool {
 	return err == nil && stat.IsDir()
 }
 
-// named reports whether a format can be chosen by the name of path.
-func named(path string) bool {
+// namesFormat reports whether the name of path shows a format.
+func namesFormat(path string) bool {
 	for _, f := range known {
 		if f.Writes() && f.Named(path) {
 			return true
@@ -174,7 +175,7 @@ func named(path string) bool {
 
 // reindex rebuilds the metadata.yaml of bags, and their damaged files.
 func reindex(ctx context.Context, paths []string, stdout, _ io.Writer) error {
-	if last := len(paths) - 1; last > 0 && config.IsStorage(paths[last]) { // which ros2 bag reindex takes
+	if last := len(paths) - 1; last > 0 && config.IsStorage(paths[last]) { // as in ros2 bag reindex
 		paths = paths[:last]
 	}
 	for _, path := range paths {

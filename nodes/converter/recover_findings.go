@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// joinedDamage is how far apart, in ns, damaged places of a topic may be to be listed as one.
+	// joinedDamage is the largest time in ns between damaged places of a topic that are listed as one.
 	joinedDamage = int64(time.Second)
-	// shownRanges is the most ranges of messages that are listed.
+	// shownRanges is the largest number of ranges of messages that are listed.
 	shownRanges = 20
-	// knownPlaces is the most damaged places that are remembered, so that none is counted twice.
+	// knownPlaces is the largest number of damaged places that are remembered, so that none is counted twice.
 	knownPlaces = 10_000
 )
 
-// findings collects what a recovery finds damaged. One goroutine at a time may use it.
+// findings collects the damage that a recovery finds. It must not be used concurrently.
 type findings struct {
 	sound   bool        // suspect messages are left out
 	info    *codec.Info // of the recording
@@ -55,7 +55,7 @@ func (f *findings) add(err error) bool {
 	return true
 }
 
-// events returns the events about the damage, for the saved recording.
+// events returns events about the damage, for the saved recording.
 func (f *findings) events() (events []codec.Event) {
 	add := func(kind, text string, all codec.Affected) {
 		for _, m := range all {
@@ -69,15 +69,15 @@ func (f *findings) events() (events []codec.Event) {
 		add(codec.EventSuspect, "may be damaged, as a checksum was wrong in "+f.info.Path, f.suspect)
 	}
 	add(codec.EventLost, "could not be read from "+f.info.Path, f.lost)
-	for _, e := range f.counted() {
+	for _, e := range f.unreportedLosses() {
 		e.Kind = codec.EventLost
 		events = append(events, e)
 	}
 	return events
 }
 
-// counted returns events of the recording with the number of lost messages that reading did not report.
-func (f *findings) counted() (events []codec.Event) {
+// unreportedLosses returns events of the recording with numbers of lost messages that reading did not report.
+func (f *findings) unreportedLosses() (events []codec.Event) {
 	for _, e := range f.info.Events {
 		if e.Kind == codec.EventDamage && e.Topic == "" && e.Count > 0 && !f.reported(e.Text) {
 			events = append(events, e)
@@ -86,8 +86,8 @@ func (f *findings) counted() (events []codec.Event) {
 	return events
 }
 
-// reported reports whether reading has reported the damage of an event with this text. One of the two may have the name
-// of a file in front.
+// reported reports whether reading has reported the damage of an event with this text. Either text may begin with the
+// name of a file.
 func (f *findings) reported(text string) bool {
 	for known := range f.known {
 		if strings.HasSuffix(known, text) || strings.HasSuffix(text, known) {
@@ -97,8 +97,8 @@ func (f *findings) reported(text string) bool {
 	return false
 }
 
-// report describes the damage, in lines. saved is how many messages of the recording are in the output; -1 if these are
-// others.
+// report describes the damage in lines. saved is the number of the recording's messages in the output; -1: the output
+// has other messages or none.
 func (f *findings) report(saved int64) (lines []string) {
 	suspect := "may be damaged, kept: "
 	if f.sound {
@@ -110,7 +110,7 @@ func (f *findings) report(saved int64) (lines []string) {
 			human.Count(f.suspect.Count(), "message")))
 	}
 	lost := f.lost.Count()
-	for _, e := range f.counted() {
+	for _, e := range f.unreportedLosses() {
 		lost += e.Count
 		line := fmt.Sprintf("lost: %s: %s", human.Count(e.Count, "message"), human.Printable(e.Text))
 		if e.Until > e.Time {
@@ -143,15 +143,15 @@ func (f *findings) report(saved int64) (lines []string) {
 		}
 		lines = append(lines, "the recording was incomplete; everything readable is saved")
 	}
-	if left := int64(f.info.MessageCount) - saved; f.info.Indexed && saved >= 0 && left > 0 {
+	if missing := int64(f.info.MessageCount) - saved; f.info.Indexed && saved >= 0 && missing > 0 {
 		if f.sound {
-			left -= int64(f.suspect.Count())
+			missing -= int64(f.suspect.Count())
 		}
-		lost = max(lost, uint64(max(left, 0))) // of a place without an index of its own
+		lost = max(lost, uint64(max(missing, 0))) // also messages in damage that has no index
 	}
 	switch {
 	case lost > 0 && f.info.Indexed:
-		total := max(f.info.MessageCount, uint64(max(saved, 0))+lost) // a file that is missing is in no index
+		total := max(f.info.MessageCount, uint64(max(saved, 0))+lost) // indexes lack missing files
 		lines = append(lines, fmt.Sprintf("%d of %s lost", lost, human.Count(total, "message")))
 	case lost > 0:
 		lines = append(lines, human.Count(lost, "message")+" lost, as far as headers tell")
@@ -161,7 +161,7 @@ func (f *findings) report(saved int64) (lines []string) {
 	return lines
 }
 
-// ranges lists messages by topic and time, a line each.
+// ranges lists messages by topic and time, one range a line.
 func ranges(what string, all codec.Affected) (lines []string) {
 	slices.SortFunc(all, func(a, b codec.AffectedMessages) int {
 		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Start, b.Start))

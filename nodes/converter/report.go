@@ -31,7 +31,7 @@ type reportOptions struct {
 	Expect  string      `param:"expect" value:"FILE"`
 	Mapping string      `param:"mapping" value:"FILE"`
 
-	source
+	readOptions
 }
 
 func (*reportOptions) OptionTexts() string { return optionTexts }
@@ -45,7 +45,7 @@ func (o *reportOptions) report(ctx context.Context, paths []string, stdout, stde
 		return err
 	}
 	var pages []*page.Data
-	elsewhere := o.Plot // plots of topics that this recording may lack; the last one has what no other has
+	elsewhere := o.Plot // plots of topics that a recording may lack; for the last one: plots that others have
 	var found []string
 	paths = o.firsts(paths)
 	for i, path := range paths {
@@ -80,7 +80,7 @@ func (o *reportOptions) report(ctx context.Context, paths []string, stdout, stde
 	return err
 }
 
-// outputOf returns the name of the page, and the recordings among paths.
+// outputOf returns the file name of the page, and the recordings in paths.
 func (o *reportOptions) outputOf(paths []string) (output string, inputs []string, err error) {
 	output, paths, err = namedOutput(o.Output, paths, ".html", ".htm")
 	if err != nil || output != "" {
@@ -100,8 +100,8 @@ func (o *reportOptions) outputOf(paths []string) (output string, inputs []string
 	return output, paths, nil
 }
 
-// namedOutput returns the file that a command writes, which is named by --output or is the last of its paths if that
-// has one of the endings, and the other paths. It is "" if neither names it.
+// namedOutput returns the file that a command writes, and the other paths. The file is output, or the last path if it
+// has one of the endings; "" if neither names it.
 func namedOutput(output string, paths []string, endings ...string) (string, []string, error) {
 	last := len(paths) - 1
 	if last < 0 || !slices.Contains(endings, strings.ToLower(filepath.Ext(paths[last]))) {
@@ -116,7 +116,7 @@ func namedOutput(output string, paths []string, endings ...string) (string, []st
 	return paths[last], paths[:last], nil
 }
 
-// read gathers what the page shows of a recording.
+// read returns the page's data of a recording.
 func (o *reportOptions) read(ctx context.Context, path string, elsewhere []string, stderr io.Writer) (*page.Data,
 	error) {
 	in, err := o.openROS2(path)
@@ -126,10 +126,10 @@ func (o *reportOptions) read(ctx context.Context, path string, elsewhere []strin
 	defer in.Close()
 	episodes := in.reader.Parts[0].Episodes
 	if o.Mapping != "" {
-		episodes = nil // they are found by the mapping
+		episodes = nil // the mapping decides what episodes are
 	}
 	if episodes == nil {
-		note(stderr, in.info)
+		printNotes(stderr, in.info)
 	}
 	warnings := warningsOf(in.info.Events)
 	for _, text := range warnings[:min(len(warnings), shownDamage)] {
@@ -163,7 +163,7 @@ func (o *reportOptions) read(ctx context.Context, path string, elsewhere []strin
 		}
 	}
 	found := 0
-	return page.Build(ctx, in.reader, in.left, page.Options{
+	return page.Build(ctx, in.reader, in.untranslated, page.Options{
 		Plots: o.Plot, Elsewhere: elsewhere, MaxSize: int64(o.MaxSize),
 		Expect: expected, Reading: func(ns int64) { bar.Set(ns - in.info.StartTime) },
 		Found: func(text string) {
@@ -178,7 +178,7 @@ func (o *reportOptions) read(ctx context.Context, path string, elsewhere []strin
 		}})
 }
 
-// episodes gathers what the page shows of episodes.
+// episodes returns the page's data of episodes.
 func (o *reportOptions) episodes(ctx context.Context, r codec.Reader, source episode.Source) (*page.Data, error) {
 	info, err := r.Info()
 	if err != nil {
@@ -191,7 +191,8 @@ func (o *reportOptions) episodes(ctx context.Context, r codec.Reader, source epi
 		func(int) error { return ctx.Err() })
 }
 
-// checkOutput returns an error if name exists and may not be replaced: it is no regular file that begins with head.
+// checkOutput returns an error if name exists and is not a regular file that begins with head. Other files must not be
+// replaced.
 func checkOutput(name, head string) error {
 	stat, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -214,7 +215,7 @@ func checkOutput(name, head string) error {
 	return fmt.Errorf("%s exists and is no report; name another file", name)
 }
 
-// writeFile writes a file, and replaces one of that name only once it is complete.
+// writeFile writes a file. It replaces an existing file only once the new one is complete.
 func writeFile(name string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".part")
 	if err != nil {

@@ -25,7 +25,7 @@ type requestOptions struct {
 
 func (*requestOptions) OptionTexts() string { return optionTexts }
 
-// newRequest returns the command that lets a running node convert.
+// newRequest returns the command that requests a conversion from a running node.
 func newRequest() *cobra.Command {
 	o := &requestOptions{Options: remote.DefaultOptions()}
 	cmd := remote.Converter.Command("request IN... OUT", "Let a running 'converter serve' convert recordings",

@@ -25,7 +25,7 @@ import (
 const (
 	convertType = "tapedeck/srv/Convert"
 	ownService  = "convert" // under the node's name
-	maxInputs   = 1000      // of a call
+	maxInputs   = 1000      // limit of inputs of a call
 )
 
 // serveOptions are the options of serve.
@@ -78,7 +78,7 @@ func serve(ctx context.Context, in *config.Input, o *serveOptions, console io.Wr
 	if err != nil {
 		return err
 	}
-	if own := node.Name() + "/" + ownService; service.Name() != own { // by which 'converter request' finds it
+	if own := node.Name() + "/" + ownService; service.Name() != own { // 'converter request' calls this name
 		if _, err := node.Serve(own, convertType, s.answer); err != nil {
 			return err
 		}
@@ -91,21 +91,21 @@ func serve(ctx context.Context, in *config.Input, o *serveOptions, console io.Wr
 // server performs conversions, one after the other.
 type server struct {
 	places
-	ctx      context.Context // ends with the node
-	node     bridge.Node
-	options  convert.Options // the defaults of calls
-	root     confine.Folder
-	progress bridge.Publisher
-	turn     chan struct{} // holds a value during a conversion
-	waiting  atomic.Int32
-	most     int // that may wait
+	ctx        context.Context // ends with the node
+	node       bridge.Node
+	options    convert.Options // the defaults of calls
+	root       confine.Folder
+	progress   bridge.Publisher
+	turn       chan struct{} // has a value during a conversion
+	waiting    atomic.Int32
+	maxWaiting int // that may wait
 }
 
 func newServer(ctx context.Context, node bridge.Node, o *serveOptions) (*server, error) {
 	p, err := node.Advertise("~/progress", "tapedeck/msg/ConversionProgress", codec.DefaultQoS())
 	return &server{
 		places: newPlaces(), ctx: ctx, node: node, options: o.Options, root: confine.ServiceRoot(o.ServiceRoot),
-		progress: p, turn: make(chan struct{}, 1), most: o.MaxWaiting,
+		progress: p, turn: make(chan struct{}, 1), maxWaiting: o.MaxWaiting,
 	}, err
 }
 
@@ -134,7 +134,7 @@ func (s *server) answer(ctx context.Context, payload []byte) ([]byte, error) {
 	return cdr.Marshal(&response)
 }
 
-// convert waits for its turn and converts.
+// convert waits until no other conversion runs, and converts.
 func (s *server) convert(ctx context.Context, request *tapedeck.Convert_Request) (*convert.Result, error) {
 	if err := s.await(ctx); err != nil {
 		return nil, fmt.Errorf("convert to %q: %w", request.Output, err)
@@ -145,11 +145,11 @@ func (s *server) convert(ctx context.Context, request *tapedeck.Convert_Request)
 		return nil, err
 	}
 	job.Warn = func(text string) { s.node.Log(bridge.Warn, "%s", text) }
-	tell := s.reporter(job.Output)
-	job.Progress = func(done, total time.Duration) { tell(done.Seconds()/max(total.Seconds(), 1e-9), false) }
-	tell(0, false)
+	reportProgress := s.reporter(job.Output)
+	job.Progress = func(done, total time.Duration) { reportProgress(done.Seconds()/max(total.Seconds(), 1e-9), false) }
+	reportProgress(0, false)
 	result, err := job.Run(ctx)
-	tell(1, true)
+	reportProgress(1, true)
 	if err != nil {
 		return nil, fmt.Errorf("convert to %s: %w", job.Output, err)
 	}
@@ -159,7 +159,7 @@ func (s *server) convert(ctx context.Context, request *tapedeck.Convert_Request)
 	return result, nil
 }
 
-// job returns the conversion that is asked for. It stays in the folder of the service.
+// job returns the requested conversion. All its paths must be in the service's folder.
 func (s *server) job(ctx context.Context, request *tapedeck.Convert_Request) (*convert.Job, error) {
 	j := s.newJob(s.options, request.Inputs...)
 	j.Output = request.Output
@@ -193,7 +193,7 @@ func (s *server) job(ctx context.Context, request *tapedeck.Convert_Request) (*c
 	return j, nil
 }
 
-// open opens an input, none of whose files may be elsewhere.
+// open opens an input. It returns an error if a file of the input is outside of the service's folder.
 func (s *server) open(ctx context.Context, path string) (codec.Reader, error) {
 	r, err := known.Open(s.files, path)
 	if err != nil {
@@ -211,7 +211,7 @@ func (s *server) open(ctx context.Context, path string) (codec.Reader, error) {
 	return r, nil
 }
 
-// await waits for the turn of a conversion.
+// await waits until no other conversion runs, and puts a value into turn.
 func (s *server) await(ctx context.Context) error {
 	select {
 	case s.turn <- struct{}{}:
@@ -219,8 +219,8 @@ func (s *server) await(ctx context.Context) error {
 	default:
 	}
 	defer s.waiting.Add(-1)
-	if int(s.waiting.Add(1)) > s.most {
-		return fmt.Errorf("%d conversions are waiting already (max_waiting); try again later", s.most)
+	if int(s.waiting.Add(1)) > s.maxWaiting {
+		return fmt.Errorf("%d conversions are waiting already (max_waiting); try again later", s.maxWaiting)
 	}
 	select {
 	case s.turn <- struct{}{}:

@@ -8,13 +8,13 @@ import (
 	"tapedeck/config"
 )
 
-// shard is one of count parts of the recordings, each of which another process converts.
+// shard is one of count shares of the recordings. Another process converts each share.
 type shard struct{ index, count int }
 
-// takes reports whether the shard has the i-th of the recordings, which all shards must know in the same order.
+// takes reports whether the shard has the i-th recording. All shards must have the same order of recordings.
 func (s shard) takes(i int) bool { return i%s.count == s.index }
 
-// parseShard reads the value of --shard: "" for all recordings, I/N, or auto and auto/N, which take the index from the
+// parseShard parses the value of --shard: "" for all recordings, I/N, auto or auto/N. auto takes the index from the
 // environment of a job array. env is os.Getenv.
 func parseShard(text string, env func(string) string) (s shard, err error) {
 	if text == "" {
@@ -44,7 +44,7 @@ func parseShard(text string, env func(string) string) (s shard, err error) {
 	return s, nil
 }
 
-// shardOf returns the shard of this task of a job array. count is how many tasks there are, 0 if the environment tells.
+// shardOf returns the shard of this task of a job array. count is the number of tasks; 0: the environment has it.
 func shardOf(count int, env func(string) string) (shard, error) {
 	numbers := map[string]int{}
 	for _, name := range []string{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_MIN",
