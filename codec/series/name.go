@@ -13,14 +13,14 @@ import (
 	"tapedeck/codec/store"
 )
 
-// Name is the name of a file, taken apart.
+// Name is the parsed name of a file.
 type Name struct {
-	Base   string // what the names of all files have in common: "drive.mcap", "drive.record"
+	Base   string // common to all files of the recording: "drive.mcap", "drive.record"
 	Number int    // 0 for the first file
-	Time   string // of beginning, where the names of all files have one
+	Time   string // of the file's beginning, if names have one
 }
 
-// Record reports whether Apollo's recorder gives such a name to a file; no other file has one.
+// Record reports whether the name is one that Apollo's recorder gives.
 func (n Name) Record() bool { return strings.HasSuffix(n.Base, ".record") }
 
 // The names that recorders give to the files of a recording.
@@ -34,8 +34,8 @@ var (
 // extensions are the extensions of files of a recording.
 const extensions = `((?:\.mcap|\.log|\.bag|\.db3)(?:\.zstd)?)`
 
-// Parse takes the name of a file apart. It is false for a name that has no number. NAME.mcap, NAME_0.mcap and
-// NAME_1.mcap have the base NAME.mcap, as 0_NAME_2026_01_31-08_15_00.mcap has.
+// Parse parses the name of a file. It returns false if the name has no number. NAME.mcap, NAME_0.mcap and
+// NAME_1.mcap have the base NAME.mcap, and so has 0_NAME_2026_01_31-08_15_00.mcap.
 func Parse(name string) (Name, bool) {
 	name = strings.TrimSuffix(name, codec.ActiveSuffix)
 	var number string
@@ -57,7 +57,7 @@ func Parse(name string) (Name, bool) {
 	return n, true
 }
 
-// Gaps describes the files that are missing between files with these names, by their numbers.
+// Gaps returns texts about files that are missing between files with these names, by their numbers.
 func Gaps(names []string) (texts []string) {
 	var all []entry
 	for _, name := range names {
@@ -76,8 +76,8 @@ func Gaps(names []string) (texts []string) {
 	return texts
 }
 
-// gap returns a text about the files that are missing between those with the numbers last and next, whose name is
-// before. It is "" if there are none.
+// gap returns a text about the missing files between the numbers last and next, or "" if none is missing. before is the
+// name of the file with the number next.
 func gap(last, next int, before string) string {
 	switch first, n := last+1, next-last-1; {
 	case n == 1:
@@ -94,8 +94,8 @@ type entry struct {
 	path string
 }
 
-// numbered returns the files in the folder of path whose names have the base, in order. Of a file that was completed
-// while it was looked for there is one.
+// numbered returns the files in the folder of path whose names have the base, in order. It returns a file once that was
+// completed while the folder was read.
 func numbered(files *store.Files, path, base string) (all []entry) {
 	entries, err := files.ReadDir(store.Dir(path))
 	if err != nil && len(entries) == 0 && store.IsURL(path) {
@@ -119,7 +119,7 @@ func numbered(files *store.Files, path, base string) (all []entry) {
 // the first of its series.
 func following(files *store.Files, path string) (all []entry) {
 	name := strings.TrimSuffix(store.Base(path), codec.ActiveSuffix)
-	bases := []string{name} // NAME.mcap goes on as NAME_1.mcap
+	bases := []string{name} // NAME_1.mcap follows NAME.mcap
 	own, ok := Parse(name)
 	if ok && own.Number == 0 {
 		bases = append(bases, own.Base)
@@ -127,7 +127,7 @@ func following(files *store.Files, path string) (all []entry) {
 	if !seriesName.MatchString(name) || !followed(files, path, own, bases) {
 		return nil
 	}
-	if strings.HasSuffix(name, ".record") { // without a file of that name its format opens all files
+	if strings.HasSuffix(name, ".record") { // if path is not a file, its format opens all files itself
 		if stat, err := files.Stat(path); err != nil || stat.IsDir() {
 			return nil
 		}
@@ -139,7 +139,7 @@ func following(files *store.Files, path string) (all []entry) {
 			case (e.Time == "") != (own.Time == ""):
 			case store.Base(e.path) == store.Base(path):
 				begun = true
-			case begun && own.Time != "" && e.Number == 0: // another recording of the same name
+			case begun && own.Time != "" && e.Number == 0: // another recording with this name
 				return all
 			case begun && e.Number > 0:
 				all = append(all, e)
@@ -152,11 +152,11 @@ func following(files *store.Files, path string) (all []entry) {
 // seriesName matches the names of files that others may follow.
 var seriesName = regexp.MustCompile(`(?:` + extensions + `|\.record(?:\.\d{5}(?:\.\d{14})?)?)$`)
 
-// probedFiles is how many names of further files are looked for before a folder is listed.
+// probedFiles is the number of names of further files that are tried before a folder is listed.
 const probedFiles = 16
 
-// followed reports whether it is worth listing the folder of path, which may have many files: there is one of the next
-// files, or their names are not known. Each request for a URL takes time: only the second file is looked for.
+// followed reports whether to list the folder of path, which may have many files: one of the next files exists, or
+// their names are unknown. For a URL it only tries the second file, because each request takes time.
 func followed(files *store.Files, path string, own Name, bases []string) bool {
 	if own.Time != "" {
 		return own.Number == 0
@@ -171,11 +171,11 @@ func followed(files *store.Files, path string, own Name, bases []string) bool {
 				return true
 			}
 		}
-		return strings.HasSuffix(base, ".record") // whose further files may have times in their names
+		return strings.HasSuffix(base, ".record") // further files may have times in their names
 	})
 }
 
-// existing returns path, or the path of the file while it is written; "" if there is none.
+// existing returns path, or path with codec.ActiveSuffix, or "" if neither is a file.
 func existing(files *store.Files, path string) string {
 	for _, name := range []string{path, path + codec.ActiveSuffix} {
 		if stat, err := files.Stat(name); err == nil && !stat.IsDir() {
@@ -185,7 +185,7 @@ func existing(files *store.Files, path string) string {
 	return ""
 }
 
-// nth returns the path of the n-th further file beside path, with that base and without a time.
+// nth returns the path of the n-th further file beside path, with the given base and without a time.
 func nth(path, base string, n int) string {
 	name := fmt.Sprintf("%s.%05d", base, n)
 	if i := extension.FindStringIndex(base); i != nil {
@@ -196,8 +196,8 @@ func nth(path, base string, n int) string {
 
 var extension = regexp.MustCompile(extensions + `$`)
 
-// probed returns the files of numbered from the first on without a gap, for a server that does not list folders. A
-// server that has files of all names has none.
+// probed is numbered for a server that does not list folders: it tries names and ends at the first gap. It returns
+// nothing if the server returns a file for any name.
 func probed(files *store.Files, path, base string) (all []entry) {
 	if _, err := files.Stat(nth(path, base, math.MaxInt32)); err == nil {
 		return nil
@@ -211,7 +211,7 @@ func probed(files *store.Files, path, base string) (all []entry) {
 	}
 }
 
-// First returns the path of the file that, by their names, begins the series in which the file at path is a later one.
+// First returns the path of the first file of the recording in which the file at path is a later one, by their names.
 // It is "" if there is none.
 func First(files *store.Files, path string) string {
 	own, ok := Parse(store.Base(path))
@@ -236,7 +236,7 @@ func First(files *store.Files, path string) string {
 	return ""
 }
 
-// before returns the path of the file in front of a later one, whose recording begins with the file first.
+// before returns the path of the previous file of the later file at path. first is the first file of the recording.
 func before(files *store.Files, path, first string) string {
 	own, _ := Parse(store.Base(path))
 	if own.Time == "" && !own.Record() {

@@ -13,7 +13,7 @@ func TestGaps(t *testing.T) {
 	for names, want := range map[string][]string{
 		"":                        nil,
 		"d_0.db3 d_1.db3":         nil,
-		"d_3.db3 d_4.db3":         nil, // the oldest were deleted
+		"d_3.db3 d_4.db3":         nil, // the oldest files were deleted
 		"d_2.mcap d.mcap":         nil,
 		"d_0.db3 d_2.db3 d_1.db3": nil,
 		"d_0.db3 e_2.db3":         nil,

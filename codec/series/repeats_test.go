@@ -14,11 +14,11 @@ import (
 	"tapedeck/codec/series"
 )
 
-// What a file repeats of the file before it is read once, and no other message is left out.
+// Messages that a file repeats from the previous file are read once, and no other message is omitted.
 func TestRepeatedMessages(t *testing.T) {
 	for name, test := range map[string]struct {
 		files    []string // messages as "topic log-time publish-time payload", in seconds and single digits
-		want     string   // the same without publish times
+		want     string   // expected messages, without publish times
 		repeated uint64
 	}{
 		"a map": {[]string{"map 1 1 a, n 2 2 x", "map 3 1 a, n 3 3 y", "map 5 1 a, n 5 5 z"},

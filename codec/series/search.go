@@ -13,12 +13,12 @@ import (
 	"tapedeck/codec/text/plural"
 )
 
-// Search returns the recordings in a folder and in those below it, in the order of their paths. These are files that
-// are named as formats name them, of several that are one recording the first, series of record files under the
-// beginning of their names, and folders that are one recording, whatever else they hold: bags with a metadata.yaml,
-// sessions, data sets. Hidden files, and files being written (NAME.part, NAME.active), are left out. If folder is
-// one recording or a file, it is the only result. An error that wraps store.ErrKey is about keys of a store alone; all
-// others were searched.
+// Search returns the recordings in a folder and its subfolders, in the order of their paths. A recording is a file that
+// is named as a format names files; the first of several files that are one recording; the common beginning of the
+// names of a series of record files; or a folder that is one recording: a bag with a metadata.yaml, a session, a data
+// set. Search omits hidden files and files being written (NAME.part, NAME.active). If folder is one recording or a
+// file, it is the only result. An error that wraps store.ErrKey is only about keys of a store; all other keys were
+// searched.
 func Search(files *store.Files, formats codec.Formats, folder string) (paths []string, err error) {
 	stat, err := files.Stat(folder)
 	if err != nil {
@@ -36,20 +36,20 @@ func Search(files *store.Files, formats codec.Formats, folder string) (paths []s
 	return Firsts(files, formats, slices.Compact(paths)), errors.Join(odd...)
 }
 
-// checkFolder returns an error if a folder, which was opened in a format, holds other recordings beside its parts.
+// checkFolder returns an error if a folder, which was opened in a format, holds other recordings beside its own files.
 func checkFolder(files *store.Files, formats codec.Formats, folder string, format *codec.Format) error {
 	if format.FilesIn == nil {
 		return nil
 	}
 	found, err := Search(files, formats, folder)
 	if err != nil && !errors.Is(err, store.ErrKey) || slices.Equal(found, []string{folder}) {
-		return nil // it is a file, the beginning of the parts' names, or one recording whatever else it holds
+		return nil // a file, the beginning of names, or one recording that ignores other files
 	}
-	parts := format.FilesIn(files, folder)
+	own := format.FilesIn(files, folder)
 	others := slices.DeleteFunc(found, func(path string) bool {
-		return slices.ContainsFunc(parts, func(part string) bool {
-			n, ok := Parse(store.Base(part))
-			return part == path || ok && n.Record() && store.Join(store.Dir(part), n.Base) == path
+		return slices.ContainsFunc(own, func(name string) bool {
+			n, ok := Parse(store.Base(name))
+			return name == path || ok && n.Record() && store.Join(store.Dir(name), n.Base) == path
 		})
 	})
 	if len(others) == 0 {
@@ -60,7 +60,7 @@ func checkFolder(files *store.Files, formats codec.Formats, folder string, forma
 	}
 	return fmt.Errorf("open %s: the folder holds other recordings beside %s: %s; name the ones to read; "+
 		"'converter %[1]s --output-folder FOLDER --to FORMAT' converts each by itself",
-		folder, store.Base(parts[0]), plural.List(others))
+		folder, store.Base(own[0]), plural.List(others))
 }
 
 func search(files *store.Files, formats codec.Formats, folder string, odd *[]error) (paths []string, err error) {
@@ -78,7 +78,7 @@ func search(files *store.Files, formats codec.Formats, folder string, odd *[]err
 		if strings.HasPrefix(e.Name(), ".") || strings.HasSuffix(e.Name(), ".part") {
 			continue
 		}
-		if e.Type()&fs.ModeSymlink != 0 { // to a folder it may be a loop
+		if e.Type()&fs.ModeSymlink != 0 { // a link to a folder may be a loop
 			if stat, err := files.Stat(path); err != nil || !stat.Mode().IsRegular() {
 				continue
 			}
@@ -118,7 +118,7 @@ func hasEpisodes(files *store.Files, formats codec.Formats, folder string) bool 
 	})
 }
 
-// named reports whether a file is named like a recording. Names that are usual elsewhere are not enough.
+// named reports whether a file is named like a recording. A .log file must also begin like one.
 func named(files *store.Files, formats codec.Formats, path string) bool {
 	name := strings.TrimSuffix(path, ".zstd")
 	switch filepath.Ext(name) {
@@ -135,7 +135,7 @@ func named(files *store.Files, formats codec.Formats, path string) bool {
 	})
 }
 
-// sniffs reports whether a file begins like a recording of the format.
+// sniffs reports whether a file begins like a recording of the format f.
 func sniffs(f *codec.Format, files *store.Files, path string) bool {
 	file, err := files.Open(path)
 	if err != nil {

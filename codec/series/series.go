@@ -1,11 +1,11 @@
-// Package series decides which files are one recording, finds recordings in folders, reads the files of one as one, and
-// decides when a recording that is written continues in another file.
+// Package series decides which files are one recording, finds recordings in folders, reads a recording of several
+// files, and decides when a recording that is written continues in another file.
 //
-// The first file of a recording means all of it. Its names are those that recorders give to the files of a recording:
+// The first file of a recording stands for all its files. The names of the files are names that recorders give:
 // NAME.mcap, NAME_1.mcap; NAME_0.bag, NAME_1.bag; 0_NAME_2026_01_31-08_15_00.mcap, 1_NAME_…; NAME.record.00000. A file
-// that is called so belongs to the recording if its content agrees: it says that it continues another file, or it
-// begins where the file before it ends. Info.Notes says which files were left out and why. A later file that is opened
-// by its own name is read alone.
+// with such a name belongs to the recording if its content agrees: it says that it continues another file, or it begins
+// where the previous file ends. Info.Notes says which files were omitted and why. A later file that is opened by its
+// own name is read alone.
 package series
 
 import (
@@ -23,22 +23,22 @@ import (
 )
 
 const (
-	// overlap is by how many ns files of a recording may overlap, if that is not much of them.
+	// overlap is the time in ns by which files of a recording may overlap, if it is below a tenth of their duration.
 	overlap = int64(time.Second)
-	// pauses is how many times the usual interval between messages may pass between files that say nothing of each
-	// other, and shortPause a time that may pass in any case.
+	// pauses is the number of usual intervals between messages that may pass between files that do not refer to each
+	// other. shortPause is a time in ns that may always pass.
 	pauses     = 20
 	shortPause = int64(time.Second)
 )
 
-// Open opens the recording that path means: the file at path, which open opens, and those that continue it. If there is
-// no file at path, it opens the files whose names have path in common.
+// Open opens the recording at path: the file at path and the files that continue it. It opens each file by open. If
+// there is no file at path, it opens the files of a recording whose names begin with path.
 func Open(files *store.Files, path string, open func(path string) (codec.Reader, error)) (codec.Reader, error) {
 	r, _, err := openAll(files, path, open)
 	return r, err
 }
 
-// openAll does what Open does. It also returns the paths of the files that are read behind the first one.
+// openAll is Open, and also returns the paths of the further files that are read.
 func openAll(files *store.Files, path string,
 	open func(path string) (codec.Reader, error)) (r codec.Reader, further []string, err error) {
 	first, err := open(path)
@@ -73,8 +73,8 @@ func openAll(files *store.Files, path string,
 	return s.reader(), further, nil
 }
 
-// remaining returns the files that are left of a recording of that name: all files of the last one, if their names have
-// times.
+// remaining returns the files of a recording whose first file is missing. If names have times, it returns the files of
+// the last recording with this name.
 func remaining(files *store.Files, path string) []entry {
 	all := numbered(files, path, strings.TrimSuffix(store.Base(path), codec.ActiveSuffix))
 	for i := len(all) - 1; i > 0; i-- {
@@ -85,7 +85,7 @@ func remaining(files *store.Files, path string) []entry {
 	return all
 }
 
-// alone returns the reader of a file that nothing continues. If the file continues another one, Info says so.
+// alone returns the reader of a file that no other file continues. If the file continues another one, Info notes it.
 func alone(files *store.Files, path string, r codec.Reader,
 	open func(path string) (codec.Reader, error)) (codec.Reader, error) {
 	first := First(files, path)
@@ -103,7 +103,7 @@ func alone(files *store.Files, path string, r codec.Reader,
 	return r, nil
 }
 
-// follows reports whether the file at path continues the one at before.
+// follows reports whether the file at path continues the file at before.
 func follows(path, before string, info *codec.Info, open func(path string) (codec.Reader, error)) bool {
 	if before == "" {
 		return false
@@ -118,7 +118,7 @@ func follows(path, before string, info *codec.Info, open func(path string) (code
 	return err == nil && s.refuse(entry{own, path}, info) == ""
 }
 
-// leftOut returns the note that files are not read.
+// leftOut returns the note about files that are not read.
 func leftOut(files []entry, why string) string {
 	text := store.Base(files[0].path) + " is not read"
 	if more := len(files) - 1; more > 0 {
@@ -156,7 +156,7 @@ func (s *series) append(r codec.Reader) error {
 	return nil
 }
 
-// add adds a file, or returns why it is none of the recording. A file that cannot be read is one.
+// add adds a file, or returns why it does not belong to the recording. A file that cannot be read belongs to it.
 func (s *series) add(e entry, open func(string) (codec.Reader, error)) (why string) {
 	r, err := open(e.path)
 	if errors.Is(err, codec.ErrUnwritten) || err == nil && isEmpty(r) && strings.HasSuffix(e.path, codec.ActiveSuffix) {
@@ -205,7 +205,7 @@ func (s *series) miss(e entry) {
 	}
 }
 
-// refuse returns why a file does not continue the recording, "" if it does.
+// refuse returns why a file does not continue the recording, or "" if it does.
 func (s *series) refuse(e entry, info *codec.Info) string {
 	last := s.infos[len(s.infos)-1]
 	if info.Format != last.Format {
@@ -249,11 +249,11 @@ func (s *series) refuse(e entry, info *codec.Info) string {
 	return ""
 }
 
-// Adjoin reports whether a file that begins at the time t, in ns, follows one that ends at end without a pause: then it
-// need not say that it continues that one.
+// Adjoin reports whether a file that begins at the time t, in ns, follows a file that ends at end without a pause. Then
+// it need not say which file it continues.
 func Adjoin(end, t int64) bool { return t >= end && t-end <= shortPause }
 
-// longest returns how many ns the longest file has.
+// longest returns the duration of the longest file in ns.
 func (s *series) longest() (span int64) {
 	for _, info := range s.infos {
 		span = max(span, info.EndTime-info.StartTime)
@@ -276,7 +276,7 @@ func (s *series) reader() codec.Reader {
 	return r
 }
 
-// Names returns path and the paths of the files that may continue it, by their names alone.
+// Names returns path and the paths of files that may continue it, by their names alone.
 func Names(files *store.Files, path string) []string {
 	names := []string{path}
 	for _, e := range following(files, path) {
@@ -285,7 +285,7 @@ func Names(files *store.Files, path string) []string {
 	return names
 }
 
-// Recordings returns paths without files that belong to the recording of another path.
+// Recordings returns paths without files that belong to the recording at another of the paths.
 func Recordings(files *store.Files, paths []string, open func(path string) (codec.Reader, error)) []string {
 	given, taken := map[string]bool{}, map[string]bool{}
 	for _, path := range paths {

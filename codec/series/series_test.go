@@ -24,12 +24,12 @@ var formats = codec.Formats{mcap.Format, record.Format, rosbag.Format}
 
 const second = int64(1e9)
 
-// file is a file of a test: messages each 100 ms from one second to another.
+// file is a file of a test, with a message each 100 ms from one second to another.
 type file struct {
 	name     string
 	from, to int64
 	metadata string
-	before   string // the file that it says it continues
+	before   string // name of the file that it says it continues
 }
 
 func (f file) write(t *testing.T, dir string) {
@@ -139,7 +139,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// messages returns how many messages of the tests there are.
+// messages returns the number of the tests' messages.
 func messages(info *codec.Info) (n uint64) {
 	for _, t := range info.Topics {
 		if !codec.IsEvents(t.Channel) {
@@ -185,7 +185,7 @@ func TestDamagedFile(t *testing.T) {
 	require.Contains(t, info.Events[0].Text, "not a recording of a known format")
 }
 
-// In a store, and on a server that cannot list folders, all files are found, too.
+// All files are also found in a store, and on a server that cannot list folders.
 func TestURLs(t *testing.T) {
 	dir := t.TempDir()
 	bucket := storetest.New(t)

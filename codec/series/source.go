@@ -7,8 +7,7 @@ import (
 	"tapedeck/codec/store"
 )
 
-// OpenSource opens the recording that path means, as it is in the files: by the name of its first file all of its
-// files.
+// OpenSource opens the recording at path, without a translation. The name of a recording's first file opens all files.
 func OpenSource(files *store.Files, formats codec.Formats, path string) (codec.Reader, error) {
 	return Open(files, store.Local(path), opener(files, formats))
 }
@@ -17,13 +16,13 @@ func opener(files *store.Files, formats codec.Formats) func(path string) (codec.
 	return func(path string) (codec.Reader, error) { return OpenFile(files, formats, path) }
 }
 
-// Firsts returns paths without further files of recordings whose first files are among them.
+// Firsts returns paths without further files of recordings whose first files are among paths.
 func Firsts(files *store.Files, formats codec.Formats, paths []string) []string {
 	return Recordings(files, paths, opener(files, formats))
 }
 
-// OpenFile is codec.Formats.OpenFrom, which opens one file of several alone, but that a folder which holds other
-// recordings beside the files of one is an error.
+// OpenFile opens a single file, or a folder, by codec.Formats.OpenFrom. A folder that holds several recordings is an
+// error.
 func OpenFile(files *store.Files, formats codec.Formats, path string) (codec.Reader, error) {
 	r, format, err := formats.OpenFrom(files, path)
 	if err != nil {

@@ -2,27 +2,28 @@ package series
 
 import "time"
 
-// SplitLimits are those of a file. 0 is none.
+// SplitLimits are the limits of one file. 0 means no limit.
 type SplitLimits struct {
 	Bytes    int64
 	Duration time.Duration
 	Messages uint64
 }
 
-// Split is the file that is being written. The zero Split is the first one of a recording. Times are log times in ns.
+// Split is the file that is being written. The zero Split is the first file of a recording. Times are log times in ns.
 type Split struct {
 	messages uint64
-	bytes    int64 // roughly
+	bytes    int64 // approximate
 	start    int64 // of the first message
 	until    int64 // when the file is to end
 	begun    bool  // the recording has a message
 	origin   int64 // of the recording: files end at whole durations after it
 }
 
-// MessageSize returns how many bytes a message takes in a file, roughly.
+// MessageSize returns the approximate number of bytes that a message takes in a file.
 func MessageSize(topic string, payload []byte) int64 { return int64(len(payload)+len(topic)) + 48 }
 
-// Full reports whether a message of that time and size belongs in another file. A file has at least one message.
+// Full reports whether a message with the time t and the given size belongs in another file. A file has at least one
+// message.
 func (f *Split) Full(l *SplitLimits, t, size int64) bool {
 	return f.messages > 0 &&
 		(l.Messages > 0 && f.messages >= l.Messages ||
@@ -30,8 +31,8 @@ func (f *Split) Full(l *SplitLimits, t, size int64) bool {
 			l.Duration > 0 && (t >= f.until || t < f.start-int64(l.Duration)))
 }
 
-// Repeats reports whether messages that a file repeats from files before, which do not count for its limits, are much
-// of it: more than a tenth of the size that the limits allow.
+// Repeats reports whether the messages that a file repeats from previous files take more than a tenth of its size
+// limit. They do not count for the limits.
 func Repeats(l *SplitLimits, bytes int64) bool { return l.Bytes > 0 && bytes > l.Bytes/10 }
 
 // Begin is called with the time of each message before it is written.
@@ -40,7 +41,7 @@ func (f *Split) Begin(l *SplitLimits, t int64) {
 		return
 	}
 	f.start = t
-	if !f.begun || t < f.origin { // simulated time may begin anew
+	if !f.begun || t < f.origin { // simulated time may restart
 		f.origin, f.begun = t, true
 	}
 	if d := int64(l.Duration); d > 0 {
@@ -48,7 +49,7 @@ func (f *Split) Begin(l *SplitLimits, t int64) {
 	}
 }
 
-// Add counts a message that was written, of so many bytes.
+// Add counts a message of the given bytes that was written.
 func (f *Split) Add(bytes int64) {
 	f.messages++
 	f.bytes += bytes

@@ -9,7 +9,7 @@ import (
 	"tapedeck/codec"
 )
 
-// BenchmarkSeek opens a bag with as many chunks as one of 10 GB has, and reads the first message in its midst.
+// BenchmarkSeek opens a bag with as many chunks as a bag of 10 GB has, and reads the first message in the middle.
 func BenchmarkSeek(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "a.bag")
 	w, err := codec.Formats{Format}.Create(path, codec.CreateOptions{ChunkSize: 1})

@@ -55,7 +55,7 @@ func testMessage(conn uint32, time int64, data string) []byte {
 	return testRecord([]byte(data), "op", opMessage, "conn", conn, "time", time)
 }
 
-// testConnection returns a connection record; fields are further ones of its header.
+// testConnection returns a connection record; fields are further fields of its header.
 func testConnection(conn uint32, topic string, fields ...any) []byte {
 	var head []byte
 	for i := 0; i < len(fields); i += 2 {
@@ -82,7 +82,7 @@ func testFileHeader(index, conns, chunks int) []byte {
 	return head(bytes.Repeat([]byte(" "), fileHeaderSize-len(head(nil))))
 }
 
-// chunk adds a chunk with its entries in the index. stored are the records as they are in the file.
+// chunk adds a chunk with its entries in the index. stored are the records as stored in the file.
 func (b *bag) chunk(compression string, records, stored []byte) {
 	offset := b.Len()
 	b.Write(testRecord(stored, "op", opChunk, "compression", compression, "size", uint32(len(records))))

@@ -18,26 +18,25 @@ import (
 const (
 	maxChunk = 1 << 30 // bytes of the longest chunk, uncompressed
 
-	// crcField is a field of ours in the header of a chunk: the CRC-32 (IEEE) of its records. ROS's tools pass over it.
+	// crcField is our field in the header of a chunk: the CRC-32 (IEEE) of its records. ROS's tools ignore it.
 	crcField = "tapedeck_crc"
 )
 
-// loader implements chunked.Loader. It keeps what it needs for decompression.
+// loader implements chunked.Loader. It keeps its decompressors.
 type loader struct {
 	chunked.Plain
 	file   io.ReaderAt
 	reader *reader // gets the connections and definitions in chunks
 	window chunked.Window
 	lz4    *lz4.Reader
-	bzip2  *bzip2.Reader // twice as fast as that of the standard library
+	bzip2  *bzip2.Reader // twice as fast as the standard library's
 	raw    []byte        // a compressed chunk
 
-	conn   uint32 // of the last message, and its number unless that is None
-	number int
+	conn   uint32 // connection of the last message
+	number int    // channel number of conn; None: conn is not set
 }
 
-// Load implements chunked.Loader: it returns the records of s, in buf if they fit there, beside errors that say what
-// of them is damaged. The records are whole, and messages have a connection and a time.
+// Load implements chunked.Loader. The records that it returns are whole, and messages have a connection and a time.
 func (l *loader) Load(s *chunked.Segment, buf []byte) ([]byte, []error) {
 	var errs []error
 	records, err := l.read(s, buf)
@@ -59,7 +58,7 @@ func (l *loader) Load(s *chunked.Segment, buf []byte) ([]byte, []error) {
 			s.Unsorted = s.Unsorted || h.time < last
 			last = h.time
 		} else {
-			other := h // so that h is not allocated
+			other := h // keeps h on the stack
 			l.reader.define(&other, data)
 		}
 		whole = next
@@ -70,13 +69,13 @@ func (l *loader) Load(s *chunked.Segment, buf []byte) ([]byte, []error) {
 	return records[:whole], errs
 }
 
-// broken reports whether s cannot be loaded as a whole.
+// broken reports whether loading s finds damage.
 func (l *loader) broken(s chunked.Segment, buf []byte) bool {
 	_, errs := l.Load(&s, buf)
 	return len(errs) > 0
 }
 
-// read returns the records of s, in buf if they fit there. With an error it returns as much of them as there is.
+// read returns the records of s, in buf if they fit. With an error it returns the readable beginning.
 func (l *loader) read(s *chunked.Segment, buf []byte) ([]byte, error) {
 	if s.Chunk {
 		return l.chunk(s, buf)
@@ -113,11 +112,11 @@ func (l *loader) Cut(records []byte, off int, m *chunked.Message) int {
 	return next
 }
 
-// salvage moves the messages that are whole among damaged records together.
+// salvage moves the whole messages among damaged records together and returns them.
 func (l *loader) salvage(s *chunked.Segment, records []byte, errs []error) ([]byte, []error) {
 	w := walker{Window: chunked.Window{File: bytes.NewReader(records), Size: int64(len(records))},
 		to: int64(len(records))}
-	s.Unsorted = true // for all we know
+	s.Unsorted = true // the order is unknown
 	n := 0
 	for {
 		r, err := w.next()
@@ -125,7 +124,7 @@ func (l *loader) salvage(s *chunked.Segment, records []byte, errs []error) ([]by
 			return records[:n], errs
 		}
 		if r.op == opChunk && string(r.get("compression")) == "none" {
-			w.off = r.data // the chunk runs over others
+			w.off = r.data // the wrong size of the chunk covers other records
 			continue
 		}
 		if err != nil {
@@ -140,8 +139,8 @@ func (l *loader) salvage(s *chunked.Segment, records []byte, errs []error) ([]by
 	}
 }
 
-// chunk returns the uncompressed records of a chunk, in buf if they fit there. With an error it returns as much of
-// them as there is.
+// chunk returns the uncompressed records of a chunk, in buf if they fit. With an error it returns the readable
+// beginning.
 func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 	l.window.Reset(l.file, l.reader.Size)
 	w := walker{Window: l.window, off: s.Offset, to: s.Offset + s.Size}
@@ -155,7 +154,7 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 	}
 	size := min(r.end(), w.to) - r.data
 	if r.size == 0 && s.Cut {
-		size = w.to - r.data // its writer did not come to fill it in
+		size = w.to - r.data // its writer was killed before it wrote the size
 	}
 	compression := string(r.get("compression"))
 	uncompressed, _ := r.uint32("size")
@@ -168,7 +167,7 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 	var err error
 	var sum uint32
 	if n := int64(uncompressed); !packed && !s.Cut && n > size && n <= w.to-r.data {
-		size, whole = n, false // one of the two is wrong
+		size, whole = n, false // one of the two sizes is wrong
 	}
 	if !packed && checked {
 		var n int
@@ -189,7 +188,7 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 			}
 		}
 	}
-	if err == nil && !packed && compression != "none" { // unless the name is damaged
+	if err == nil && !packed && compression != "none" { // or the name is damaged
 		err = fmt.Errorf("it is compressed with %q, which this program cannot read", compression)
 	}
 	switch {
@@ -207,7 +206,7 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// misplaced returns the records of a chunk that is not where it should be.
+// misplaced returns the records of a chunk that is not at the offset of s.
 func (l *loader) misplaced(w *walker, s *chunked.Segment, buf []byte) ([]byte, error) {
 	err := errors.New("there is no chunk")
 	at := w.behindChunk(s.Offset + 1)
@@ -218,12 +217,12 @@ func (l *loader) misplaced(w *walker, s *chunked.Segment, buf []byte) ([]byte, e
 	if s.Size > maxChunk {
 		return nil, err
 	}
-	buf, _ = l.readAt(buf, s.Offset, s.Size) // its header may be all that is damaged
+	buf, _ = l.readAt(buf, s.Offset, s.Size) // perhaps only its header is damaged
 	return buf, err
 }
 
-// decompress returns at most size bytes of records, in dst if they fit there. With an error it returns as much as
-// there is.
+// decompress returns at most size bytes of records, in dst if they fit. With an error it returns the readable
+// beginning.
 func (l *loader) decompress(compression string, raw, dst []byte, size int) ([]byte, error) {
 	if compression == "bz2" {
 		if l.bzip2 == nil {
@@ -234,7 +233,7 @@ func (l *loader) decompress(compression string, raw, dst []byte, size int) ([]by
 		}
 		dst, err := expand(l.bzip2, len(raw), dst, size)
 		if err != nil {
-			l.bzip2 = nil // what it was in the midst of would be met again
+			l.bzip2 = nil // Reset does not clear the state after an error
 		}
 		return dst, err
 	}
@@ -249,9 +248,9 @@ func (l *loader) decompress(compression string, raw, dst []byte, size int) ([]by
 	return dst, err
 }
 
-// expand is decompress with a reader of what so many bytes are decompressed to.
+// expand is decompress with a decompressing reader of packed bytes.
 func expand(r io.Reader, packed int, dst []byte, size int) ([]byte, error) {
-	// The size is only claimed: memory is taken as it is needed.
+	// The size may be wrong: allocate memory only when it is needed.
 	dst = dst[:0]
 	for len(dst) < size {
 		if len(dst) == cap(dst) {
@@ -284,19 +283,19 @@ const (
 	lz4BlockSum    = 1 << 4
 	lz4Size        = 1 << 3
 	lz4Dictionary  = 1
-	lz4Stored      = 1 << 31 // of a block's size: it is not compressed
+	lz4Stored      = 1 << 31 // flag in a block's size: the block is not compressed
 
-	maxRatio = 255 // of a block's size to what it is compressed to
+	maxRatio = 255 // highest ratio of a block's size to its compressed size
 )
 
-// salvageLZ4 returns what can be saved of a broken LZ4 frame, at most size bytes, in dst if they fit there. In place
-// of a broken block there are zeros.
+// salvageLZ4 returns the content of a broken LZ4 frame, at most size bytes, in dst if they fit. Broken blocks are
+// replaced by zeros.
 func salvageLZ4(raw, dst []byte, size int) []byte {
 	dst = dst[:0]
 	if len(raw) < 7 || le.Uint32(raw) != lz4Magic {
 		return dst
 	}
-	flags, block := raw[4], 1<<(8+2*(raw[5]>>4&7)) // of at most so many bytes
+	flags, block := raw[4], 1<<(8+2*(raw[5]>>4&7)) // the maximum size of a block
 	head := 7
 	if flags&lz4Size != 0 {
 		head += 8
@@ -355,7 +354,7 @@ func (l *loader) Find(s *chunked.Segment, found func(channel int, time, off int6
 		return false
 	}
 	seen := map[int]bool{}
-	for pass := range 2 { // the first one only looks whether all is well
+	for pass := range 2 { // the first pass only checks the index
 		for off := 0; off < len(b); {
 			h, entries, next := cutRecord(b, off)
 			version, _ := h.uint32("ver")

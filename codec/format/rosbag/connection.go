@@ -21,7 +21,7 @@ func latched() []codec.QoS {
 	return []codec.QoS{q}
 }
 
-// newChannel makes a channel of what a connection header says.
+// newChannel returns the channel that a connection header describes.
 func newChannel(topic string, fields []byte) *codec.Channel {
 	c := &codec.Channel{Topic: topic, Encoding: codec.EncodingROS1, Metadata: map[string]string{}}
 	for len(fields) > 0 {
@@ -55,11 +55,11 @@ func newChannel(topic string, fields []byte) *codec.Channel {
 	return c
 }
 
-// definer numbers the connections of a bag, in the order in which they are met.
+// definer numbers the connections of a bag, in the order of reading.
 type definer struct {
-	numbers map[uint32]int // by what they have in the file
+	numbers map[uint32]int // by their number in the file
 
-	// In version 1.2 messages name their topic and type.
+	// For version 1.2, in which messages name their topic and type.
 	names       map[string]int
 	definitions map[string][]byte // by type and MD5 sum
 	key         []byte
@@ -108,7 +108,7 @@ func (r *reader) channel(h *header) int {
 	return n
 }
 
-// oldChannel makes a channel of what a message of version 1.2 says.
+// oldChannel returns the channel that a message of version 1.2 describes.
 func (d *definer) oldChannel(h *header) *codec.Channel {
 	c := &codec.Channel{
 		Topic: string(h.get("topic")), Type: string(h.get("type")), Encoding: codec.EncodingROS1,

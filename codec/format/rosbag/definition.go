@@ -24,9 +24,9 @@ type Line struct {
 	// of an element: "uint8", "time", "geometry_msgs/Point"; "" for a line that has neither field nor constant
 	Type    string
 	Shape   string // behind the type: "", "[]" or "[36]"
-	Length  int    // of an array: how many; -1: any number
+	Length  int    // of an array: number of elements; -1: any number
 	Name    string
-	Value   string // of a constant, as it is written; of a string it is all that is behind "="
+	Value   string // of a constant, as written; of a string, everything behind "="
 	Const   bool
 	Comment string // from the "#" on
 }
@@ -37,15 +37,15 @@ var builtin = []string{
 	"float64", "string", "time", "duration",
 }
 
-// Builtin reports whether a type is not that of a message.
+// Builtin reports whether a type is not a message type.
 func Builtin(name string) bool { return slices.Contains(builtin, name) }
 
-// ErrUndefined is wrapped by the errors for a message whose definition is missing.
+// ErrUndefined is wrapped by errors about a message whose definition is missing.
 var ErrUndefined = errors.New("its definition is missing")
 
-// ParseDefinitions reads the definition of a type as connections have it: its own, then those of the messages that it
-// contains, each behind a line of "=" and a line "MSG: pkg/Type". They are returned by name; all that they contain is
-// among them, and none contains itself.
+// ParseDefinitions parses the definition of a type in a connection: its own definition, then the definitions of the
+// messages that it contains, each behind a line of "=" and a line "MSG: pkg/Type". It returns all of them by name. It
+// is an error if one is missing or contains itself.
 func ParseDefinitions(name, text string) (map[string]*Definition, error) {
 	all := map[string]*Definition{}
 	d := &Definition{Name: name}
@@ -68,7 +68,7 @@ func ParseDefinitions(name, text string) (map[string]*Definition, error) {
 			}
 			d, header = &Definition{Name: contained}, false
 			if all[contained] == nil {
-				all[contained] = d // repeated ones are the same
+				all[contained] = d // repeated definitions are equal
 			}
 			continue
 		}
@@ -84,7 +84,7 @@ func ParseDefinitions(name, text string) (map[string]*Definition, error) {
 	return all, nil
 }
 
-// ParseDefinition reads the definition of a type without those of the messages that it contains.
+// ParseDefinition parses the definition of a type without the definitions of the messages that it contains.
 func ParseDefinition(name, text string) (*Definition, error) {
 	d := &Definition{Name: name}
 	for line := range strings.Lines(text) {
@@ -97,10 +97,10 @@ func ParseDefinition(name, text string) (*Definition, error) {
 	return d, nil
 }
 
-// maxNesting is how deep messages may nest.
+// maxNesting is the maximum depth of nested messages.
 const maxNesting = 50
 
-// check sees that all messages within name are there, apart from those that it has seen.
+// check returns an error if a message within name is not defined or contains itself. It skips messages in seen.
 func check(all map[string]*Definition, name string, within []string, seen map[string]bool) error {
 	d := all[name]
 	switch {
@@ -125,8 +125,8 @@ func check(all map[string]*Definition, name string, within []string, seen map[st
 	return nil
 }
 
-// parseLine reads a line of the definition of a type.
-func parseLine(of, line string) (Line, error) {
+// parseLine parses a line of the definition of parent.
+func parseLine(parent, line string) (Line, error) {
 	code, comment, commented := strings.Cut(line, "#")
 	var l Line
 	if commented {
@@ -154,7 +154,7 @@ func parseLine(of, line string) (Line, error) {
 		return l, fmt.Errorf("%q is neither a field nor a constant", code)
 	}
 	base, length, array := strings.Cut(typeName, "[")
-	l.Type = resolve(of, base)
+	l.Type = resolve(parent, base)
 	if !Builtin(l.Type) && strings.Count(l.Type, "/") != 1 {
 		return l, fmt.Errorf("%q is not a type", base)
 	}
@@ -172,15 +172,15 @@ func parseLine(of, line string) (Line, error) {
 	return l, nil
 }
 
-// resolve returns what a name of a type means in the definition of another one.
-func resolve(of, name string) string {
+// resolve returns the full name of a type that the definition of parent names.
+func resolve(parent, name string) string {
 	switch {
 	case name == "Header", name == "roslib/Header":
 		return "std_msgs/Header"
 	case Builtin(name), strings.Contains(name, "/"):
 		return name
 	}
-	pkg, _, _ := strings.Cut(of, "/")
+	pkg, _, _ := strings.Cut(parent, "/")
 	return pkg + "/" + name
 }
 
@@ -194,12 +194,12 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// MD5 returns the sum by which ROS 1 knows a type.
+// MD5 returns the sum that identifies a type in ROS 1.
 func MD5(all map[string]*Definition, name string) string {
 	return sum(all, name, map[string]string{})
 }
 
-// sum is MD5 with the sums that are known.
+// sum is MD5 with a cache of known sums.
 func sum(all map[string]*Definition, name string, known map[string]string) string {
 	if s, ok := known[name]; ok {
 		return s
@@ -221,8 +221,8 @@ func sum(all map[string]*Definition, name string, known map[string]string) strin
 	return known[name]
 }
 
-// LacksFields reports whether the definition of a channel, or of a message in it, is missing or has no fields although
-// the type has some, or may have.
+// LacksFields reports whether the definition of a channel, or of a message in it, is missing, or has no fields although
+// the type has or may have fields.
 func LacksFields(c *codec.Channel) bool {
 	text := string(c.Schema.Data)
 	if !rosidl.HasEmpty(text) {

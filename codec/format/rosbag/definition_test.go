@@ -9,7 +9,7 @@ import (
 	"tapedeck/codec"
 )
 
-// The sums in real bags are those that ROS made of the definitions in them.
+// MD5 returns the sums that ROS stored in real bags.
 func TestMD5(t *testing.T) {
 	seen := map[string]bool{}
 	for _, name := range []string{"cruise_example.bag", "py_none.bag"} {

@@ -11,7 +11,7 @@ import (
 	"tapedeck/codec/internal/codectest"
 )
 
-// onDisk is the format on a disk that fails and forgets.
+// onDisk describes the format for tests on a simulated disk.
 func onDisk() disktest.Format {
 	channels := testChannels()
 	return disktest.Format{
@@ -25,7 +25,7 @@ func onDisk() disktest.Format {
 
 func TestDiskErrors(t *testing.T) { onDisk().TestErrors(t, 1) }
 
-// A bag says itself what is missing of it.
+// A bag has events about its missing messages.
 func TestMissingIsNoted(t *testing.T) {
 	writes := 0
 	disk := &disktest.Disk{Fail: func(_ string, n int) (int, error) {
@@ -63,7 +63,7 @@ func TestCrash(t *testing.T) {
 	if testing.Short() {
 		factor, stride = 10, 7
 	}
-	for compression, step := range map[string]int{"none": 61, "lz4": 307} { // LZ4 takes its time to begin
+	for compression, step := range map[string]int{"none": 61, "lz4": 307} { // LZ4 is slow to start
 		t.Run(compression, func(t *testing.T) {
 			onDisk().TestCrashes(t, factor*step, stride, codec.CreateOptions{Compression: compression})
 		})

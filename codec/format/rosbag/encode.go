@@ -16,8 +16,9 @@ import (
 	"tapedeck/codec"
 )
 
-// fileHeaderSize is that of the first record. It is filled up with spaces, so that there is room to write it again; ROS
-// fills header and data up to 4096 bytes, without their lengths.
+// fileHeaderSize is the size of the first record. Spaces pad it, so that it can be rewritten. ROS pads header and data
+// to
+// 4096 bytes, without their lengths.
 const fileHeaderSize = 4 + 4 + 4096
 
 // appendField appends a field of a header.
@@ -63,7 +64,7 @@ func encodeFileHeader(index int64, conns, chunks int) []byte {
 	return appendRecord(nil, opFile, header, data)
 }
 
-// encodeConnection returns what follows the topic and the number in a connection record.
+// encodeConnection returns the data of a connection record.
 func encodeConnection(c *codec.Channel) []byte {
 	sum := c.Metadata[keyMD5]
 	if sum == "" {
@@ -78,7 +79,7 @@ func encodeConnection(c *codec.Channel) []byte {
 		definition = c.Schema.Data
 	}
 	latching := c.Metadata[keyLatching]
-	// Of several connections that became one channel, the metadata may be that of one without.
+	// If several connections became one channel, its metadata may come from one that does not latch.
 	if slices.ContainsFunc(c.QoS, func(q codec.QoS) bool { return q.Durability == codec.TransientLocal }) {
 		latching = "true"
 	}
@@ -104,7 +105,7 @@ func encodeConnection(c *codec.Channel) []byte {
 	return b
 }
 
-// encodeChunkHead returns the head of a chunk with these records, of which stored bytes follow.
+// encodeChunkHead returns the head of a chunk with these records, whose compressed size is stored.
 func encodeChunkHead(compression string, records []byte, stored int) []byte {
 	b := appendRecord(nil, opChunk, func(b []byte) []byte {
 		b = appendField(b, "compression", compression)
@@ -121,7 +122,7 @@ type entry struct {
 	offset uint32
 }
 
-// appendIndex appends the index of the messages of a connection. ROS expects it to be in the order of time.
+// appendIndex appends the index of the messages of a connection, in the order of time, as ROS expects.
 func appendIndex(b []byte, conn uint32, entries []entry) []byte {
 	if !slices.IsSortedFunc(entries, byTime) {
 		slices.SortStableFunc(entries, byTime)
@@ -138,7 +139,7 @@ func appendIndex(b []byte, conn uint32, entries []entry) []byte {
 
 func byTime(a, b entry) int { return cmp.Compare(a.time, b.time) }
 
-// appendChunkInfo appends what the index has of the chunk c, which is at offset.
+// appendChunkInfo appends the index record of the chunk c, which is at offset.
 func appendChunkInfo(b []byte, offset int64, c *chunk) []byte {
 	var counts []byte
 	n := uint32(0)
@@ -169,7 +170,7 @@ func newPacker(compression string) (packer, error) {
 	case "", "none":
 		return packer{compression: "none"}, nil
 	case "lz4":
-		// ROS takes frames of independent blocks with a checksum of the content, and nothing else.
+		// ROS only reads frames of independent blocks with a checksum of the content.
 		w := lz4.NewWriter(nil)
 		reset := func(to io.Writer) error {
 			w.Reset(to)
@@ -184,7 +185,7 @@ func newPacker(compression string) (packer, error) {
 	return packer{}, fmt.Errorf("a bag has no compression %q; it has none, lz4 and bz2", compression)
 }
 
-// pack compresses the records of a chunk. What it returns is valid until the next call.
+// pack compresses the records of a chunk. The result is valid until the next call.
 func (p *packer) pack(records []byte) ([]byte, error) {
 	if p.writer == nil {
 		return records, nil

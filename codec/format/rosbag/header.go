@@ -8,7 +8,7 @@ import (
 // le is the byte order of everything in a bag.
 var le = binary.LittleEndian
 
-// op says what a record is.
+// op is the kind of a record.
 type op byte
 
 const (
@@ -29,7 +29,7 @@ func (o op) String() string {
 	return names[o] + " record"
 }
 
-// header is the header of a record: fields of the form name=value, each with its length in front.
+// header is the header of a record: fields of the form name=value, each behind its length.
 type header struct {
 	fields []byte
 	op     op
@@ -46,7 +46,7 @@ const (
 	hasOp
 )
 
-// parseHeader reads all fields. It is false when they are not well formed or have no op.
+// parseHeader parses all fields. It returns false if they are not well formed or have no op.
 func parseHeader(fields []byte) (header, bool) {
 	h := header{fields: fields}
 	for len(fields) > 0 {
@@ -76,13 +76,13 @@ func parseHeader(fields []byte) (header, bool) {
 	return h, h.has&hasOp != 0
 }
 
-// isMessage reports whether h is that of a message with all that it needs.
+// isMessage reports whether h is the header of a message and has all required fields.
 func (h *header) isMessage() bool {
 	const v1 = hasSec | hasNsec
 	return h.op == opMessage && (h.has&(hasConn|hasTime) == hasConn|hasTime || h.has&v1 == v1)
 }
 
-// cutField cuts the first field off.
+// cutField returns the first field, and the rest.
 func cutField(fields []byte) (name, value, rest []byte, ok bool) {
 	if len(fields) < 4 {
 		return nil, nil, nil, false
@@ -99,7 +99,7 @@ func cutField(fields []byte) (name, value, rest []byte, ok bool) {
 	return fields[:i], fields[i+1 : n], fields[n:], true
 }
 
-// get returns the value of a field, nil when there is none.
+// get returns the value of a field, or nil if there is none.
 func (h *header) get(name string) []byte {
 	for fields := h.fields; len(fields) > 0; {
 		n, value, rest, ok := cutField(fields)
@@ -114,7 +114,7 @@ func (h *header) get(name string) []byte {
 	return nil
 }
 
-// uint32 returns the value of a field, and whether it is there.
+// uint32 returns the value of a field of 4 bytes, and whether it exists.
 func (h *header) uint32(name string) (uint32, bool) {
 	if b := h.get(name); len(b) == 4 {
 		return le.Uint32(b), true
@@ -122,7 +122,7 @@ func (h *header) uint32(name string) (uint32, bool) {
 	return 0, false
 }
 
-// uint64 is likewise.
+// uint64 returns the value of a field of 8 bytes, and whether it exists.
 func (h *header) uint64(name string) (uint64, bool) {
 	if b := h.get(name); len(b) == 8 {
 		return le.Uint64(b), true
@@ -135,7 +135,7 @@ func parseTime(b []byte) int64 {
 	return int64(le.Uint32(b))*1e9 + int64(le.Uint32(b[4:]))
 }
 
-// cutRecord returns the record at off and where the next one is, or -1 when it is not whole.
+// cutRecord returns the record at off and the offset of the next one, or -1 if the record is not whole.
 func cutRecord(records []byte, off int) (header, []byte, int) {
 	rest := records[off:]
 	if len(rest) < 4 {
@@ -155,12 +155,12 @@ func cutRecord(records []byte, off int) (header, []byte, int) {
 	return h, rest[:size], off + 4 + int(n) + 4 + int(size)
 }
 
-// messageRecord is a message of version 2.0 with the fields alone that it needs, as nearly all have it.
+// messageRecord is a message of version 2.0 with only the required fields, as in nearly all bags.
 type messageRecord struct {
 	conn uint32
 	time int64
 	data []byte
-	next int // where the next record is
+	next int // offset of the next record
 }
 
 // The fields of a message, in the order of rosbag record.
@@ -185,7 +185,7 @@ func cutMessage(records []byte, off int) (m messageRecord, ok bool) {
 	case string(b[4:][:len(connField)]) == connField && string(b[8+len(connField):][:len(opField)]) == opField:
 		m.conn = le.Uint32(b[4+len(connField):])
 	case string(b[4:][:len(opField)+len(connField)]) ==
-		opField+connField: // that of the library for Python, and of ours
+		opField+connField: // the order of ROS's Python library, and of ours
 		m.conn = le.Uint32(b[4+len(opField)+len(connField):])
 	default:
 		return m, false

@@ -11,7 +11,7 @@ import (
 	"tapedeck/codec/store"
 )
 
-// fileHeader reads the first record and returns where the index begins.
+// fileHeader reads the first record. It returns the offset of the index, and the numbers of connections and chunks.
 func (r *reader) fileHeader() (index int64, conns, chunks uint32, err error) {
 	w := walker{Window: chunked.Window{File: r.File, Size: r.Size}, to: r.Size}
 	rec, _ := w.record(int64(len(magic) + len("2.0\n")))
@@ -36,7 +36,7 @@ func (r *reader) fileHeader() (index int64, conns, chunks uint32, err error) {
 	return int64(position), conns, chunks, nil
 }
 
-// readIndex finds the segments by the index. The error is a *chunked.NoIndexError when that cannot be done.
+// readIndex finds the segments by the index. The error is a *chunked.NoIndexError if the index cannot be used.
 func (r *reader) readIndex() error {
 	start, conns, chunks, err := r.fileHeader()
 	if err != nil {
@@ -95,7 +95,7 @@ func (r *reader) readIndex() error {
 	return nil
 }
 
-// addChunk adds the segment that a chunk info describes. The chunks end at end.
+// addChunk adds the segment that a chunk info describes. end is the end of the last chunk.
 func (r *reader) addChunk(rec *record, w *chunked.Window, end int64) error {
 	position, _ := rec.uint64("chunk_pos")
 	first, last := rec.get("start_time"), rec.get("end_time")

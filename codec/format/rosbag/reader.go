@@ -11,10 +11,9 @@ import (
 
 // reader reads a bag.
 //
-// It finds its way by the index of a bag that was closed. Any other, also one of version 1.2, is scanned once
-// before the first message is read or Info answers: what a killed writer left is read up to its last whole message,
-// also in the chunk that was open. Reading holds the chunks that overlap in time, up to 256 MiB of them or a single
-// larger one; what is beyond that is read again when its time comes.
+// It uses the index of a bag that was closed. It scans any other bag, also one of version 1.2, once before the first
+// message is read or Info returns, up to the last whole message, also in an open chunk. Reading holds the chunks that
+// overlap in time, up to 256 MiB of them or a single larger one; other chunks are read again when their time comes.
 //
 // Info.Extra is an Extra.
 type reader struct {
@@ -54,17 +53,17 @@ func (r *reader) Index() error {
 		return err
 	}
 	err := r.readIndex()
-	var useless *chunked.NoIndexError
-	if !errors.As(err, &useless) {
+	var noIndex *chunked.NoIndexError
+	if !errors.As(err, &noIndex) {
 		r.indexed = true
 		return err
 	}
 	definitions, channels := r.definer, r.Contents.Channels
 	r.reset()
-	if useless.Damaged {
-		// They help where those in front of the messages are damaged.
+	if noIndex.Damaged {
+		// Keep the definitions of the index: the chunks may lack theirs.
 		r.definer, r.Contents.Channels = definitions, channels
-		r.Contents.Event(codec.EventDamage, fmt.Sprintf("read without the index: %v", useless))
+		r.Contents.Event(codec.EventDamage, fmt.Sprintf("read without the index: %v", noIndex))
 	}
 	_, _, _, open := r.fileHeader()
 	return r.scan(open == nil)
@@ -83,7 +82,7 @@ type Extra struct {
 	Version string `json:"version"`
 	Indexed bool   `json:"indexed"`
 	Chunks  int    `json:"chunks"`
-	// Compression is that of the first chunk, as a rule of all of them.
+	// Compression is the compression of the first chunk; usually all chunks use it.
 	Compression string `json:"compression,omitempty"`
 }
 

@@ -74,7 +74,7 @@ func TestRead(t *testing.T) {
 			require.Nil(t, three.Channel.QoS)
 
 			read := func(q codec.Query) []string {
-				q.Damaged = func(error) {} // the index is at fault, not the messages
+				q.Damaged = func(error) {} // the index is wrong, not the messages
 				return texts(readAll(t, r, q))
 			}
 			require.Equal(t, []string{"a10", "b20", "b30", "a50", "c50", "c3"}, read(codec.Query{}))
@@ -119,7 +119,7 @@ func TestUnknownCompression(t *testing.T) {
 	require.ErrorContains(t, damage[0], "snappy")
 }
 
-// An encrypted bag is not mistaken for a damaged one.
+// An encrypted bag is not reported as damaged.
 func TestEncrypted(t *testing.T) {
 	content := newBag().close()
 	head := testRecord(nil, "op", opFile, "index_pos", uint64(4109), "conn_count", uint32(0), "chunk_count", uint32(0),
@@ -158,7 +158,7 @@ func TestWrongIndexLength(t *testing.T) {
 	require.Equal(t, []string{"a", "b"}, texts(readAll(t, r, codec.Query{})))
 }
 
-// Old versions of rosbag record --split have connections in the index alone.
+// Old versions of rosbag record --split store connections only in the index.
 func TestConnectionsAtTheEnd(t *testing.T) {
 	b := newBag()
 	records := testMessage(5, 10, "a")
@@ -219,7 +219,7 @@ func TestVersion1(t *testing.T) {
 	}
 }
 
-// What a killed writer left of a chunk that was open is read, compressed or not.
+// The open chunk of a killed writer is read, compressed or not.
 func TestOpenChunk(t *testing.T) {
 	records := slices.Concat(testConnection(1, "/b"), testMessage(1, 20, "b20"),
 		testMessage(1, 21, strings.Repeat("b", 200_000)), testMessage(1, 22, "b22"))
@@ -258,7 +258,7 @@ func TestOpenChunk(t *testing.T) {
 	}
 }
 
-// However much of a bag is there, its whole messages are read without a word of damage.
+// Wherever a bag is cut off, its whole messages are read without a report of damage.
 func TestCutAnywhere(t *testing.T) {
 	whole := twoChunks().close()
 	last := 0
@@ -277,7 +277,7 @@ func TestCutAnywhere(t *testing.T) {
 	require.Equal(t, 6, last)
 }
 
-// A byte that is changed costs at most the message that it is in, unless the chunk is compressed.
+// A changed byte loses at most the message that has it, unless the chunk is compressed.
 func TestDamageAnywhere(t *testing.T) {
 	whole := twoChunks().close()
 	for at := len(version2); at < len(whole); at += 3 {
@@ -302,7 +302,7 @@ func TestDamageAnywhere(t *testing.T) {
 	}
 }
 
-// What a bag says of itself is not believed: memory is taken for what there is.
+// Wrong sizes in a bag do not make the reader allocate more memory than the content needs.
 func TestHugeClaims(t *testing.T) {
 	const huge = uint32(maxChunk - 1)
 	records := slices.Concat(testConnection(0, "/a"), testMessage(0, 10, "a"))
@@ -387,7 +387,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// TestBombs has chunks of 8 MiB that claim to be small, and such that claim to be large.
+// TestBombs reads chunks of 8 MiB whose headers give a small size, and others whose headers give a large size.
 func TestBombs(t *testing.T) {
 	for _, compression := range []string{"bz2", "lz4"} {
 		p, err := newPacker(compression)

@@ -1,5 +1,5 @@
 // Package rosbag reads and writes the bags of ROS 1, http://wiki.ros.org/Bags/Format/2.0, as the format "bag". ROS's
-// own rosbag reads what is written here. Bags of version 1.2, http://wiki.ros.org/Bags/Format/1.2, are read.
+// own rosbag reads our bags. Bags of version 1.2, http://wiki.ros.org/Bags/Format/1.2, can be read.
 //
 // Payloads are in ROS 1's serialisation, codec.EncodingROS1; package bridge/translate/ros1 translates them to ROS 2.
 // Each connection of a bag, that is each publisher of a topic, is a channel. Channel.Metadata has the fields of its
@@ -15,8 +15,8 @@
 // # Writing
 //
 // Only messages of ROS 1 can be written, with times from 1 ns to the year 2106. They keep their order; the index is in
-// time order. Equal channels become one connection. A channel without "md5sum" gets that of its definition. A chunk is
-// closed when it has ChunkSize bytes (768 KiB) or its messages span ChunkDuration of LogTime (1 s): a killed writer
+// time order. Equal channels become one connection. A channel without "md5sum" gets the sum of its definition. A chunk
+// is closed when it has ChunkSize bytes (768 KiB) or its messages span ChunkDuration of LogTime (1 s): a killed writer
 // loses at most that. Events are messages of tapedeck/RecordingEvent on codec.EventTopic. CreateOptions.Metadata is not
 // kept. NAME.bag is split into NAME_1.bag and so on.
 //
@@ -44,7 +44,7 @@ const (
 	version2 = magic + "2.0\n"
 )
 
-// Format is that of bags of ROS 1.
+// Format describes bags of ROS 1.
 var Format = codec.Format{
 	Extension: ".bag",
 	Keeps:     codec.Keeps{Encodings: []string{codec.EncodingROS1}, ChannelMetadata: true},
@@ -62,8 +62,7 @@ var Format = codec.Format{
 	Create: func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(o.OnDisk(), path, o) },
 }
 
-// createOn begins a recording whose first file is path. NAME.bag and NAME_0.bag go on as NAME_1.bag, as those of rosbag
-// record do.
+// createOn begins a recording whose first file is path. NAME_1.bag follows NAME.bag or NAME_0.bag, as in rosbag record.
 func createOn(s codec.Disk, path string, o codec.CreateOptions) (*output.Recording, error) {
 	extension := filepath.Ext(path)
 	base := strings.TrimSuffix(strings.TrimSuffix(path, extension), "_0")
@@ -73,7 +72,7 @@ func createOn(s codec.Disk, path string, o codec.CreateOptions) (*output.Recordi
 	})
 }
 
-// checkVersion returns an error for a file that does not begin as a bag that can be read.
+// checkVersion returns an error if head is not the beginning of a bag of a supported version.
 func checkVersion(head string) error {
 	if head == version1 || head == version2 {
 		return nil

@@ -48,14 +48,14 @@ func TestSamples(t *testing.T) {
 			require.Equal(t, []int64{c.start, c.end}, []int64{info.StartTime, info.EndTime})
 			all := readAll(t, r, codec.Query{})
 			require.Len(t, all, int(c.messages))
-			if c.compression != "bz2" { // which takes long, and the places of messages are those of LZ4
+			if c.compression != "bz2" { // bzip2 is slow, and its messages have the same places as LZ4's
 				testTails(t, r, all)
 				testLatest(t, r, all)
 			}
 			if !c.complete {
 				return
 			}
-			// Without its index it is the same.
+			// Reading without the index gives equal messages.
 			content, err := os.ReadFile(path)
 			require.NoError(t, err)
 			head := content[len(version2):]
@@ -79,7 +79,7 @@ func requireSame(t *testing.T, want, got []codec.Message) {
 	}
 }
 
-// testTails has r read from some times on, and expects what of all follows.
+// testTails reads r from some times on, and compares the messages with the rest of all.
 func testTails(t *testing.T, r codec.Reader, all []codec.Message) {
 	for i := 0; i < len(all); i += 1 + len(all)/4 {
 		first := i
@@ -91,7 +91,7 @@ func testTails(t *testing.T, r codec.Reader, all []codec.Message) {
 	}
 }
 
-// testLatest compares the last messages before some times with what is found by reading everything.
+// testLatest compares the last messages before some times with the result of reading everything.
 func testLatest(t *testing.T, r codec.Reader, all []codec.Message) {
 	keep := func(c *codec.Channel) int { return max(codec.LatchedDepth(c), len(c.Topic)%4) }
 	for i := 0; i < len(all); i += 1 + len(all)/3 {

@@ -12,7 +12,7 @@ import (
 	"tapedeck/codec/text/plural"
 )
 
-// scan finds the segments by going through the whole file. closed says that the writer closed it.
+// scan finds the segments by reading the whole file. closed reports that the writer closed it.
 func (r *reader) scan(closed bool) error {
 	content, err := chunked.ContentEnd(r.File, r.Size)
 	if err != nil {
@@ -49,11 +49,11 @@ func (r *reader) scan(closed bool) error {
 			if cut {
 				packed := string(rec.get("compression")) != "none"
 				if behind := w.behindChunk(rec.data); behind < w.to {
-					// Its size is wrong: it runs over others.
+					// Its size is wrong: it covers other records.
 					r.Contents.Damaged(rec.offset, &chunked.GapError{From: rec.offset, To: behind})
 					cut = false
 					if !packed {
-						w.off = rec.data // its records are found as any others
+						w.off = rec.data // scan its records like any others
 						break
 					}
 					w.off = behind
@@ -66,12 +66,12 @@ func (r *reader) scan(closed bool) error {
 			case cut:
 				s.Size = r.Size - s.Offset
 			case rec.size == 0 && r.unfilled(&rec):
-				// Its writer did not come back to the header. There is nothing behind it, unless that is damaged.
+				// Its writer was killed before it wrote the size. Nothing follows it, unless the header is damaged.
 				w.off = w.behindChunk(rec.data)
 				s.Size, s.Cut = w.off-s.Offset, true
 			}
 			if w.content > 0 && s.Offset+s.Size > content && (s.Cut || s.Offset+s.Size < r.Size || l.broken(s, buf)) {
-				// What a crash left of the last chunk is followed by zeros in place of the rest.
+				// After a crash, zeros replace the end of the last chunk.
 				s.Size, s.Cut = content-s.Offset, true
 			}
 			buf = r.scanChunk(l, s, buf)
@@ -84,7 +84,7 @@ func (r *reader) scan(closed bool) error {
 				runs.Flush()
 			}
 		case w.content > 0 && rec.end() > content && rec.end() < r.Size:
-			runs.Flush() // a crash left zeros in place of its end
+			runs.Flush() // after a crash, zeros replace its end
 		default:
 			runs.Add(rec.offset, rec.end(), r.channel(&rec.header), rec.time)
 		}
@@ -110,7 +110,7 @@ func (r *reader) scan(closed bool) error {
 	return nil
 }
 
-// chunks returns how many chunks the file header counts, 0 in a bag that was not closed, and how many were found.
+// chunks returns the number of chunks by the file header, 0 in a bag that was not closed, and the number found.
 func (r *reader) chunks() (all, found int) {
 	w := walker{Window: chunked.Window{File: r.File, Size: r.Size}, to: r.Size}
 	rec, _ := w.record(int64(len(version2)))
@@ -126,15 +126,15 @@ func (r *reader) chunks() (all, found int) {
 	return all, found
 }
 
-// unfilled reports whether the header of a chunk was written before its content, which is compressed: otherwise
-// records follow.
+// unfilled reports whether the writer of a compressed chunk was killed before it wrote the size to the header.
+// Otherwise records follow.
 func (r *reader) unfilled(rec *record) bool {
 	size, _ := rec.uint32("size")
 	return size == 0 && string(rec.get("compression")) != "none" && rec.data < r.Size
 }
 
-// behindChunk returns where behind off a record is that cannot be in a chunk: LZ4 leaves some of the others as they
-// were.
+// behindChunk returns the offset of the first record at or behind off that cannot be in a chunk. Other records may be
+// part of the chunk: LZ4 leaves some uncompressed.
 func (w *walker) behindChunk(off int64) int64 {
 	for off = w.resync(off); off < w.to; off = w.resync(off + 1) {
 		if r, _ := w.record(off); r.op == opChunk || r.op == opIndex {
@@ -144,7 +144,7 @@ func (w *walker) behindChunk(off int64) int64 {
 	return off
 }
 
-// scanChunk adds a chunk that no index describes. The records are loaded to buf, if they fit there, and returned.
+// scanChunk adds a chunk that no index describes. It returns the loaded records, in buf if they fit.
 func (r *reader) scanChunk(l *loader, s chunked.Segment, buf []byte) []byte {
 	records, counts := r.Contents.LoadNew(l, &s, buf)
 	if len(counts) > 0 {

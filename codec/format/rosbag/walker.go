@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	mostBegun   = 64 << 10 // bytes of a header that is cut off that are looked at
+	mostBegun   = 64 << 10 // bytes of a header that begun examines
 	maxHeader   = 1 << 20  // bytes of a record's header; a definition is part of it in version 1.2
 	maxConnect  = 64 << 20 // bytes of the data of records that are neither messages nor chunks
-	indexEntry  = 12       // bytes that the index has for a message
+	indexEntry  = 12       // bytes of an index entry of a message
 	leastRecord = 4 + 4 + len("op=x") + 4
 )
 
-// record is a record's place.
+// record is the header and the position of a record.
 type record struct {
 	header        // valid until the walker moves
 	offset int64  // of the record
@@ -25,15 +25,15 @@ type record struct {
 
 func (r *record) end() int64 { return r.data + int64(r.size) }
 
-// walker reads the records of a part of a file in order and finds the next whole one behind a damaged place.
+// walker reads the records of a range of a file in order, and finds the next whole record behind a damaged place.
 type walker struct {
 	chunked.Window
 	off, to int64
-	content int64 // where the zeros begin that an unfinished file ends with; 0 when it does not
+	content int64 // offset of the zeros that end an unfinished file; 0 if there are none
 }
 
-// next returns the next record. Errors are a *chunked.GapError, after which next goes on behind it, chunked.ErrCut and
-// io.EOF, after which it does not, and those of reading.
+// next returns the next record. After a *chunked.GapError it continues behind the gap. After chunked.ErrCut, io.EOF or
+// an error of reading it does not continue.
 func (w *walker) next() (record, error) {
 	if w.off >= w.to {
 		return record{}, io.EOF
@@ -73,8 +73,7 @@ func (w *walker) next() (record, error) {
 	return record{}, &chunked.GapError{From: start, To: w.to}
 }
 
-// record returns the record at off, and whether it is whole and can be one. Its op is 0 if not even the header is
-// whole.
+// record returns the record at off, and whether it is whole and plausible. Its op is 0 if not even its header is whole.
 func (w *walker) record(off int64) (record, bool) {
 	r := record{offset: off, data: w.to}
 	if w.to-off < int64(leastRecord) {
@@ -91,12 +90,12 @@ func (w *walker) record(off int64) (record, bool) {
 	}
 	r.header, r.data, r.size = h, off+4+n+4, le.Uint32(b[n:])
 	if count, ok := h.uint32("count"); ok && h.op == opIndex && h.has&hasConn != 0 && count <= maxConnect/indexEntry {
-		r.size = count * indexEntry // ROS C Turtle wrote a wrong one
+		r.size = count * indexEntry // ROS C Turtle wrote a wrong size
 	}
 	return r, r.end() <= w.to && (h.op == opMessage || h.op == opChunk || r.size <= maxConnect)
 }
 
-// sane reports whether a header has all that its record needs.
+// sane reports whether a header has all fields that its op requires.
 func sane(h *header) bool {
 	switch h.op {
 	case opDefinition:
@@ -117,7 +116,7 @@ func sane(h *header) bool {
 	return false
 }
 
-// plausible reports whether a record, whole or cut off by the end, or the end itself can be at off.
+// plausible reports whether off is the end, or may be the beginning of a record, whole or cut off by the end.
 func (w *walker) plausible(off int64) bool {
 	if off == w.to {
 		return true
@@ -126,7 +125,7 @@ func (w *walker) plausible(off int64) bool {
 	return whole || r.op != 0 || w.begun(off, w.to)
 }
 
-// resync returns where the first whole record at or behind off is, or where they end.
+// resync returns the offset of the first whole record at or behind off, or the end.
 func (w *walker) resync(off int64) int64 {
 	for ; off <= w.to-int64(leastRecord) && w.Err == nil; off++ {
 		head := w.At(off, 8)
@@ -134,7 +133,7 @@ func (w *walker) resync(off int64) int64 {
 		if first < 4 || n < 8 || n > maxHeader || first > n-4 {
 			continue
 		}
-		// Nothing else looks like these two, though what follows them may be damaged, too.
+		// Other data never looks like a chunk or message. Other records must be followed by a plausible record.
 		if r, whole := w.record(off); whole && (r.op == opChunk || r.op == opMessage || w.plausible(r.end())) {
 			return off
 		}
@@ -142,7 +141,7 @@ func (w *walker) resync(off int64) int64 {
 	return w.to
 }
 
-// begun reports whether what there is from off to end is how a record begins whose header is cut off.
+// begun reports whether the bytes from off to end are the beginning of a record whose header is cut off.
 func (w *walker) begun(off, end int64) bool {
 	b := w.At(off, min(end-off, mostBegun))
 	if len(b) < 4 {
@@ -155,7 +154,7 @@ func (w *walker) begun(off, end int64) bool {
 	for b = b[4:]; len(b) > 4; {
 		_, _, rest, ok := cutField(b)
 		if !ok {
-			// A field that is cut has its name in front of "=" as far as that is there.
+			// A cut field has a name and "=", unless it is cut within the name.
 			size := le.Uint32(b)
 			return size >= 2 && size <= n && uint64(size) > uint64(len(b)-4) &&
 				(len(b) < 64 || bytes.IndexByte(b[4:64], '=') > 0)

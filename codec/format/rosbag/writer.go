@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	defaultChunkSize     = 768 << 10 // that of ROS
+	defaultChunkSize     = 768 << 10 // as in ROS
 	defaultChunkDuration = time.Second
 
 	maxPayload = maxChunk / 2
 	maxTime    = int64(math.MaxUint32)*1e9 + 1e9 - 1 // ns
-	// More than what a file takes at its end beside what grows with it.
+	// finalReserve is an upper bound of the bytes at the end of a file that do not grow with its content.
 	finalReserve = 16 << 10
 )
 
@@ -28,17 +28,17 @@ type encoder struct {
 	packer    packer // of the chunk that is being encoded
 
 	conns   []*connection   // by number
-	topics  []*output.Topic // likewise
+	topics  []*output.Topic // of conns
 	ids     map[*codec.Channel]*connection
-	headers map[string]*connection // by all that a connection has
-	last    *codec.Channel         // the channel of the last message, and its connection
-	lastOwn *connection
+	headers map[string]*connection // by encodeConnection
+	last    *codec.Channel         // channel of the last message
+	lastOwn *connection            // connection of last
 
-	chunk *chunk // the open one
-	spare *chunk
-	size  int64 // of conns in the index
+	chunk *chunk // the open chunk
+	spare *chunk // an empty chunk, or nil
+	size  int64  // bytes of conns in the index
 
-	// Of what is in the file:
+	// Of the chunks in the file:
 	infos  []byte // the chunk infos
 	chunks int
 }
@@ -50,7 +50,7 @@ type connection struct {
 	record []byte
 }
 
-// chunk is a chunk that is to be written.
+// chunk is a chunk that has not been written.
 type chunk struct {
 	records []byte
 	entries [][]entry // of the index, by connection
@@ -152,7 +152,7 @@ func (w *encoder) Prepare(m *codec.Message) (full bool, err error) {
 		(m.LogTime-w.chunk.first >= w.duration || len(w.chunk.records)+len(m.Data) > maxPayload), nil
 }
 
-// messageHead is how the header of every message begins: its length, the op, and the name of the connection's number.
+// messageHead begins the header of every message: its length, the op, and the name of the connection's number.
 const messageHead = "\x26\x00\x00\x00" + opField + connField
 
 func (w *encoder) Append(m *codec.Message) (full bool) {
@@ -175,7 +175,7 @@ func (w *encoder) Append(m *codec.Message) (full bool) {
 func (w *encoder) Event(e codec.Event) (*codec.Message, error) { return codec.EventMessage1(e), nil }
 func (w *encoder) Topics() []*output.Topic                     { return w.topics }
 
-// Take closes the open chunk. Connections wait for the first message: a chunk without one would have no time.
+// Take closes the open chunk. Connections wait for a message, because a chunk without messages has no time.
 func (w *encoder) Take(beside bool) output.Chunk {
 	c := w.chunk
 	if c.span.Messages == 0 {
@@ -229,12 +229,12 @@ func (c *chunk) Release() {
 	}
 }
 
-// Finish writes the index, and where it is.
+// Finish writes the index, and its offset to the file header.
 func (w *encoder) Finish(file *output.File, _ *codec.Info, durable bool) error {
 	w.chunk, w.spare = nil, nil
 	var err error
 	if durable {
-		err = file.Sync() // there must be no index of what may not be there
+		err = file.Sync() // the index must not list chunks that are not on the disk
 	}
 	offset := file.Size()
 	if err == nil {

@@ -88,7 +88,7 @@ func TestWriteAndRead(t *testing.T) {
 	}
 }
 
-// A chunk ends after ChunkDuration, and Sync ends one, too: what was written before is in the file then.
+// A chunk ends after ChunkDuration, and at Sync: all earlier messages are in the file then.
 func TestChunksEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.bag")
 	w, err := codec.Formats{Format}.Create(path, codec.CreateOptions{ChunkDuration: time.Second})
@@ -156,7 +156,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// A channel that does not come from a bag has what it lacks.
+// A channel of another format gets the fields that it lacks.
 func TestForeignChannels(t *testing.T) {
 	sum := codec.Channel{
 		Topic: "/sum", Type: "std_msgs/String", Encoding: codec.EncodingROS1, QoS: latched(),
@@ -208,7 +208,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// Chunks that were damaged are salvaged message by message, and in LZ4 block by block.
+// Damaged chunks are salvaged message by message, and in LZ4 block by block.
 func TestSalvage(t *testing.T) {
 	for _, c := range []struct {
 		compression string
@@ -224,7 +224,7 @@ func TestSalvage(t *testing.T) {
 			}
 			o := codec.CreateOptions{Compression: c.compression, ChunkSize: 10 << 20}
 			content := codectest.Write(t, Format, o, messages...)
-			for i := range 40 { // across the borders of fields, wherever they are
+			for i := range 40 { // across borders of fields
 				content[len(content)/2+i] ^= 0xff
 			}
 			r := openMemory(t, content)
@@ -240,14 +240,14 @@ func TestSalvage(t *testing.T) {
 	}
 }
 
-// ROS refuses frames of LZ4 that have anything else: version 1, independent blocks, a checksum of the content, no size.
+// ROS only reads LZ4 frames of version 1 with independent blocks, a checksum of the content, and no size.
 func TestLZ4Frame(t *testing.T) {
 	p := must(newPacker("lz4"))
 	frame := must(p.pack([]byte("records")))
 	require.Equal(t, []byte{0x04, 0x22, 0x4d, 0x18, 0x64}, frame[:5])
 }
 
-// The bytes of a bag are those of the specification, record by record.
+// The bytes of a bag agree with the specification, record by record.
 func TestBytes(t *testing.T) {
 	c := &codec.Channel{
 		Topic: "/a", Type: "std_msgs/String", Encoding: codec.EncodingROS1,

@@ -1,6 +1,6 @@
-// Package chunked reads recordings in which messages are kept in chunks that may overlap in time, and in which they
-// need not be in order. A format describes the file as Contents, and reads its chunks and records as a Loader: whole,
-// or heads first, where payloads are not compressed and only those that are wanted need be read.
+// Package chunked reads recordings whose messages are in chunks. Chunks may overlap in time, and their messages may be
+// out of order. A format describes the file as Contents, and reads its chunks and records as a Loader. If payloads are
+// not compressed, a Loader may first read only the heads of messages, and then only the payloads that are wanted.
 package chunked
 
 import (
@@ -16,22 +16,22 @@ import (
 // Contents describes a file before its messages are read.
 type Contents struct {
 	Path     string
-	Channels []*codec.Channel // by number; nil where there is none
-	Counts   []uint64         // messages, by channel; it may be shorter; nil: unknown
+	Channels []*codec.Channel // by number; nil if there is none
+	Counts   []uint64         // number of messages by channel; missing entries are 0; nil: unknown
 	Segments []Segment        // in the order of the file
 	Damage   []Damage         // found before reading, in the order of the file
 	Events   []codec.Event
 	Scanned  bool       // the whole file was read: Damage is complete
-	Heads    bool       // records are heads of messages, and each payload is read when it is its turn
-	Remote   codec.File // of which segments are fetched ahead; nil for a local file
+	Heads    bool       // records are heads of messages; each payload is read when its message is returned
+	Remote   codec.File // file whose segments are fetched ahead; nil for a local file
 
-	stored  bool // see Reader.Stored
-	times   bool
-	start   int64
-	end     int64
-	byStart []*Segment // by the time of their first message
-	latest  []int64    // the time of the latest message of that segment and those before it
-	byEnd   []*Segment // the latest first; nil until they are needed
+	stored  bool       // Reader.Stored
+	times   bool       // start and end are set
+	start   int64      // LogTime of the earliest message
+	end     int64      // LogTime of the latest message
+	byStart []*Segment // segments by the time of their first message
+	latest  []int64    // for each segment of byStart: the latest end of it and the segments before it
+	byEnd   []*Segment // segments by end, the latest first; nil until needed
 }
 
 // Damage is damage to a chunk, or to the records between segments.
@@ -40,7 +40,7 @@ type Damage struct {
 	Err    error
 }
 
-// Known reports whether there is a channel of this number.
+// Known reports whether there is a channel with this number.
 func (c *Contents) Known(channel int) bool {
 	return channel < len(c.Channels) && c.Channels[channel] != nil
 }
@@ -60,7 +60,7 @@ func (c *Contents) count(channel int) uint64 {
 	return 0
 }
 
-// Cover adds the time from start to end, in ns, to that of the messages.
+// Cover extends the time of the messages to include start to end, in ns.
 func (c *Contents) Cover(start, end int64) {
 	if !c.times {
 		c.times, c.start, c.end = true, start, end
@@ -82,7 +82,7 @@ func (c *Contents) Damaged(offset int64, err error) {
 	c.Event(codec.EventDamage, err.Error())
 }
 
-// DamagedHead adds that the beginning of the file is damaged, unless there is damage at offset 0 already.
+// DamagedHead adds damage of the beginning of the file, unless there is damage at offset 0 already.
 func (c *Contents) DamagedHead() {
 	if len(c.Damage) > 0 && c.Damage[0].Offset == 0 {
 		return
@@ -123,13 +123,13 @@ func (c *Contents) fromEnd() []*Segment {
 	return c.byEnd
 }
 
-// from returns the segments by start, without the first ones that end before t.
+// from returns the segments by start, without the first segments that all end before t.
 func (c *Contents) from(t int64) []*Segment {
 	i, _ := slices.BinarySearch(c.latest, t)
 	return c.byStart[i:]
 }
 
-// Info describes the file of size bytes, with the events that a recorder stored among the messages; l loads them.
+// Info describes the file of size bytes, with the events that a recorder stored among the messages. l loads the events.
 func (c *Contents) Info(format string, size int64, l Loader) *codec.Info {
 	info := &codec.Info{Format: format, Path: c.Path, Size: size, Indexed: !c.Scanned}
 	info.Events = append(c.storedEvents(l), c.Events...)
@@ -157,7 +157,7 @@ func (c *Contents) storedEvents(l Loader) []codec.Event {
 	return events
 }
 
-// Events returns the events among the messages of an iterator, and the error that ended it unless that is io.EOF. It
+// Events returns the events among the messages of an iterator, and the error that ended it, nil for io.EOF. It
 // closes the iterator.
 func Events(it codec.Iterator) (events []codec.Event, err error) {
 	for m, err := range codec.Each(it) {

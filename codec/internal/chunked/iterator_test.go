@@ -15,10 +15,10 @@ import (
 	"tapedeck/codec"
 )
 
-// recordSize is that of a record of the tests: a channel, 0xffff for none, and a time.
+// recordSize is the size of a record of the tests: a channel, 0xffff for none, and a time.
 const recordSize = 2 + 8
 
-// memory loads segments of a file that is records one after another.
+// memory loads segments of a file of consecutive records.
 type memory struct {
 	Plain
 	file  []byte
@@ -73,7 +73,7 @@ func build(segments ...[]int64) (*Contents, *memory) {
 	return c, l
 }
 
-// times returns those of the messages of an iterator, and the error that ended it unless that is io.EOF.
+// times returns the times of an iterator's messages, and the error that ended it, nil for io.EOF.
 func times(it codec.Iterator) ([]int64, error) {
 	defer it.Close()
 	list := []int64{}
@@ -92,7 +92,7 @@ func times(it codec.Iterator) ([]int64, error) {
 	}
 }
 
-// Segments that all span the same time are merged while only few of them may be held.
+// Segments that all cover one time are merged even if only few of them may be held.
 func TestOverlapsInLittleMemory(t *testing.T) {
 	var segments [][]int64
 	var want []int64
@@ -128,7 +128,7 @@ func TestOverlapsInLittleMemory(t *testing.T) {
 	require.Len(t, it.open, 0)
 }
 
-// Only what can have wanted messages is loaded.
+// Only segments that may have wanted messages are loaded.
 func TestQuery(t *testing.T) {
 	c, l := build([]int64{10, 20}, []int64{15, 25, 12}, []int64{30, 40}, []int64{50})
 	for _, test := range []struct {
@@ -152,7 +152,7 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// The last messages are found from behind, in as few segments as possible.
+// The last messages are searched backwards, in as few segments as possible.
 func TestLatest(t *testing.T) {
 	c, l := build([]int64{10, 20}, []int64{15, 25, 12}, []int64{30, 40}, []int64{50})
 	for _, test := range []struct {
@@ -176,7 +176,7 @@ func TestLatest(t *testing.T) {
 	}
 }
 
-// Damage ends the reading in front of it, unless somebody wants to be told.
+// Damage ends the reading before it, unless Query.Damaged is set.
 func TestDamage(t *testing.T) {
 	c, l := build([]int64{10, 20}, []int64{30, 40})
 	c.Damaged(c.Segments[1].Offset, errors.New("broken"))
@@ -189,7 +189,7 @@ func TestDamage(t *testing.T) {
 	require.Equal(t, []int64{10, 20, 30, 40}, got)
 	require.Equal(t, 1, told)
 
-	// That of loading is told of unless it was before, and so is a channel that nothing describes.
+	// Damage found in loading is reported unless Contents.Damage has it. An unknown channel is reported, too.
 	for _, known := range []bool{false, true} {
 		c, l := build([]int64{10, 20}, []int64{30, 40})
 		l.err = errors.New("broken")
@@ -223,7 +223,7 @@ func (h *heads) Payload(head []byte) ([]byte, error) {
 	return append([]byte("payload"), head...), h.fails
 }
 
-// Where records are heads, each payload is read when it is its turn, and what stops loading is not taken for damage.
+// If records are heads, each payload is read when its message is returned. A StopError is not treated as damage.
 func TestHeads(t *testing.T) {
 	broken := errors.New("broken")
 	for name, test := range map[string]struct {

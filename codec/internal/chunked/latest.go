@@ -7,8 +7,8 @@ import (
 	"tapedeck/codec/store"
 )
 
-// findLast prepares the iteration over the messages that Query.Last asks for. It goes back from the last segment until
-// every channel has them, by the message indexes where there are some.
+// findLast prepares the iteration over the messages that Query.Last selects. It goes back from the last segment until
+// every channel has them. It uses message indexes, if there are any.
 func (it *iterator) findLast() {
 	for id := range it.Channels {
 		it.wants(id)
@@ -26,7 +26,7 @@ func (it *iterator) findLast() {
 	it.pick()
 }
 
-// lacks reports whether s may still hold messages that are among the last of their channel.
+// lacks reports whether s may hold messages that belong to the tail of their channel.
 func (it *iterator) lacks(s *Segment) bool {
 	lacking := func(w want) bool { return w.channel != nil && !w.tail.Full(s.End) }
 	if s.Channels == nil {
@@ -53,7 +53,7 @@ func (it *iterator) find(s *Segment) {
 	it.spare.put(records)
 }
 
-// Messages yields where messages are in records that l loaded, and what they are.
+// Messages yields the offsets and the messages in records that l loaded.
 func Messages(l Loader, records []byte) iter.Seq2[int, *Message] {
 	return func(yield func(int, *Message) bool) {
 		var m Message

@@ -2,19 +2,18 @@ package chunked
 
 // Loader reads the segments of a file. Each iterator has its own.
 type Loader interface {
-	// Load returns the records of s, in buf if they fit there, beside errors that say what of them is damaged. The
-	// records are whole, and messages have all that Cut needs. It sets s.Unsorted. A StopError ends the iteration.
+	// Load returns the records of s, in buf if they fit, and errors about damage. The records are whole, and messages
+	// have everything that Cut needs. It sets s.Unsorted. A StopError ends the iteration.
 	Load(s *Segment, buf []byte) ([]byte, []error)
 	// Cut reads the record at off and returns the offset of the next one, or -1 if it is not whole, which happens only
 	// if the file has changed since.
 	Cut(records []byte, off int, m *Message) (next int)
-	// Payload reads a payload, where Contents.Heads says so. It is valid until the next call.
+	// Payload reads a payload, if Contents.Heads is set. The payload is valid until the next call.
 	Payload(head []byte) ([]byte, error)
 	// Find locates the messages of s without loading it: it calls found with the number of each message's channel, its
-	// LogTime and its offset in the records. If no index tells of all of them it returns false without a call.
+	// LogTime and its offset in the records. If no index lists all messages it returns false without a call.
 	Find(s *Segment, found func(channel int, time, off int64)) bool
-	// Skip tells that messages of channels with these numbers are not wanted, so that Load may leave them out. It is
-	// called before Load, once at most.
+	// Skip sets the numbers of unwanted channels, whose messages Load may omit. It is called at most once, before Load.
 	Skip(unwanted []bool)
 	// Close frees the decompressors.
 	Close()
@@ -25,8 +24,8 @@ type StopError struct{ Err error }
 
 func (e *StopError) Error() string { return e.Err.Error() }
 
-// Plain is embedded in Loaders of formats whose records have the payloads, that have no index of messages, do not
-// profit from what is not wanted, and free nothing.
+// Plain is embedded in Loaders whose records include the payloads, and that have no index of messages, no use for Skip
+// and nothing to free.
 type Plain struct{}
 
 // Payload implements Loader.
@@ -43,11 +42,11 @@ func (Plain) Close() {}
 
 // Message is a message in records.
 type Message struct {
-	Channel int // its number, None when the record is no message
-	Time    int64
-	Publish int64
-	Data    []byte // the payload, or what Loader.Payload needs to read it
+	Channel int    // number of the channel; None if the record is not a message
+	Time    int64  // LogTime
+	Publish int64  // PublishTime
+	Data    []byte // the payload, or with Contents.Heads the head from which Loader.Payload reads it
 }
 
-// None is the number of no channel.
+// None is used in place of a channel's number.
 const None = -1

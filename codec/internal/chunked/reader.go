@@ -10,8 +10,8 @@ import (
 	"tapedeck/codec/text/plural"
 )
 
-// Reader implements codec.Reader for a format that describes its files by a Layout. It indexes
-// the file once, when one of its methods first needs that.
+// Reader implements codec.Reader for a format that describes its files by a Layout. It indexes the file once, when a
+// method first needs the index.
 type Reader struct {
 	File     codec.File
 	Path     string // for errors and Info
@@ -19,7 +19,8 @@ type Reader struct {
 	Contents Contents
 	Layout   Layout
 
-	// Stored makes the Reader return payloads that are compressed one by one as they are. It is set before it is used.
+	// Stored makes the Reader return payloads that are compressed one by one unchanged. It is set before the first
+	// call.
 	Stored bool
 
 	info *codec.Info
@@ -28,17 +29,17 @@ type Reader struct {
 
 var _ codec.Reader = (*Reader)(nil)
 
-// Layout knows the format of a Reader's file.
+// Layout reads the index of a Reader's file.
 type Layout interface {
-	// Index sets Contents. The Reader sorts them and adds the path to the error.
+	// Index sets Contents. The Reader sorts the segments and adds the path to the error.
 	Index() error
-	// Describe returns what Info returns.
+	// Describe returns the Info of the file.
 	Describe() *codec.Info
 	// Loader returns a Loader of the segments.
 	Loader() Loader
 }
 
-// Open opens the file at path with one of the functions that take a file over.
+// Open opens the file at path and passes it to newReader, which owns it unless it returns an error.
 func Open[R any](files *store.Files, path string,
 	newReader func(file codec.File, size int64, path string) (R, error)) (R, error) {
 	var r R
@@ -98,7 +99,7 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-// NoIndexError is returned when a file cannot be read by its index.
+// NoIndexError is the reason why a file cannot be read by its index.
 type NoIndexError struct {
 	Reason  string
 	Damaged bool // the index is wrong, not just missing or incomplete
@@ -106,12 +107,12 @@ type NoIndexError struct {
 
 func (e *NoIndexError) Error() string { return e.Reason }
 
-// Missing returns a NoIndexError for what an index lacks.
+// Missing returns a NoIndexError about a missing index, or missing entries.
 func Missing(format string, args ...any) error {
 	return &NoIndexError{fmt.Sprintf(format, args...), false}
 }
 
-// Wrong returns a NoIndexError for damage.
+// Wrong returns a NoIndexError about a damaged index.
 func Wrong(format string, args ...any) error {
 	return &NoIndexError{fmt.Sprintf(format, args...), true}
 }

@@ -9,21 +9,21 @@ import (
 	"tapedeck/codec"
 )
 
-// runSize is about how many bytes of messages outside of chunks make a segment.
+// runSize is the approximate size of a segment of messages outside of chunks, in bytes.
 const runSize = 1 << 20
 
 // Segment is a part of a file that is loaded at once: a chunk, or a run of records outside of chunks.
 type Segment struct {
-	Offset      int64  // in the file, of the first record
-	Size        int64  // bytes in the file, at most
+	Offset      int64  // of the first record in the file
+	Size        int64  // upper bound of its bytes in the file
 	Index       int64  // bytes of the message index behind it; 0: unknown
 	Start, End  int64  // LogTime of the earliest and the latest message
-	Channels    []int  // numbers of those of its messages; nil when that is not known
+	Channels    []int  // numbers of its messages' channels; nil if unknown
 	Compression string // of a chunk; "" if unknown
 	Chunk       bool
 	Cut         bool // the file ends within it
 	Reported    bool // its damage is in Contents.Damage
-	Unsorted    bool // its messages are not in the order of time, known when it was loaded
+	Unsorted    bool // its messages are not in the order of time; set by Load
 }
 
 func (s *Segment) String() string {
@@ -33,7 +33,7 @@ func (s *Segment) String() string {
 	return fmt.Sprintf("messages at 0x%x", s.Offset)
 }
 
-// LoadNew loads a segment that no index describes, into buf if it fits there. It sets times and channels of s by its
+// LoadNew loads a segment that no index describes, into buf if it fits. It sets times and channels of s from its
 // messages, adds its damage to c and returns the number of messages by channel.
 func (c *Contents) LoadNew(l Loader, s *Segment, buf []byte) (records []byte, counts map[int]uint64) {
 	records, errs := l.Load(s, buf)
@@ -55,12 +55,12 @@ func (c *Contents) LoadNew(l Loader, s *Segment, buf []byte) (records []byte, co
 	return records, counts
 }
 
-// suspect reports whether the messages of s may be damaged, by the errors of loading it: a chunk has one checksum, if
-// any. Of one that the file ends within nothing but the end is missing.
+// suspect reports whether the messages of s may be damaged, given the errors of loading it: a chunk has at most one
+// checksum. A chunk that the file ends within only lacks its end.
 func (s *Segment) suspect(errs []error) bool { return s.Chunk && !s.Cut && len(errs) > 0 }
 
-// affected adds to an error the affected messages of the damaged segment s: the messages in records, if they are
-// suspect, and those that its index lists and that are not there.
+// affected adds the affected messages of the damaged segment s to an error: the messages in records, if they are
+// suspect, and messages that its index lists but records lack.
 func (c *Contents) affected(l Loader, s *Segment, records []byte, err error, suspect bool,
 	wants func(channel int, t int64) bool) error {
 	d := &codec.DamageError{Err: err}
@@ -88,10 +88,10 @@ func (c *Contents) affected(l Loader, s *Segment, records []byte, err error, sus
 	return d
 }
 
-// Run makes segments of the messages outside of chunks.
+// Run collects messages outside of chunks in segments.
 type Run struct {
 	Contents *Contents
-	Counted  bool // Contents.Counts has the messages already
+	Counted  bool // Contents.Counts includes the messages already
 	segment  Segment
 	counts   map[int]uint64
 }

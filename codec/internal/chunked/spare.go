@@ -6,17 +6,17 @@ import (
 	"sync"
 )
 
-// mostSpare is how many bytes of memory that is not in use an iterator holds, beside one piece of any size.
+// mostSpare is the maximum of unused memory that an iterator holds, in bytes. A single slice may be larger.
 const mostSpare = 32 << 20
 
-// spare holds memory to load segments into. What was kept of them comes back in any goroutine.
+// spare holds memory to load segments into. Any goroutine may release retained memory, which calls put.
 type spare struct {
 	mu   sync.Mutex
 	free [][]byte // by capacity
 	size int      // bytes of free
 }
 
-// take returns memory for a segment, the largest there is; nil without any.
+// take returns the largest memory, or nil if there is none.
 func (s *spare) take() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,7 +30,7 @@ func (s *spare) take() []byte {
 	return b[:0]
 }
 
-// put takes memory back. It frees the smallest if there is too much of it.
+// put takes memory back. It frees the smallest slices if there is too much memory.
 func (s *spare) put(b []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,14 +7,14 @@ import (
 	"tapedeck/codec"
 )
 
-// Key is the place of a message in the order in which a reader yields them.
+// Key is the position of a message in the order in which a reader yields messages.
 type Key struct {
 	Time   int64 // LogTime, ns since the Unix epoch
-	Place  int64 // of messages of equal time: where in the file, or in which file
-	Offset int64 // likewise, within the place
+	Place  int64 // orders messages of equal time: offset of the segment, or number of the file
+	Offset int64 // orders messages of equal time and place
 }
 
-// Before reports whether a message with the key k comes before one with the key o.
+// Before reports whether k comes before o.
 func (k Key) Before(o Key) bool {
 	return cmp.Or(cmp.Compare(k.Time, o.Time), cmp.Compare(k.Place, o.Place), cmp.Compare(k.Offset, o.Offset)) < 0
 }
@@ -25,10 +25,10 @@ type Tail struct {
 	keys codec.Heap[Key]
 }
 
-// NewTail returns an empty Tail that keeps that many messages; math.MaxInt: all.
+// NewTail returns an empty Tail that keeps the given number of messages; math.MaxInt: all.
 func NewTail(keep int) *Tail { return &Tail{keep: keep} }
 
-// All reports whether every message belongs to the tail. None need be added then.
+// All reports whether every message belongs to the tail. Then Add has no effect.
 func (t *Tail) All() bool { return t.keep == math.MaxInt }
 
 // Full reports whether no message up to end, in ns, can belong to the tail.

@@ -10,25 +10,25 @@ import (
 )
 
 const (
-	// WindowSize is how many bytes a Window reads at once while reading goes on in order.
+	// WindowSize is the number of bytes that a Window reads at once while it is read in order.
 	WindowSize = 256 << 10
-	// JumpSize is how many bytes it reads first after a jump.
+	// JumpSize is the number of bytes that a Window reads first after a jump.
 	JumpSize  = 4 << 10
-	mostAhead = 1 << 20 // bytes that it reads at most beyond a part that is larger than WindowSize
+	mostAhead = 1 << 20 // maximum of bytes that a Window reads beyond a View of more than WindowSize
 )
 
-// Window is a part of a file in memory. It moves over the file as it is asked for bytes.
+// Window is a range of a file in memory. It moves over the file as bytes are requested.
 type Window struct {
 	File io.ReaderAt
 	Size int64 // bytes of the file
-	Err  error // the first one of At
+	Err  error // first error of At
 
 	buf   []byte
 	off   int64 // of buf in the file
 	ahead int   // bytes that the last move read
 }
 
-// Reset forgets what was read, but keeps the buffer.
+// Reset empties the window, but keeps the buffer.
 func (w *Window) Reset(file io.ReaderAt, size int64) {
 	*w = Window{File: file, Size: size, buf: w.buf[:0]}
 }
@@ -43,8 +43,8 @@ func (w *Window) Near(off int64) bool {
 	return off >= w.off && off <= w.off+int64(len(w.buf))+JumpSize && len(w.buf) > 0
 }
 
-// View returns the bytes of the file from off on: n of them or more, fewer only where the file ends. They are valid
-// until the next call. Going on in small steps is cheap whatever n is.
+// View returns the bytes of the file from off on: at least n, fewer only at the end of the file. They are valid until
+// the next call. Small steps forward are cheap for any n.
 func (w *Window) View(off int64, n int) ([]byte, error) {
 	if w.Holds(off, int64(n)) {
 		return w.buf[off-w.off:], nil
@@ -73,7 +73,7 @@ func (w *Window) move(off int64, n int) ([]byte, error) {
 	length = int(min(int64(length), rest))
 	buf := w.buf[:0]
 	if cap(buf) < length || cap(buf) > 16*WindowSize && length <= WindowSize {
-		w.buf = nil // unless something of it is kept, it is freed first
+		w.buf = nil // lets the buffer be freed before the allocation, unless kept uses it
 		buf = make([]byte, length)
 	}
 	buf = buf[:length]
@@ -92,7 +92,7 @@ func (w *Window) move(off int64, n int) ([]byte, error) {
 	return w.buf, nil
 }
 
-// At is like View, but returns exactly n bytes, zeros where they cannot be read, and keeps the error.
+// At is like View, but returns exactly n bytes. Unreadable bytes are zero, and set Err.
 func (w *Window) At(off, n int64) []byte {
 	if w.Holds(off, n) {
 		return w.buf[off-w.off:][:n]
@@ -105,7 +105,7 @@ func (w *Window) At(off, n int64) []byte {
 	return b[:n]
 }
 
-// ContentEnd returns where the zeros begin that the first size bytes of a file end with, as a crash may leave them.
+// ContentEnd returns the offset of the zeros at the end of the first size bytes of a file, which a crash may leave.
 func ContentEnd(file io.ReaderAt, size int64) (int64, error) {
 	b := make([]byte, min(size, WindowSize))
 	for end := size; end > 0; end -= int64(len(b)) {
@@ -120,7 +120,7 @@ func ContentEnd(file io.ReaderAt, size int64) (int64, error) {
 	return 0, nil
 }
 
-// Resize returns n bytes, in buf if they fit there.
+// Resize returns a slice of n bytes, in buf if they fit.
 func Resize(buf []byte, n int) []byte {
 	if n > cap(buf) {
 		return make([]byte, n)
@@ -128,7 +128,7 @@ func Resize(buf []byte, n int) []byte {
 	return buf[:n]
 }
 
-// ReadSum is file.ReadAt, and returns the CRC-32 of b, too: it sums up each piece while the processor's cache holds it.
+// ReadSum is file.ReadAt, and also returns the CRC-32 of b. It sums each piece while the CPU cache holds it.
 func ReadSum(file io.ReaderAt, b []byte, off int64) (n int, sum uint32, err error) {
 	for n < len(b) && err == nil {
 		piece := b[n:min(len(b), n+WindowSize)]
