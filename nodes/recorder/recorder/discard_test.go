@@ -18,7 +18,7 @@ import (
 )
 
 // discardEpisode calls the service discard.
-func (d *deck) discardEpisode() (answer std_srvs.Trigger_Response) {
+func (d *testRecorder) discardEpisode() (answer std_srvs.Trigger_Response) {
 	d.t.Helper()
 	d.call("/recorder/discard", "std_srvs/srv/Trigger", &std_srvs.Trigger_Request{}, &answer)
 	return answer
@@ -30,7 +30,7 @@ func TestServiceDiscard(t *testing.T) {
 		newest(t)
 		o := testOptions("session")
 		o.parameters = map[string]any{"robot.episodes.topic": "/episode", "robot.arms.arm_0.gripper": "/g"}
-		d := newDeck(t, o, "/episode", "/g")
+		d := newTestRecorder(t, o, "/episode", "/g")
 		trigger := d.offer("/episode", "std_msgs/msg/String", codec.DefaultQoS())
 		grip := d.offer("/g", "sensor_msgs/msg/JointState", codec.DefaultQoS())
 		d.awaitSubscribers(trigger, grip)
@@ -104,7 +104,7 @@ func TestServiceDiscardWithoutEpisodes(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			o := testOptions("record")
 			prepare(&o)
-			d := newDeck(t, o, "/n")
+			d := newTestRecorder(t, o, "/n")
 			require.Equal(t, std_srvs.Trigger_Response{Message: want}, d.discardEpisode())
 			require.NoError(t, d.end())
 		})
@@ -117,7 +117,7 @@ func TestDiscardWithoutMapping(t *testing.T) {
 		newest(t)
 		o := testOptions("session")
 		o.All = true
-		d := newDeck(t, o)
+		d := newTestRecorder(t, o)
 		joints := d.offer("/left/joint_states", "sensor_msgs/msg/JointState", codec.DefaultQoS())
 		require.Eventually(t, func() bool { return len(d.subscribedTopics()) == 1 }, patient, time.Millisecond)
 		d.awaitSubscribers(joints)

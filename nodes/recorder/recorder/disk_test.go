@@ -46,7 +46,7 @@ func TestRecorderOnADisk(t *testing.T) {
 			if name == "compressed" {
 				o.Compression = "zstd"
 			}
-			d := newDeckWith(t, net, node, disk, o, "/n")
+			d := newTestRecorderWith(t, net, node, disk, o, "/n")
 			p := d.advertise("/n", codec.DefaultQoS())
 			d.publish(p, 1, 2)
 			taken, err := d.snapshots.TakeNow(t.Context(), snapshot.Trigger{})
@@ -92,7 +92,7 @@ func TestSessionsOnADisk(t *testing.T) {
 			require.NoError(t, err)
 			o := testOptions("session")
 			o.All, o.Overwrite, o.MaxBagMessages = true, true, 4
-			d := newDeckWith(t, net, node, disk, o)
+			d := newTestRecorderWith(t, net, node, disk, o)
 			camera := d.offer("/eye/image_raw/compressed", "sensor_msgs/msg/CompressedImage", codec.DefaultQoS())
 			joints := d.offer("/left/joint_states", "sensor_msgs/msg/JointState", codec.DefaultQoS())
 			d.awaitSubscribers(camera, joints)
@@ -123,7 +123,7 @@ func TestUploadsOnADisk(t *testing.T) {
 			o := testOptions("mcap")
 			o.Compression, o.MaxBagMessages = "zstd", 2
 			o.Upload, o.DeleteAfterUpload = server.URL("fleet"), del
-			d := newDeckWith(t, net, node, disk, o, "/n")
+			d := newTestRecorderWith(t, net, node, disk, o, "/n")
 			p, err := d.peer.Advertise("/n", "std_msgs/msg/UInt32", codec.DefaultQoS())
 			require.NoError(t, err)
 			require.Eventually(t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)

@@ -29,15 +29,15 @@ func TestEveryOptionOfTheGraphIsDocumented(t *testing.T) {
 	require.NoError(t, configtest.CheckTable(path, "recorder topics", defaultTopicsOptions()))
 }
 
-// stage is a graph with a node that publishes and the node of a command.
-type stage struct {
+// graphTest is a graph with a node that publishes and the node of a command.
+type graphTest struct {
 	t              *testing.T
 	peer, command  bridge.Node
 	stdout, stderr bytes.Buffer // output of the command, after its end
 }
 
-func newStage(t *testing.T, net *bridgetest.Network) *stage {
-	s := &stage{t: t}
+func newGraphTest(t *testing.T, net *bridgetest.Network) *graphTest {
+	s := &graphTest{t: t}
 	for name, node := range map[string]*bridge.Node{"peer": &s.peer, "_recorder_echo": &s.command} {
 		var err error
 		*node, err = net.Open(bridge.Options{Name: name})
@@ -48,7 +48,7 @@ func newStage(t *testing.T, net *bridgetest.Network) *stage {
 }
 
 // echo starts the command echo. The channel gets its error at the end.
-func (s *stage) echo(topic string, set func(*echoOptions)) (interrupt func(), ended <-chan error) {
+func (s *graphTest) echo(topic string, set func(*echoOptions)) (interrupt func(), ended <-chan error) {
 	o := defaultEchoOptions()
 	o.Field = []string{"data"}
 	set(o)
@@ -61,7 +61,7 @@ func (s *stage) echo(topic string, set func(*echoOptions)) (interrupt func(), en
 }
 
 // publish publishes numbers once there is a subscriber.
-func (s *stage) publish(topic, typeName string, qos codec.QoS, numbers ...uint32) {
+func (s *graphTest) publish(topic, typeName string, qos codec.QoS, numbers ...uint32) {
 	p, err := s.peer.Advertise(topic, typeName, qos)
 	require.NoError(s.t, err)
 	require.Eventually(s.t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
@@ -83,7 +83,7 @@ func TestEchoAdaptsToPublishers(t *testing.T) {
 		"mixed": {codec.DefaultQoS(), bestEffort},
 	} {
 		inBubble(t, name, func(t *testing.T) {
-			s := newStage(t, &bridgetest.Network{})
+			s := newGraphTest(t, &bridgetest.Network{})
 			interrupt, ended := s.echo("/n", func(*echoOptions) {})
 			want := ""
 			for range offers {
@@ -102,7 +102,7 @@ func TestEchoAdaptsToPublishers(t *testing.T) {
 
 func TestEchoPrintsSoMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t, &bridgetest.Network{})
+		s := newGraphTest(t, &bridgetest.Network{})
 		_, ended := s.echo("/n", func(o *echoOptions) { o.Count, o.CSV = 2, true })
 		s.publish("/n", uint32Type, codec.DefaultQoS(), 7, 8, 9)
 		require.NoError(t, <-ended)
@@ -115,7 +115,7 @@ func TestEchoPrintsSoMany(t *testing.T) {
 func TestEchoFetchesDefinitions(t *testing.T) {
 	library := robotTypes()
 	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t, &bridgetest.Network{Library: library})
+		s := newGraphTest(t, &bridgetest.Network{Library: library})
 		bridgetest.ServeTypeDescriptions(t, s.peer, library, func(*tdi.GetTypeDescription_Response) {
 			time.Sleep(5 * time.Second)
 		})
@@ -140,7 +140,7 @@ func TestEchoFails(t *testing.T) {
 			func(o *echoOptions) { o.Timeout = time.Second }},
 	} {
 		inBubble(t, want, func(t *testing.T) {
-			s := newStage(t, &bridgetest.Network{})
+			s := newGraphTest(t, &bridgetest.Network{})
 			interrupt, ended := s.echo("/a", c.set)
 			s.publish("/a", c.typeName, codec.DefaultQoS(), 1)
 			time.Sleep(time.Minute)
@@ -153,7 +153,7 @@ func TestEchoFails(t *testing.T) {
 
 func TestEchoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t, &bridgetest.Network{})
+		s := newGraphTest(t, &bridgetest.Network{})
 		interrupt, ended := s.echo("/imuu", func(*echoOptions) {})
 		time.Sleep(5 * time.Second)
 		_, err := s.peer.Advertise("/imu", uint32Type, codec.DefaultQoS())
@@ -169,7 +169,7 @@ func TestEchoWaits(t *testing.T) {
 			"waiting for /imuu, published by /peer\n", s.stderr.String())
 	})
 	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t, &bridgetest.Network{})
+		s := newGraphTest(t, &bridgetest.Network{})
 		_, ended := s.echo("/imuu", func(o *echoOptions) { o.Timeout = 3 * time.Second })
 		require.EqualError(t, <-ended, "no message came within 3s on /imuu, which nobody publishes")
 	})
@@ -179,7 +179,7 @@ func TestEchoWaits(t *testing.T) {
 func TestGraphIsPrintedQuoted(t *testing.T) {
 	const evil = "\x1b[2J\u009b2J"
 	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t, &bridgetest.Network{})
+		s := newGraphTest(t, &bridgetest.Network{})
 		_, ended := s.echo("/s", func(o *echoOptions) { o.Once = true })
 		p, err := s.peer.Advertise("/s", "std_msgs/msg/String", codec.DefaultQoS())
 		require.NoError(t, err)
@@ -235,7 +235,7 @@ func FuzzTopics(f *testing.F) {
 }
 
 func TestTopics(t *testing.T) {
-	list := func(t *testing.T, s *stage, set func(*topicsOptions), named ...string) (string, error) {
+	list := func(t *testing.T, s *graphTest, set func(*topicsOptions), named ...string) (string, error) {
 		o := defaultTopicsOptions()
 		set(o)
 		var out bytes.Buffer
@@ -243,7 +243,7 @@ func TestTopics(t *testing.T) {
 		return out.String(), err
 	}
 	inBubble(t, "rows", func(t *testing.T) {
-		s := newStage(t, &bridgetest.Network{})
+		s := newGraphTest(t, &bridgetest.Network{})
 		for _, qos := range []codec.QoS{codec.DefaultQoS(), codec.DefaultQoS(), bridge.LatchedQoS()} {
 			_, err := s.peer.Advertise("/n", uint32Type, qos)
 			require.NoError(t, err)
@@ -270,7 +270,7 @@ func TestTopics(t *testing.T) {
 		require.EqualError(t, err, "nobody publishes or subscribes to /wantd; did you mean /wanted?")
 	})
 	inBubble(t, "rates", func(t *testing.T) {
-		s := newStage(t, &bridgetest.Network{})
+		s := newGraphTest(t, &bridgetest.Network{})
 		p, err := s.peer.Advertise("/n", uint32Type, codec.DefaultQoS())
 		require.NoError(t, err)
 		latched, err := s.peer.Advertise("/latched", uint32Type, bridge.LatchedQoS())

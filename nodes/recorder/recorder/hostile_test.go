@@ -56,7 +56,7 @@ func TestMessagesLargerThanTheQueue(t *testing.T) {
 		o := testOptions("mcap")
 		o.QueueSize = 1 << 20
 		o.Priority = []string{"/huge=100"}
-		d := newDeckOn(t, net, o, "/n", "/huge")
+		d := newTestRecorderOn(t, net, o, "/n", "/huge")
 		small := d.advertise("/n", codec.DefaultQoS())
 		huge := d.advertise("/huge", codec.DefaultQoS())
 		payload := make([]byte, 2<<20)
@@ -83,7 +83,7 @@ func TestTopicsThatAppearAndVanish(t *testing.T) {
 		net := &bridgetest.Network{}
 		o := testOptions("mcap")
 		o.All, o.Quiet = true, true
-		d := newDeckOn(t, net, o)
+		d := newTestRecorderOn(t, net, o)
 		p := d.advertise("/n", codec.DefaultQoS())
 		var want []uint32
 		for i := range uint32(topics) {
@@ -120,7 +120,7 @@ func TestTopicsAreBounded(t *testing.T) {
 		require.NoError(t, err)
 		o := testOptions("mcap")
 		o.All, o.Quiet = true, true
-		d := newDeckOf(t, net, node, o, "/z")
+		d := newTestRecorderOf(t, net, node, o, "/z")
 		for i := range most + more {
 			_, err := d.peer.Advertise(fmt.Sprintf("/t%d", i), "std_msgs/msg/UInt32", codec.DefaultQoS())
 			require.NoError(t, err)
@@ -141,7 +141,7 @@ func TestWarningsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := &bridgetest.Network{}
 		log := logOf(t, net)
-		d := newDeckOn(t, net, testOptions("mcap"), "/n")
+		d := newTestRecorderOn(t, net, testOptions("mcap"), "/n")
 		for i := range 3 * mostWarnings {
 			d.warn(fmt.Sprint("topic ", i), "strange: %d", i)
 		}
@@ -191,7 +191,7 @@ func TestPayloadsThatLie(t *testing.T) {
 		log := logOf(t, net)
 		o := testOptions("mcap")
 		o.Snapshot, o.SnapshotCondition = true, []string{"/lie data > 5"}
-		d := newDeckOn(t, net, o, "/n", "/lie")
+		d := newTestRecorderOn(t, net, o, "/n", "/lie")
 		p := d.advertise("/n", codec.DefaultQoS())
 		lie := d.advertise("/lie", codec.DefaultQoS())
 		payloads := [][]byte{{0, 1, 0, 0}, {0, 1, 0, 0, 1}, {0xff, 0xff, 0xff, 0xff, 9, 9, 9, 9},
@@ -220,7 +220,7 @@ func TestPayloadsThatLie(t *testing.T) {
 func TestThousandClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := &bridgetest.Network{}
-		d := newDeckOn(t, net, testOptions("mcap"), "/n")
+		d := newTestRecorderOn(t, net, testOptions("mcap"), "/n")
 		p := d.advertise("/n", codec.DefaultQoS())
 		request, err := cdr.Marshal(&std_srvs.Trigger_Request{})
 		require.NoError(t, err)

@@ -22,7 +22,7 @@ import (
 )
 
 // emit publishes a message and waits until it is received.
-func (d *deck) emit(p bridge.Publisher, m msgs.Message) {
+func (d *testRecorder) emit(p bridge.Publisher, m msgs.Message) {
 	data, err := cdr.Marshal(m)
 	require.NoError(d.t, err)
 	require.NoError(d.t, p.Publish(data))
@@ -31,7 +31,7 @@ func (d *deck) emit(p bridge.Publisher, m msgs.Message) {
 }
 
 // offer creates a publisher of any type.
-func (d *deck) offer(topic, typeName string, qos codec.QoS) bridge.Publisher {
+func (d *testRecorder) offer(topic, typeName string, qos codec.QoS) bridge.Publisher {
 	p, err := d.peer.Advertise(topic, typeName, qos)
 	require.NoError(d.t, err)
 	synctest.Wait()
@@ -70,7 +70,7 @@ func TestRecordingForCARLA(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions("carla")
 		o.All, o.MaxBagMessages, o.CARLAProfile, o.Snapshot = true, 8, "ue5", true
-		d := newDeck(t, o)
+		d := newTestRecorder(t, o)
 		world := d.offer("/carla/world_info", "carla_msgs/msg/CarlaWorldInfo", bridge.LatchedQoS())
 		list := d.offer("/carla/actor_list", "carla_msgs/msg/CarlaActorList", bridge.LatchedQoS())
 		clock := d.offer("/clock", "rosgraph_msgs/msg/Clock", codec.DefaultQoS())
@@ -119,7 +119,7 @@ func TestFilesOfRecordingForCARLA(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions("carla")
 		o.All, o.RepeatTransientLocal = true, []string{"/carla/hero/collision"}
-		d := newDeck(t, o)
+		d := newTestRecorder(t, o)
 		latched := func(topic string, m msgs.Message) {
 			d.emit(d.offer(topic, m.TypeName(), bridge.LatchedQoS()), m)
 		}
@@ -231,7 +231,7 @@ func TestSizeOfRecordingForCARLA(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions("carla")
 		o.MaxBagSize = 2000
-		d := newDeck(t, o, "/clock", "/carla/hero/odometry")
+		d := newTestRecorder(t, o, "/clock", "/carla/hero/odometry")
 		clock := d.offer("/clock", "rosgraph_msgs/msg/Clock", codec.DefaultQoS())
 		odometry := d.offer("/carla/hero/odometry", "nav_msgs/msg/Odometry", codec.DefaultQoS())
 		for i := range int32(20) {

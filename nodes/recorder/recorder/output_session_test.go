@@ -63,7 +63,7 @@ func TestRecordingSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions("session")
 		o.All, o.MaxBagMessages, o.CustomData = true, 12, []string{"operator=left hand"}
-		d := newDeck(t, o)
+		d := newTestRecorder(t, o)
 		d.offer("/speed", "std_msgs/msg/UInt32", codec.DefaultQoS()) // neither camera nor arm
 		camera := d.offer("/wrist/image_raw/compressed", "sensor_msgs/msg/CompressedImage", codec.DefaultQoS())
 		depth := d.offer("/depth/image_raw", "sensor_msgs/msg/Image", codec.DefaultQoS())
@@ -108,7 +108,7 @@ func TestPosesWithoutJointsAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions("session")
 		o.All = true
-		d := newDeck(t, o)
+		d := newTestRecorder(t, o)
 		pose := d.offer("/left/pose", "geometry_msgs/msg/PoseStamped", codec.DefaultQoS())
 		d.awaitSubscribers(pose)
 		d.emit(pose, &geometry_msgs.PoseStamped{Header: header(1)})
@@ -132,7 +132,7 @@ func TestMappedSessions(t *testing.T) {
 		m, err := o.mapping()
 		require.NoError(t, err)
 		require.Equal(t, []string{"/episode", "/eye", "/g", "/j"}, m.Topics())
-		d := newDeck(t, o, m.Topics()...)
+		d := newTestRecorder(t, o, m.Topics()...)
 		trigger := d.offer("/episode", "std_msgs/msg/String", codec.DefaultQoS())
 		eye := d.offer("/eye", "sensor_msgs/msg/CompressedImage", codec.DefaultQoS())
 		grip := d.offer("/g", "sensor_msgs/msg/JointState", codec.DefaultQoS())
@@ -160,7 +160,7 @@ func TestSessionsOfATriggerAreSplits(t *testing.T) {
 		o := testOptions("session")
 		o.MaxBagFiles = 2
 		o.parameters = map[string]any{"robot.episodes.topic": "/episode", "robot.cameras.camera_0": "/eye"}
-		d := newDeck(t, o, "/episode", "/eye")
+		d := newTestRecorder(t, o, "/episode", "/eye")
 		var splits []string
 		d.onSplit = append(d.onSplit, func(closed, opened string) { splits = append(splits, closed+" "+opened) })
 		trigger := d.offer("/episode", "std_msgs/msg/String", codec.DefaultQoS())

@@ -38,8 +38,8 @@ func inBubble(t *testing.T, name string, test func(*testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }
 
-// deck is a recorder on a graph within the test.
-type deck struct {
+// testRecorder is a recorder on a graph within the test.
+type testRecorder struct {
 	*recorder
 	t       *testing.T
 	net     *bridgetest.Network
@@ -49,26 +49,27 @@ type deck struct {
 	end     func() error // ends run and returns its result
 }
 
-// newDeck starts a recorder of the topics, in a folder of its own. The test runs in a bubble.
-func newDeck(t *testing.T, o options, topics ...string) *deck {
-	return newDeckOn(t, &bridgetest.Network{}, o, topics...)
+// newTestRecorder starts a recorder of the topics, in a folder of its own. The test runs in a bubble.
+func newTestRecorder(t *testing.T, o options, topics ...string) *testRecorder {
+	return newTestRecorderOn(t, &bridgetest.Network{}, o, topics...)
 }
 
-// newDeckOn starts a recorder on a network.
-func newDeckOn(t *testing.T, net *bridgetest.Network, o options, topics ...string) *deck {
+// newTestRecorderOn starts a recorder on a network.
+func newTestRecorderOn(t *testing.T, net *bridgetest.Network, o options, topics ...string) *testRecorder {
 	node, err := net.Open(bridge.Options{Name: "recorder"})
 	require.NoError(t, err)
-	return newDeckOf(t, net, node, o, topics...)
+	return newTestRecorderOf(t, net, node, o, topics...)
 }
 
-// newDeckOf starts a recorder with a node of the network.
-func newDeckOf(t *testing.T, net *bridgetest.Network, node bridge.Node, o options, topics ...string) *deck {
-	return newDeckWith(t, net, node, codec.OS{}, o, topics...)
+// newTestRecorderOf starts a recorder with a node of the network.
+func newTestRecorderOf(t *testing.T, net *bridgetest.Network, node bridge.Node, o options,
+	topics ...string) *testRecorder {
+	return newTestRecorderWith(t, net, node, codec.OS{}, o, topics...)
 }
 
-// newDeckWith starts a recorder with a node of the network, which records to a disk.
-func newDeckWith(t *testing.T, net *bridgetest.Network, node bridge.Node, disk codec.Disk, o options,
-	topics ...string) *deck {
+// newTestRecorderWith starts a recorder with a node of the network, which records to a disk.
+func newTestRecorderWith(t *testing.T, net *bridgetest.Network, node bridge.Node, disk codec.Disk, o options,
+	topics ...string) *testRecorder {
 	t.Chdir(t.TempDir())
 	peer, err := net.Open(bridge.Options{Name: "peer"})
 	require.NoError(t, err)
@@ -85,7 +86,7 @@ func newDeckWith(t *testing.T, net *bridgetest.Network, node bridge.Node, disk c
 	t.Cleanup(func() { null.Close() })
 	r, err := newRecorder(o, chosen, node, disk, progress.NewLine(null))
 	require.NoError(t, err)
-	d := &deck{recorder: r, t: t, peer: peer, net: net}
+	d := &testRecorder{recorder: r, t: t, peer: peer, net: net}
 	r.out = &d.printed
 	ctx, cancel := context.WithCancel(context.Background())
 	d.ended = make(chan error, 1)
@@ -105,19 +106,19 @@ func newDeckWith(t *testing.T, net *bridgetest.Network, node bridge.Node, disk c
 }
 
 // hasWarned reports whether the recorder has logged a warning about a subject.
-func (d *deck) hasWarned(subject string) bool {
+func (d *testRecorder) hasWarned(subject string) bool {
 	_, logged := d.warned.Load(subject)
 	return logged
 }
 
 // subscribe calls topics.Subscribe.
-func (d *deck) subscribe(topics, types []string) (subscribed, unavailable []string, err error) {
+func (d *testRecorder) subscribe(topics, types []string) (subscribed, unavailable []string, err error) {
 	d.do(func() { subscribed, unavailable, err = d.topics.Subscribe(topics, types) })
 	return subscribed, unavailable, err
 }
 
 // advertise creates a publisher of numbers and waits until the recorder has subscribed.
-func (d *deck) advertise(topic string, qos codec.QoS) bridge.Publisher {
+func (d *testRecorder) advertise(topic string, qos codec.QoS) bridge.Publisher {
 	p, err := d.peer.Advertise(topic, "std_msgs/msg/UInt32", qos)
 	require.NoError(d.t, err)
 	d.awaitSubscribers(p)
@@ -126,7 +127,7 @@ func (d *deck) advertise(topic string, qos codec.QoS) bridge.Publisher {
 
 // awaitSubscribers waits until the recorder has subscribed to the publishers, knows their QoS and has received their
 // latched messages.
-func (d *deck) awaitSubscribers(publishers ...bridge.Publisher) {
+func (d *testRecorder) awaitSubscribers(publishers ...bridge.Publisher) {
 	d.t.Helper()
 	for _, p := range publishers {
 		require.Eventually(d.t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
@@ -137,7 +138,7 @@ func (d *deck) awaitSubscribers(publishers ...bridge.Publisher) {
 func number(n uint32) *std_msgs.UInt32 { return &std_msgs.UInt32{Data: n} }
 
 // publish publishes numbers and waits until they are received.
-func (d *deck) publish(p bridge.Publisher, numbers ...uint32) {
+func (d *testRecorder) publish(p bridge.Publisher, numbers ...uint32) {
 	received := func() (n uint64) {
 		for _, rec := range d.topics.Topics() {
 			if rec.Channel.Load().Topic == p.Topic() {
@@ -211,7 +212,7 @@ func TestStartWhileMessagesAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions("record")
 		o.SnapshotMode = true
-		d := newDeck(t, o, "/n")
+		d := newTestRecorder(t, o, "/n")
 		require.EqualError(t, d.start("second"), "messages are being kept for snapshots")
 		require.NoError(t, d.end())
 	})
@@ -220,7 +221,7 @@ func TestStartWhileMessagesAreKept(t *testing.T) {
 func TestRecorderStopsAndStartsAgain(t *testing.T) {
 	for _, storage := range []string{"record", "mcap"} {
 		inBubble(t, storage, func(t *testing.T) {
-			d := newDeck(t, testOptions(storage), "/n")
+			d := newTestRecorder(t, testOptions(storage), "/n")
 			var splits []string
 			d.onSplit = append(d.onSplit, func(closed, opened string) {
 				splits = append(splits, fmt.Sprintf("%q %q", filepath.Base(closed), opened))
@@ -255,7 +256,7 @@ func TestRecorderStopsAndStartsAgain(t *testing.T) {
 
 func TestRecorderPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDeck(t, testOptions("record"), "/n")
+		d := newTestRecorder(t, testOptions("record"), "/n")
 		p := d.advertise("/n", codec.DefaultQoS())
 		d.publish(p, 1)
 		d.pause()
@@ -271,7 +272,7 @@ func TestRecorderPauses(t *testing.T) {
 // Concurrent requests from several clients cannot leave the recorder paused.
 func TestRecorderPausesOnceAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDeck(t, testOptions("record"), "/n")
+		d := newTestRecorder(t, testOptions("record"), "/n")
 		for range 5000 {
 			var clients sync.WaitGroup
 			for range 4 {
@@ -290,7 +291,7 @@ func TestRecorderDiscovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions("record")
 		o.All = true
-		d := newDeck(t, o)
+		d := newTestRecorder(t, o)
 		d.advertise("/a", codec.DefaultQoS())
 		d.do(func() { d.topics.Discover(false) })
 		require.False(t, d.topics.Discovering())
@@ -319,7 +320,7 @@ func TestRecorderWithoutDiscovery(t *testing.T) {
 	cmd := config.New("recorder", "", "", &o, func(context.Context, *config.Input) error { return nil })
 	require.NoError(t, config.Execute(t.Context(), cmd, []string{"--all", "--no-discovery"}))
 	synctest.Test(t, func(t *testing.T) {
-		d := newDeck(t, o)
+		d := newTestRecorder(t, o)
 		d.advertise("/first", codec.DefaultQoS())
 		time.Sleep(subscription.DiscoveryTime / 2)
 		d.advertise("/early", codec.DefaultQoS())

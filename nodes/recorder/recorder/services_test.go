@@ -30,7 +30,7 @@ func newest(t *testing.T) {
 }
 
 // send calls a service of the recorder with a payload.
-func (d *deck) send(name, kind string, payload []byte) []byte {
+func (d *testRecorder) send(name, kind string, payload []byte) []byte {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), patient)
 	defer cancel()
@@ -40,12 +40,12 @@ func (d *deck) send(name, kind string, payload []byte) []byte {
 }
 
 // ask calls a service of rosbag2's recorder.
-func (d *deck) ask(name, kind string, request, response msgs.Message) {
+func (d *testRecorder) ask(name, kind string, request, response msgs.Message) {
 	d.t.Helper()
 	d.call("/recorder/"+name, "rosbag2_interfaces/srv/"+kind, request, response)
 }
 
-func (d *deck) isPaused() bool {
+func (d *testRecorder) isPaused() bool {
 	var response srv.IsPaused_Response
 	d.ask("is_paused", "IsPaused", &srv.IsPaused_Request{}, &response)
 	return response.Paused
@@ -56,7 +56,7 @@ func rosTimeOf(t time.Time) builtin_interfaces.Time { return builtin_interfaces.
 func TestServicesPauseAndSplit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		newest(t)
-		d := newDeck(t, testOptions("mcap"), "/n")
+		d := newTestRecorder(t, testOptions("mcap"), "/n")
 		p := d.advertise("/n", codec.DefaultQoS())
 		d.publish(p, 1)
 		d.ask("pause", "Pause", &srv.Pause_Request{}, &srv.Pause_Response{})
@@ -80,7 +80,7 @@ func TestServicesPauseAndSplit(t *testing.T) {
 
 func TestServiceStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDeck(t, testOptions("mcap"), "/n")
+		d := newTestRecorder(t, testOptions("mcap"), "/n")
 		d.publish(d.advertise("/n", codec.DefaultQoS()), 1)
 		status := func() (s remote.Status) {
 			var answer std_srvs.Trigger_Response
@@ -106,7 +106,7 @@ func TestServiceStatusOfSnapshots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := withSnapshots("mcap")
 		o.Quiet, o.Diagnostics = true, false
-		d := newDeck(t, o, "/n")
+		d := newTestRecorder(t, o, "/n")
 		flow := d.flow("/n", 10*time.Millisecond, 1000)
 		time.Sleep(20 * time.Second)
 		var answer std_srvs.Trigger_Response
@@ -132,7 +132,7 @@ func TestServiceStatusOfSnapshots(t *testing.T) {
 func TestServicesRecordAndStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		newest(t)
-		d := newDeck(t, testOptions("record"), "/n")
+		d := newTestRecorder(t, testOptions("record"), "/n")
 		p := d.advertise("/n", codec.DefaultQoS())
 		d.publish(p, 1)
 		state := func() string {
@@ -189,7 +189,7 @@ func TestServicesStayInTheFolderOfTheRecording(t *testing.T) {
 		newest(t)
 		o := withSnapshots("record")
 		o.Output = filepath.Join(dir, "drive")
-		d := newDeck(t, o, "/n")
+		d := newTestRecorder(t, o, "/n")
 		record := func(name string) string {
 			var response srv.Record_Response
 			d.ask("record", "Record", &srv.Record_Request{Uri: name}, &response)
@@ -245,7 +245,7 @@ func TestServicesOfTopics(t *testing.T) {
 		newest(t)
 		o := testOptions("record")
 		o.All = true
-		d := newDeck(t, o)
+		d := newTestRecorder(t, o)
 		d.advertise("/a", codec.DefaultQoS())
 		var response srv.StopDiscovery_Response
 		d.ask("stop_discovery", "StopDiscovery", &srv.StopDiscovery_Request{}, &response)
@@ -304,7 +304,7 @@ func TestServicesOfOtherReleases(t *testing.T) {
 		inBubble(t, "ROS_DISTRO="+release, func(t *testing.T) {
 			newest(t)
 			t.Setenv("ROS_DISTRO", release)
-			d := newDeck(t, testOptions("record"), "/n")
+			d := newTestRecorder(t, testOptions("record"), "/n")
 			for _, c := range []struct {
 				name, kind string
 				request    []byte
@@ -330,7 +330,7 @@ func TestServicesOfOtherReleases(t *testing.T) {
 func TestServicesRefuseWrongModesAndTopics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		newest(t)
-		d := newDeck(t, testOptions("record"), "/n")
+		d := newTestRecorder(t, testOptions("record"), "/n")
 		var resumed srv.Resume_Response
 		var split srv.SplitBagfile_Response
 		for _, mode := range []int32{-1, 3} {
@@ -353,7 +353,7 @@ func TestServicesAtATimeToCome(t *testing.T) {
 	newest(t)
 	for mode, name := range []string{"clock", "publish time", "receive time"} {
 		inBubble(t, name, func(t *testing.T) {
-			d := newDeck(t, testOptions("record"), "/n", "/other")
+			d := newTestRecorder(t, testOptions("record"), "/n", "/other")
 			p, other := d.advertise("/n", codec.DefaultQoS()), d.advertise("/other", codec.DefaultQoS())
 			d.publish(p, 1)
 			at := time.Now().Add(400 * time.Millisecond)
@@ -402,7 +402,7 @@ func TestServicesAtATimeToCome(t *testing.T) {
 func TestServicesForgetWhatIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		newest(t)
-		d := newDeck(t, testOptions("record"), "/n")
+		d := newTestRecorder(t, testOptions("record"), "/n")
 		soon := rosTimeOf(time.Now().Add(200 * time.Millisecond))
 		later := rosTimeOf(time.Now().Add(time.Hour))
 		var split srv.SplitBagfile_Response
@@ -430,7 +430,7 @@ func TestServicesRefusePlansAtTheEnd(t *testing.T) {
 		newest(t)
 		o := testOptions("record")
 		o.StartPaused = true
-		d := newDeck(t, o, "/n")
+		d := newTestRecorder(t, o, "/n")
 		d.advertise("/n", codec.DefaultQoS())
 		require.NoError(t, d.end())
 		later := rosTimeOf(time.Now().Add(time.Second))

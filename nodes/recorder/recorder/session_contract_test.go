@@ -29,7 +29,7 @@ func expecting(t *testing.T, text string) options {
 // Missing and silent topics are reported during the recording, and in its events.
 func TestContractIsNotMet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDeck(t, expecting(t, "topics: {/n: {gap: 0.5, type: std_msgs/msg/UInt32}, /absent: {}}"))
+		d := newTestRecorder(t, expecting(t, "topics: {/n: {gap: 0.5, type: std_msgs/msg/UInt32}, /absent: {}}"))
 		status := make(chan diag.DiagnosticStatus, 100)
 		_, err := d.peer.Subscribe("/diagnostics", "diagnostic_msgs/msg/DiagnosticArray", codec.DefaultQoS(),
 			func(samples []bridge.Sample) {
@@ -71,7 +71,8 @@ func TestContractIsNotMet(t *testing.T) {
 
 func TestContractIsMet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDeck(t, expecting(t, "topics: {/n: {gap: 0.5, rate: {min: 3, max: 4}}, /other: {optional: true}}"))
+		o := expecting(t, "topics: {/n: {gap: 0.5, rate: {min: 3, max: 4}}, /other: {optional: true}}")
+		d := newTestRecorder(t, o)
 		p := d.advertise("/n", codec.DefaultQoS())
 		for i := range 40 {
 			d.publish(p, uint32(i))
@@ -95,7 +96,7 @@ func TestContractOptions(t *testing.T) {
 // A short recording has no findings about topics that it received.
 func TestContractOfShortRecording(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDeck(t, expecting(t, "topics: {/n: {messages: 2}}"))
+		d := newTestRecorder(t, expecting(t, "topics: {/n: {messages: 2}}"))
 		d.publish(d.advertise("/n", codec.DefaultQoS()), 1, 2)
 		require.NoError(t, d.end())
 	})

@@ -34,7 +34,7 @@ func TestRecordingIsSplit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions("record")
 		o.MaxBagMessages = 3
-		d := newDeck(t, o, "/n", "/map")
+		d := newTestRecorder(t, o, "/n", "/map")
 		var splits []string
 		d.onSplit = append(d.onSplit, func(closed, opened string) { splits = append(splits, closed+" "+opened) })
 		latched := d.advertise("/map", bridge.LatchedQoS())
@@ -69,7 +69,7 @@ func TestRecordingIsSplit(t *testing.T) {
 
 func TestRecordingIsSplitOnRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDeck(t, testOptions("record"), "/n")
+		d := newTestRecorder(t, testOptions("record"), "/n")
 		p := d.advertise("/n", codec.DefaultQoS())
 		d.publish(p, 1, 2)
 		closed, opened, err := d.split()
@@ -105,7 +105,7 @@ func TestNamesOfFilesWithTime(t *testing.T) {
 			time.Local = time.UTC
 			o := testOptions(c.storage)
 			o.Output, o.SplitNames = c.output, namesTime
-			d := newDeck(t, o, "/n")
+			d := newTestRecorder(t, o, "/n")
 			p := d.advertise("/n", codec.DefaultQoS())
 			d.publish(p, 1)
 			time.Sleep(5*time.Second - time.Duration(time.Now().UnixNano()%1e9))
@@ -133,7 +133,7 @@ func TestRecordingContinuesInAnother(t *testing.T) {
 		inBubble(t, storage, func(t *testing.T) {
 			o := testOptions(storage)
 			o.MaxBagFiles = 2
-			d := newDeck(t, o, "/n", "/map")
+			d := newTestRecorder(t, o, "/n", "/map")
 			latched := d.advertise("/map", bridge.LatchedQoS())
 			d.publish(latched, 7)
 			f := d.flow("/n", time.Millisecond, 0)
@@ -201,7 +201,7 @@ func TestOldFilesAreDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions("record")
 		o.MaxBagMessages, o.MaxBagFiles = 1, 3
-		d := newDeck(t, o, "/n")
+		d := newTestRecorder(t, o, "/n")
 		p := d.advertise("/n", codec.DefaultQoS())
 		for i := range uint32(20) {
 			d.publish(p, i)
@@ -231,7 +231,7 @@ func TestLimits(t *testing.T) {
 		inBubble(t, name, func(t *testing.T) {
 			o := testOptions("record")
 			c.set(&o)
-			d := newDeck(t, o, "/a", "/b")
+			d := newTestRecorder(t, o, "/a", "/b")
 			a, b := d.advertise("/a", codec.DefaultQoS()), d.advertise("/b", codec.DefaultQoS())
 			for i := range uint32(5) {
 				for first, p := range map[uint32]bridge.Publisher{1: a, 11: b} {
@@ -263,7 +263,7 @@ func TestLimitIsNoGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions("record")
 		o.Limit = 20
-		d := newDeck(t, o, "/n", "/other")
+		d := newTestRecorder(t, o, "/n", "/other")
 		f := d.flow("/n", 10*time.Millisecond, 0)
 		time.Sleep(time.Second)
 		f.end()
@@ -281,7 +281,7 @@ func TestLatchedMessagesOfAPauseAreRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions("record")
 		o.StartPaused = true
-		d := newDeck(t, o, "/map", "/n")
+		d := newTestRecorder(t, o, "/map", "/n")
 		latched, p := d.advertise("/map", bridge.LatchedQoS()), d.advertise("/n", codec.DefaultQoS())
 		d.publish(latched, 1, 2)
 		d.publish(p, 10)
@@ -318,7 +318,7 @@ func TestRepeatOptions(t *testing.T) {
 		inBubble(t, name, func(t *testing.T) {
 			o := testOptions("record")
 			c.set(&o)
-			d := newDeck(t, o, "/map", "/n")
+			d := newTestRecorder(t, o, "/map", "/n")
 			latched, p := d.advertise("/map", bridge.LatchedQoS()), d.advertise("/n", codec.DefaultQoS())
 			d.publish(latched, 1, 2, 3)
 			d.publish(p, 11, 12)
@@ -334,7 +334,7 @@ func TestRepeatOptions(t *testing.T) {
 // Depth and lifespan of latched messages are respected for each publisher.
 func TestLatchedByPublisher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDeck(t, testOptions("record"), "/map")
+		d := newTestRecorder(t, testOptions("record"), "/map")
 		deep, brief := bridge.LatchedQoS(), bridge.LatchedQoS()
 		deep.Depth = 2
 		brief.Lifespan = time.Millisecond
@@ -351,7 +351,7 @@ func TestLatchedByPublisher(t *testing.T) {
 
 func TestLatchedMessagesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDeck(t, testOptions("record"), "/map")
+		d := newTestRecorder(t, testOptions("record"), "/map")
 		d.latchedCache.MaxBytes = 2 * (8 + queue.Overhead)
 		deep := bridge.LatchedQoS()
 		deep.Depth = 5
@@ -367,7 +367,7 @@ func TestLatchedMessagesAreBounded(t *testing.T) {
 // The memory of the latched messages of a recording is free for the next recording.
 func TestLatchedMessagesEndWithTheRecording(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDeck(t, testOptions("record"), "/map")
+		d := newTestRecorder(t, testOptions("record"), "/map")
 		d.latchedCache.MaxBytes = 8 + queue.Overhead
 		p := d.advertise("/map", bridge.LatchedQoS())
 		d.publish(p, 1)
@@ -391,7 +391,7 @@ func (lostMessages) Close() error   { return nil }
 
 func TestLossesAreRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDeck(t, testOptions("record"), "/n")
+		d := newTestRecorder(t, testOptions("record"), "/n")
 		d.publish(d.advertise("/n", codec.DefaultQoS()), 1)
 		rec := d.topics.Topics()[0]
 		rec.Add(lostMessages(3))
@@ -409,7 +409,7 @@ func TestDiagnostics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions("record")
 		o.All = true
-		d := newDeck(t, o)
+		d := newTestRecorder(t, o)
 		p := d.advertise("/n", codec.DefaultQoS())
 		d.publish(p, 1)
 		for _, rec := range d.topics.Topics() {
@@ -444,7 +444,7 @@ func TestOverwriteReplacesAllFiles(t *testing.T) {
 		inBubble(t, storage, func(t *testing.T) {
 			o := testOptions(storage)
 			o.MaxBagMessages, o.Overwrite = 1, true
-			d := newDeck(t, o, "/n")
+			d := newTestRecorder(t, o, "/n")
 			for _, name := range []string{"drive2.record.00001", "drive.record.1", "drive.record.00001.old",
 				"my.drive.record.00001"} {
 				require.NoError(t, os.WriteFile(name, nil, 0o644))

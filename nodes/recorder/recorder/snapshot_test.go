@@ -37,7 +37,7 @@ func withSnapshots(storage string, conditions ...string) options {
 }
 
 // call calls a service of the recorder.
-func (d *deck) call(service, typeName string, request, answer msgs.Message) {
+func (d *testRecorder) call(service, typeName string, request, answer msgs.Message) {
 	d.t.Helper()
 	data, err := cdr.Marshal(request)
 	require.NoError(d.t, err)
@@ -48,7 +48,7 @@ func (d *deck) call(service, typeName string, request, answer msgs.Message) {
 	require.NoError(d.t, cdr.Unmarshal(reply, answer))
 }
 
-func (d *deck) takeSnapshot(request tapedeck.TakeSnapshot_Request) (answer tapedeck.TakeSnapshot_Response) {
+func (d *testRecorder) takeSnapshot(request tapedeck.TakeSnapshot_Request) (answer tapedeck.TakeSnapshot_Response) {
 	d.t.Helper()
 	d.call("/recorder/take_snapshot", "tapedeck/srv/TakeSnapshot", &request, &answer)
 	return answer
@@ -99,7 +99,7 @@ type traffic struct {
 }
 
 // flow publishes a message with a payload of size bytes every period.
-func (d *deck) flow(topic string, period time.Duration, size int) *traffic {
+func (d *testRecorder) flow(topic string, period time.Duration, size int) *traffic {
 	d.t.Helper()
 	p, err := d.peer.Advertise(topic, "std_msgs/msg/UInt64", codec.DefaultQoS())
 	require.NoError(d.t, err)
@@ -170,7 +170,7 @@ func TestSnapshotsOverlap(t *testing.T) {
 			o := withSnapshots(storage)
 			o.SnapshotDuration = 700 * time.Millisecond
 			o.SnapshotTopicLimits = []string{"/short=300ms"}
-			d := newDeck(t, o, "/fast", "/slow", "/short")
+			d := newTestRecorder(t, o, "/fast", "/slow", "/short")
 			fast, slow := d.flow("/fast", 3*time.Millisecond, 100), d.flow("/slow", 20*time.Millisecond, 20_000)
 			d.flow("/short", 7*time.Millisecond, 1000)
 			type taken struct {
@@ -221,7 +221,7 @@ func TestSnapshotsOverlap(t *testing.T) {
 
 // snapshotFiles waits until n snapshots exist and nothing is being written. It returns their paths in the order in
 // which they were taken.
-func (d *deck) snapshotFiles(n int) []string {
+func (d *testRecorder) snapshotFiles(n int) []string {
 	d.t.Helper()
 	var found []string
 	require.Eventually(d.t, func() bool {
@@ -233,14 +233,14 @@ func (d *deck) snapshotFiles(n int) []string {
 	return found
 }
 
-func (d *deck) publishFloat(p bridge.Publisher, v float64) {
+func (d *testRecorder) publishFloat(p bridge.Publisher, v float64) {
 	data, err := cdr.Marshal(&std_msgs.Float64{Data: v})
 	require.NoError(d.t, err)
 	require.NoError(d.t, p.Publish(data))
 }
 
 // advertiseType creates a publisher and waits until the recorder has subscribed.
-func (d *deck) advertiseType(topic, typeName string) bridge.Publisher {
+func (d *testRecorder) advertiseType(topic, typeName string) bridge.Publisher {
 	d.t.Helper()
 	p, err := d.peer.Advertise(topic, typeName, codec.DefaultQoS())
 	require.NoError(d.t, err)
@@ -252,7 +252,7 @@ func TestSnapshotServices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions("mcap")
 		o.SnapshotMode, o.SnapshotAfter, o.SnapshotFolder = true, 200*time.Millisecond, "saved/here"
-		d := newDeck(t, o, "/n")
+		d := newTestRecorder(t, o, "/n")
 		p := d.advertise("/n", codec.DefaultQoS())
 		d.publish(p, 1, 2, 3)
 
@@ -305,7 +305,7 @@ func TestSnapshotServicesAwaitTime(t *testing.T) {
 		net := &bridgetest.Network{}
 		node, err := net.Open(bridge.Options{Name: "recorder", Parameters: map[string]any{"use_sim_time": true}})
 		require.NoError(t, err)
-		d := newDeckOf(t, net, node, withSnapshots("mcap"), "/n")
+		d := newTestRecorderOf(t, net, node, withSnapshots("mcap"), "/n")
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		request, err := cdr.Marshal(&std_srvs.Trigger_Request{})
@@ -333,7 +333,7 @@ func TestSnapshotsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := withSnapshots("record")
 		o.Overwrite = true
-		d := newDeck(t, o, "/n")
+		d := newTestRecorder(t, o, "/n")
 		p := d.advertise("/n", codec.DefaultQoS())
 		d.publish(p, 1)
 		require.NoError(t, os.WriteFile("file", nil, 0o600))
@@ -370,7 +370,7 @@ func TestTriggersOnATopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := withSnapshots("mcap")
 		o.SnapshotAfter = 300 * time.Millisecond
-		d := newDeck(t, o, "/n")
+		d := newTestRecorder(t, o, "/n")
 		d.flow("/n", time.Millisecond, 0)
 		p := d.advertiseType("/snapshot_trigger", "std_msgs/msg/Empty")
 		for range 3 {
@@ -394,7 +394,7 @@ func TestTriggerStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := withSnapshots("record")
 		o.SnapshotAfter = time.Hour
-		d := newDeck(t, o, "/n")
+		d := newTestRecorder(t, o, "/n")
 		p := d.advertiseType("/snapshot_trigger", "std_msgs/msg/Empty")
 		for range 1000 {
 			d.emit(p, &std_msgs.Empty{})
@@ -417,7 +417,7 @@ func TestConditionsTakeSnapshots(t *testing.T) {
 	o.SnapshotAfter, o.SnapshotCooldown = time.Second, time.Minute
 	for name, topics := range map[string][]string{"recorded": {"/n", "/load"}, "for the trigger alone": {"/n"}} {
 		inBubble(t, name, func(t *testing.T) {
-			d := newDeck(t, o, topics...)
+			d := newTestRecorder(t, o, topics...)
 			d.flow("/n", time.Millisecond, 0)
 			p := d.advertiseType("/load", "std_msgs/msg/Float64")
 			time.Sleep(100 * time.Millisecond)
@@ -455,7 +455,7 @@ func TestSnapshotsBeyondTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := withSnapshots("record", "/n data == 1000")
 		o.Limit = 3
-		d := newDeck(t, o, "/n", "/other")
+		d := newTestRecorder(t, o, "/n", "/other")
 		f := d.flow("/n", 10*time.Millisecond, 0)
 		require.Eventually(t, func() bool { return f.count() > 1000 }, patient, time.Millisecond)
 		path := d.snapshotFiles(1)[0]
@@ -474,7 +474,7 @@ func TestConditionsCoolDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := withSnapshots("record", "/hit *")
 		o.SnapshotCooldown = 500 * time.Millisecond
-		d := newDeck(t, o, "/n")
+		d := newTestRecorder(t, o, "/n")
 		p := d.advertiseType("/hit", "std_msgs/msg/Float64")
 		began := time.Now()
 		for time.Since(began) < 1300*time.Millisecond {
@@ -490,7 +490,7 @@ func TestConditionsCountWhatTheyPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := withSnapshots("record", "/hit *")
 		o.SnapshotCooldown = time.Second
-		d := newDeck(t, o, "/n")
+		d := newTestRecorder(t, o, "/n")
 		p := d.advertiseType("/hit", "std_msgs/msg/Float64")
 		d.publishFloat(p, 1)
 		d.snapshotFiles(1)
@@ -508,7 +508,7 @@ func TestConditionsCountWhatTheyPass(t *testing.T) {
 
 func TestConditionsThatCannotBeMet(t *testing.T) {
 	inBubble(t, "at the start", func(t *testing.T) {
-		d := newDeck(t, withSnapshots("record", "/load speed > 10"), "/n")
+		d := newTestRecorder(t, withSnapshots("record", "/load speed > 10"), "/n")
 		_, err := d.peer.Advertise("/load", "std_msgs/msg/Float64", codec.DefaultQoS())
 		require.NoError(t, err)
 		require.Eventually(t, func() bool { return !d.recording() }, patient, time.Millisecond)
@@ -517,7 +517,7 @@ func TestConditionsThatCannotBeMet(t *testing.T) {
 			`snapshot_condition: condition "/load speed > 10": path "speed" in std_msgs/msg/Float64`)
 	})
 	inBubble(t, "later", func(t *testing.T) {
-		d := newDeck(t, withSnapshots("record", "/load speed > 10", "/load data > 10"), "/n")
+		d := newTestRecorder(t, withSnapshots("record", "/load speed > 10", "/load data > 10"), "/n")
 		synctest.Wait()                          // until topics are subscribed to
 		d.do(func() { d.topics.Discover(true) }) // ends DiscoveryTime
 		p := d.advertiseType("/load", "std_msgs/msg/Float64")
@@ -526,7 +526,7 @@ func TestConditionsThatCannotBeMet(t *testing.T) {
 		require.NoError(t, d.end())
 	})
 	inBubble(t, "of an unknown type", func(t *testing.T) {
-		d := newDeck(t, withSnapshots("record", "/load speed > 10", "/load *"), "/n")
+		d := newTestRecorder(t, withSnapshots("record", "/load speed > 10", "/load *"), "/n")
 		p := d.advertiseType("/load", "no_msgs/msg/Such")
 		require.NoError(t, p.Publish([]byte{0, 1, 0, 0, 1, 2, 3, 4}))
 		d.snapshotFiles(1)
@@ -537,7 +537,7 @@ func TestConditionsThatCannotBeMet(t *testing.T) {
 func TestConditionTopicsThatAreRecordedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := withSnapshots("record", "/load data > 10")
-		d := newDeck(t, o, "/n")
+		d := newTestRecorder(t, o, "/n")
 		p := d.advertiseType("/load", "std_msgs/msg/Float64")
 		_, _, err := d.subscribe([]string{"/load"}, nil)
 		require.NoError(t, err)
@@ -554,7 +554,7 @@ func TestSnapshotsEndWithTheRecording(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := withSnapshots("mcap")
 		o.SnapshotAfter = time.Hour
-		d := newDeck(t, o, "/n")
+		d := newTestRecorder(t, o, "/n")
 		p := d.advertiseType("/snapshot_trigger", "std_msgs/msg/Empty")
 		f := d.flow("/n", time.Millisecond, 0)
 		d.emit(p, &std_msgs.Empty{})
@@ -575,7 +575,7 @@ func TestSnapshotsRepeatLatchedMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := withSnapshots("mcap")
 		o.SnapshotDuration, o.SnapshotTopicLimits = 200*time.Millisecond, []string{"/long=1h", "/short=1ms"}
-		d := newDeck(t, o, "/map", "/long", "/short", "/n")
+		d := newTestRecorder(t, o, "/map", "/long", "/short", "/n")
 		var publishers []bridge.Publisher
 		for _, topic := range []string{"/map", "/long", "/short"} {
 			p := d.advertise(topic, bridge.LatchedQoS())
@@ -624,7 +624,7 @@ func TestSnapshotsSayThatTheyAreShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := withSnapshots("record")
 		o.SnapshotMode, o.SnapshotSize = true, 1<<20
-		d := newDeck(t, o, "/n")
+		d := newTestRecorder(t, o, "/n")
 		f := d.flow("/n", time.Millisecond, 50000)
 		require.Eventually(t, func() bool { return f.count() > 50 }, patient, time.Millisecond)
 		answer := d.takeSnapshot(tapedeck.TakeSnapshot_Request{})

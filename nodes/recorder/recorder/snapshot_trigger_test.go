@@ -72,7 +72,7 @@ func TestTriggerWithoutTakeSnapshot(t *testing.T) {
 func TestTriggerWithoutSnapshots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		newest(t)
-		d := newDeck(t, testOptions("mcap"), "/n")
+		d := newTestRecorder(t, testOptions("mcap"), "/n")
 		o := triggerOptions{After: -time.Second, Options: remote.Options{Timeout: time.Minute}}
 		began := time.Now()
 		_, err := takeSnapshot(t.Context(), d.peer, &o)

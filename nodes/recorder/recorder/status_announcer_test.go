@@ -25,7 +25,7 @@ type listener struct {
 }
 
 // listen subscribes to a topic.
-func (d *deck) listen(topic, typeName string, qos codec.QoS) *listener {
+func (d *testRecorder) listen(topic, typeName string, qos codec.QoS) *listener {
 	e := &listener{}
 	_, err := d.peer.Subscribe(topic, typeName, qos, func(samples []bridge.Sample) {
 		e.mu.Lock()
@@ -58,7 +58,7 @@ func TestWriteSplitEvent(t *testing.T) {
 			newest(t)
 			o := testOptions(storage)
 			o.MaxBagMessages = 2
-			d := newDeck(t, o, "/n")
+			d := newTestRecorder(t, o, "/n")
 			listener := d.listen("/events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent", codec.DefaultQoS())
 			d.publish(d.advertise("/n", codec.DefaultQoS()), 1, 2, 3, 4, 5)
 			require.NoError(t, d.stop(""))
@@ -90,7 +90,7 @@ func TestWriteSplitHasTheFormOfTheRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		newest(t)
 		t.Setenv("ROS_DISTRO", "humble")
-		d := newDeck(t, testOptions("record"), "/n")
+		d := newTestRecorder(t, testOptions("record"), "/n")
 		d.advertise("/n", codec.DefaultQoS())
 		listener := d.listen("/events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent", codec.DefaultQoS())
 		require.NoError(t, d.stop(""))
@@ -107,7 +107,7 @@ func TestWriteSplitHasTheFormOfTheRelease(t *testing.T) {
 // A file may be complete before or after the next one is known. A file that cannot be completed causes no event.
 func TestAnnouncerAwaitsCompleteFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDeck(t, testOptions("record"), "/n")
+		d := newTestRecorder(t, testOptions("record"), "/n")
 		listener := d.listen("/events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent", codec.DefaultQoS())
 		d.do(func() {
 			a := d.announcer
@@ -133,7 +133,7 @@ func TestMessagesLostEvent(t *testing.T) {
 		newest(t)
 		o := testOptions("record")
 		o.StatsMaxPublishingRate = 2
-		d := newDeck(t, o, "/a", "/b")
+		d := newTestRecorder(t, o, "/a", "/b")
 		listener := d.listen("/events/rosbag2_messages_lost", "rosbag2_interfaces/msg/MessagesLostEvent",
 			codec.DefaultQoS())
 		d.advertise("/a", codec.DefaultQoS())
@@ -184,7 +184,7 @@ func TestBeginWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions("record")
 		o.Publish, o.StatsMaxPublishingRate = true, 0
-		d := newDeck(t, o, "/n")
+		d := newTestRecorder(t, o, "/n")
 		p := d.advertise("/n", codec.DefaultQoS())
 		listener := d.listen("/begin_write", "std_msgs/msg/String", bridge.LatchedQoS())
 		listener.await(t, 1)
@@ -207,7 +207,7 @@ func TestAnnouncementsAreNotRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions("record")
 		o.All, o.Publish = true, true
-		d := newDeck(t, o)
+		d := newTestRecorder(t, o)
 		d.advertise("/n", codec.DefaultQoS())
 		require.Equal(t, []string{"/n", "/parameter_events", "/rosout"}, d.subscribedTopics())
 		d.advertise("/events/write_split", codec.DefaultQoS())

@@ -15,7 +15,7 @@ import (
 
 func TestTableShowsTroubleFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDeck(t, testOptions("record"), "/quiet", "/loud", "/lossy")
+		d := newTestRecorder(t, testOptions("record"), "/quiet", "/loud", "/lossy")
 		for _, topic := range []string{"/quiet", "/loud", "/lossy"} {
 			d.publish(d.advertise(topic, codec.DefaultQoS()), 1)
 		}
@@ -58,7 +58,7 @@ func TestTroubleIsShownFirst(t *testing.T) {
 
 func TestState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDeck(t, testOptions("record"), "/n")
+		d := newTestRecorder(t, testOptions("record"), "/n")
 		require.Equal(t, "RECORDING", d.state())
 		d.pause()
 		require.Equal(t, "PAUSED", d.state())

@@ -19,7 +19,7 @@ func TestRecorderThrottles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions("mcap")
 		o.Throttle, o.Snapshot, o.SnapshotDuration = []string{"/*=1/3"}, true, 0
-		d := newDeck(t, o, "/n", "/map", "/m")
+		d := newTestRecorder(t, o, "/n", "/map", "/m")
 		send := func(topic string, qos codec.QoS, wanted int) {
 			p := d.advertise(topic, qos)
 			for i := range uint32(10) {

@@ -22,7 +22,7 @@ func robotTypes() *rosidl.Library {
 }
 
 // count publishes numbers as robot/msg/Count once a recorder has subscribed.
-func (d *deck) count(topic string, numbers ...uint32) {
+func (d *testRecorder) count(topic string, numbers ...uint32) {
 	p, err := d.peer.Advertise(topic, "robot/msg/Count", codec.DefaultQoS())
 	require.NoError(d.t, err)
 	d.awaitSubscribers(p)
@@ -49,7 +49,7 @@ func TestDefinitionIsFetched(t *testing.T) {
 	require.NoError(t, err)
 	for _, storage := range []string{"record", "mcap"} {
 		inBubble(t, storage, func(t *testing.T) {
-			d := newDeckOn(t, &bridgetest.Network{Library: library}, testOptions(storage), "/a", "/b", "/n")
+			d := newTestRecorderOn(t, &bridgetest.Network{Library: library}, testOptions(storage), "/a", "/b", "/n")
 			bridgetest.ServeTypeDescriptions(t, d.peer, library, func(*tdi.GetTypeDescription_Response) {
 				time.Sleep(queue.DefinitionWait / 4) // while messages come
 			})
@@ -82,7 +82,7 @@ func TestDefinitionThatIsTooLate(t *testing.T) {
 	library := robotTypes()
 	for name, delay := range map[string]time.Duration{"late": queue.DefinitionWait * 3 / 2, "never": 0} {
 		inBubble(t, name, func(t *testing.T) {
-			d := newDeckOn(t, &bridgetest.Network{Library: library}, testOptions("mcap"), "/a")
+			d := newTestRecorderOn(t, &bridgetest.Network{Library: library}, testOptions("mcap"), "/a")
 			if delay > 0 {
 				bridgetest.ServeTypeDescriptions(t, d.peer, library,
 					func(*tdi.GetTypeDescription_Response) { time.Sleep(delay) })
@@ -114,7 +114,7 @@ func TestDefinitionThatIsTooLate(t *testing.T) {
 // Nodes before ROS 2 Iron announce no hash, so no definition is fetched, and messages do not wait.
 func TestDefinitionThatNobodyTells(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDeck(t, testOptions("mcap"), "/a")
+		d := newTestRecorder(t, testOptions("mcap"), "/a")
 		d.count("/a", 1)
 		require.False(t, d.topics.Topics()[0].AwaitsDefinition())
 		require.NoError(t, d.end())
@@ -150,7 +150,7 @@ func TestDefinitionOfAnotherVersion(t *testing.T) {
 				require.NoError(t, err)
 				node = unnotified{node}
 			}
-			d := newDeckOf(t, net, node, testOptions("mcap"), "/n")
+			d := newTestRecorderOf(t, net, node, testOptions("mcap"), "/n")
 			if c.served {
 				bridgetest.ServeTypeDescriptions(t, d.peer, other, nil)
 			}

@@ -21,7 +21,7 @@ func TestManyTopicsAreSubscribedOnce(t *testing.T) {
 		const topics = 500
 		o := testOptions("mcap")
 		o.Regex = "^/n"
-		d := newDeck(t, o)
+		d := newTestRecorder(t, o)
 		advertise := func(i int) bridge.Publisher {
 			p, err := d.peer.Advertise(fmt.Sprintf("/n%03d", i), "std_msgs/msg/UInt32", codec.DefaultQoS())
 			require.NoError(t, err)
@@ -65,7 +65,7 @@ func TestManyTopicsAreSubscribedOnce(t *testing.T) {
 // Named topics without messages and without a publisher are reported.
 func TestUnheardTopics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDeck(t, testOptions("mcap"), "/loud", "/silent", "/typo")
+		d := newTestRecorder(t, testOptions("mcap"), "/loud", "/silent", "/typo")
 		d.advertise("/silent", codec.DefaultQoS())
 		d.publish(d.advertise("/loud", codec.DefaultQoS()), 1)
 		topics, why := d.unheard()
@@ -112,7 +112,7 @@ func TestUnheardTopicsAreErrors(t *testing.T) {
 			o := testOptions(c.storage)
 			o.AllowUnmatched = false
 			c.change(&o)
-			d := newDeck(t, o, c.topics...)
+			d := newTestRecorder(t, o, c.topics...)
 			_, err := d.peer.Advertise("/silent", "std_msgs/msg/UInt32", codec.DefaultQoS())
 			require.NoError(t, err)
 			synctest.Wait()
@@ -147,7 +147,7 @@ func TestMessageBeforeItsPublisherIsKnown(t *testing.T) {
 			defer viewer.Close()
 			_, err = viewer.Subscribe("/map", "std_msgs/msg/UInt32", bridge.LatchedQoS(), func([]bridge.Sample) {})
 			require.NoError(t, err)
-			d := newDeckOf(t, net, unnotified{node}, testOptions(storage), "/map")
+			d := newTestRecorderOf(t, net, unnotified{node}, testOptions(storage), "/map")
 			synctest.Wait() // until the recorder has subscribed to the viewer's type
 			d.publish(d.advertise("/map", bridge.LatchedQoS()), 7)
 			closed, opened, err := d.split()
@@ -177,7 +177,7 @@ func TestStaticTopics(t *testing.T) {
 				"[m, std_msgs/msg/UInt32]\n"), 0o644))
 		o := testOptions("mcap")
 		o.StaticTopicsPath = path
-		d := newDeck(t, o)
+		d := newTestRecorder(t, o)
 		require.Eventually(t, func() bool { return len(d.subscribedTopics()) == 2 }, patient, time.Millisecond)
 		require.Equal(t, []string{"/m", "/n"}, d.subscribedTopics())
 		p, err := d.peer.Advertise("/n", "std_msgs/msg/UInt32", codec.DefaultQoS())
