@@ -141,7 +141,7 @@ func TestFolder(t *testing.T) {
 		}, got)
 		require.Equal(t, []time.Duration{0, time.Second / 30, 2 * (time.Second / 30), 3 * (time.Second / 30),
 			4 * (time.Second / 30), 5 * (time.Second / 30)}, times(list))
-		require.Len(t, damaged, 1, "the first one is told of")
+		require.Len(t, damaged, 1, "the first one is reported")
 		require.Contains(t, damaged[0], "frame_3.png: ")
 		require.Equal(t, uint64(3), s.Stats().Damaged, "all are counted")
 		jpegs, pixels := s.carries()
@@ -254,14 +254,14 @@ func TestStream(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := put(t, "a.mjpeg", string(test.data))
 			synctest.Test(t, func(t *testing.T) {
-				list, told, s := play(t, path, 100, false, 0)
+				list, reported, s := play(t, path, 100, false, 0)
 				var got [][]byte
 				for i, p := range list {
 					got = append(got, p.Data)
 					require.Equal(t, time.Duration(i)*10*time.Millisecond, p.at)
 				}
 				require.Equal(t, test.want, got)
-				require.Len(t, told, min(test.damaged, 1))
+				require.Len(t, reported, min(test.damaged, 1))
 				require.Equal(t, test.damaged, int(s.Stats().Damaged))
 				jpegs, pixels := s.carries()
 				require.True(t, jpegs && !pixels)
@@ -299,14 +299,14 @@ func TestStreamInPieces(t *testing.T) {
 // TestStreamBounds checks that a JPEG without an end is skipped.
 func TestStreamBounds(t *testing.T) {
 	good := jpegOf(t, 8, 8, 1)
-	var told []string
-	p := jpegSplitter{most: 4000, damaged: func(err error) { told = append(told, err.Error()) }}
+	var reported []string
+	p := jpegSplitter{most: 4000, damaged: func(err error) { reported = append(reported, err.Error()) }}
 	endless := slices.Concat(good[:len(good)-2], make([]byte, 5000))
 	advance, token, err := p.split(endless, false)
 	require.NoError(t, err)
 	require.Nil(t, token)
 	require.Equal(t, len(endless)-2, advance)
-	require.Equal(t, []string{"a JPEG has no end within 4000 bytes"}, told)
+	require.Equal(t, []string{"a JPEG has no end within 4000 bytes"}, reported)
 	_, token, _ = p.split(slices.Concat(endless, good), false)
 	require.Equal(t, good, token)
 }

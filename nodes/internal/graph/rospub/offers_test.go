@@ -25,10 +25,10 @@ func TestAwaitSubscribers(t *testing.T) {
 		context.Canceled)
 }
 
-// deaf is a publisher whose subscribers never acknowledge.
-type deaf struct{ bridge.Publisher }
+// unacknowledged is a publisher whose subscribers never acknowledge.
+type unacknowledged struct{ bridge.Publisher }
 
-func (deaf) Flush(ctx context.Context) error {
+func (unacknowledged) Flush(ctx context.Context) error {
 	<-ctx.Done()
 	return errors.New("no answer")
 }
@@ -47,7 +47,7 @@ func TestFlush(t *testing.T) {
 	require.NoError(t, err)
 	defer node.Close()
 	counter := &lineCounter{Node: node}
-	list := []Offer{{Publisher: deaf{}}}
+	list := []Offer{{Publisher: unacknowledged{}}}
 	Flush(t.Context(), counter, list, -1)
 	require.Zero(t, counter.count, "a negative patience does not wait")
 	Flush(t.Context(), counter, list, time.Millisecond)

@@ -19,21 +19,21 @@ type Space struct{ free, total int64 }
 
 func (s *Space) Space(string) (int64, int64, error) { return s.free, s.total, nil }
 
-// witness keeps the messages, events and the error of a guard.
-type witness struct {
+// reports keeps the log lines, events and the error of a guard.
+type reports struct {
 	logged []string
 	events []string
 	failed error
 }
 
-func (w *witness) log(level bridge.LogLevel, format string, args ...any) {
+func (w *reports) log(level bridge.LogLevel, format string, args ...any) {
 	w.logged = append(w.logged, fmt.Sprintf(format, args...))
 }
 
-func newTestGuard(t *testing.T, d Disk, action, leave string) (*Guard, *witness) {
+func newTestGuard(t *testing.T, d Disk, action, leave string) (*Guard, *reports) {
 	r, err := ParseReserve(leave)
 	require.NoError(t, err)
-	w := &witness{}
+	w := &reports{}
 	now := int64(100)
 	return &Guard{
 		Disk: d, Path: "folder", Reserve: r, Action: action, Log: w.log,
