@@ -78,8 +78,8 @@ func nanIsUnset(name string) bool {
 		slices.Contains([]string{"sensor_msgs/msg/BatteryState", "sensor_msgs/msg/NavSatFix"}, name)
 }
 
-// watch prepares ranges and the transform tree, which depend on the pass.
-func (s *channelState) watch(p *Pass) {
+// prepare prepares ranges and the transform tree, which depend on the pass.
+func (s *channelState) prepare(p *Pass) {
 	if s.schema == nil {
 		return
 	}
@@ -102,8 +102,8 @@ func (s *channelState) watch(p *Pass) {
 	}
 }
 
-// message takes the next message.
-func (s *channelState) message(p *Pass, m *codec.Message) {
+// addMessage takes the next message.
+func (s *channelState) addMessage(p *Pass, m *codec.Message) {
 	if s.schema == nil {
 		return
 	}
@@ -132,7 +132,7 @@ func (s *channelState) read(p *Pass, m *codec.Message) error {
 			return err
 		}
 		if ok && stamp != 0 {
-			s.stamp(p, m, stamp)
+			s.checkStamp(p, m, stamp)
 		}
 	}
 	same := s.shape.Same(m.Data)
@@ -147,7 +147,7 @@ func (s *channelState) read(p *Pass, m *codec.Message) error {
 		}
 	}
 	if s.images != nil {
-		s.image(p, m)
+		s.checkImage(p, m)
 	}
 	for _, r := range s.ranges {
 		r.add(p, s, m)
@@ -164,8 +164,8 @@ func (s *channelState) whole(payload []byte) error {
 	return s.schema.Finish(&d)
 }
 
-// stamp checks the stamp of a message.
-func (s *channelState) stamp(p *Pass, m *codec.Message, stamp int64) {
+// checkStamp checks the stamp of a message.
+func (s *channelState) checkStamp(p *Pass, m *codec.Message, stamp int64) {
 	latency := m.LogTime - stamp
 	s.latencies.Add(latency)
 	if float64(latency) > s.expected.Latency*1e9 && s.late == 0 {
@@ -225,8 +225,8 @@ const maxNames = 1000
 
 var seed = maphash.MakeSeed()
 
-// image checks a picture: its size, whether it is whole, and whether it differs from the last one.
-func (s *channelState) image(p *Pass, m *codec.Message) {
+// checkImage checks a picture: its size, whether it is whole, and whether it differs from the last one.
+func (s *channelState) checkImage(p *Pass, m *codec.Message) {
 	image, err := s.images.Image(m.Data)
 	if err != nil {
 		return

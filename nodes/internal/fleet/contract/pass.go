@@ -141,8 +141,8 @@ func (p *Pass) Add(m *codec.Message) {
 		p.start, p.begun = m.LogTime, true
 	}
 	p.end = max(p.end, m.LogTime)
-	s.time(p, m.LogTime)
-	s.message(p, m)
+	s.addTime(p, m.LogTime)
+	s.addMessage(p, m)
 }
 
 // channel returns the state of a channel.
@@ -156,13 +156,13 @@ func (p *Pass) channel(c *codec.Channel) *channelState {
 	}
 	s := newChannelState(c)
 	s.topicState = t
-	s.watch(p)
+	s.prepare(p)
 	p.channels[c] = s
 	return s
 }
 
-// time takes the log time of the next message.
-func (t *topicState) time(p *Pass, now int64) {
+// addTime takes the log time of the next message.
+func (t *topicState) addTime(p *Pass, now int64) {
 	t.count++
 	if t.count == 1 {
 		t.first, t.last, t.steady, t.window.begin = now, now, now, now

@@ -56,22 +56,22 @@ type Writer struct {
 	events   EventLog
 	declared []*codec.Channel // waiting to be declared, in order
 
-	pending []*queue.Item    // items that were read and not written yet
-	sorted  int              // the first sorted items of pending are in order
-	written uint64           // messages, without repeated ones
-	payload uint64           // bytes of written payloads, with repeated ones
-	stored  int64            // approximate bytes of messages in all files, with repeated ones
-	size    int64            // latest result of output.Size, if that is set
-	known   []*codec.Channel // channels that were declared
-	file    series.Split     // the file that is being written
-	end     int64            // log time of the last message
-	request *request         // nil: none waits
-	noted   time.Time        // time of the last call of NoteLosses
-	retry   time.Time        // no other file is tried before
-	broken  error            // error of the disk: nothing is written until another file is begun
-	missing *codec.MissingError
-	latched bool // the snapshot has begun with latched messages
-	full    bool // MaxBytes or MaxMessages is reached
+	pending []*queue.Item       // items that were read and not written yet
+	sorted  int                 // the first sorted items of pending are in order
+	written uint64              // messages, without repeated ones
+	payload uint64              // bytes of written payloads, with repeated ones
+	stored  int64               // approximate bytes of messages in all files, with repeated ones
+	size    int64               // latest result of output.Size, if that is set
+	known   []*codec.Channel    // channels that were declared
+	file    series.Split        // the file that is being written
+	end     int64               // log time of the last message
+	request *request            // nil: none waits
+	noted   time.Time           // time of the last call of NoteLosses
+	retry   time.Time           // no other file is tried before
+	broken  error               // error of the disk: nothing is written until another file is begun
+	missing *codec.MissingError // the latest one that was handled
+	latched bool                // the snapshot has begun with latched messages
+	full    bool                // MaxBytes or MaxMessages is reached
 	scratch codec.Message
 }
 
