@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	comparedMessages = 32 // of a recording that are looked for in another
-	comparedPairs    = 200
+	comparedMessages = 32  // messages of a recording that are searched in another recording
+	comparedPairs    = 200 // pairs of recordings that are compared
 )
 
-// Doubled returns a warning for each two of the recordings that are merged in which the same messages were found, as in
-// a recording and a snapshot of it. It looks for some messages of one, at the beginning of the time that both have, in
-// the other. What cannot be read is not compared.
+// Doubled returns a warning for each pair of recordings with common messages, for example a recording and a snapshot of
+// it. It takes some messages of one recording, from the start of the time that both recordings cover, and searches them
+// in the other recording. It ignores errors of reading.
 func Doubled(recordings []codec.Reader) (warnings []string) {
 	pairs := 0
 	for i, a := range recordings {
@@ -51,7 +51,7 @@ func shareTopic(a, b *codec.Info) bool {
 	return false
 }
 
-// haveSame reports whether a message of a, from start on, is in b.
+// haveSame reports whether b contains one of the first messages of a from start on.
 func haveSame(a, b codec.Reader, start int64) bool {
 	in := first(a, codec.Query{Start: start, Damaged: func(error) {}}, comparedMessages)
 	for _, m := range in {
@@ -66,7 +66,7 @@ func haveSame(a, b codec.Reader, start int64) bool {
 	return false
 }
 
-// first returns the first messages that q selects, but for events, at most n.
+// first returns at most n of the first messages that q selects, without events.
 func first(r codec.Reader, q codec.Query, n int) (all []codec.Message) {
 	for m, err := range codec.Messages(r, q) {
 		if err != nil || len(all) == n {

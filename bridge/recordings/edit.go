@@ -8,20 +8,20 @@ import (
 	"tapedeck/codec"
 )
 
-// Edits say which messages of a Recording are read, and as what. The zero value leaves everything as it is.
+// Edits select and change the messages of a Recording. The zero value changes nothing.
 type Edits struct {
-	// Select reports whether the messages of a channel are read; nil: all are. It is also asked about channels that
-	// Info does not list because only reading finds them.
+	// Select reports whether the messages of a channel are read; nil: all are. It is also called for channels that Info
+	// does not list because only reading finds them.
 	Select func(*codec.Channel) bool
-	// Rename returns the new name of a topic; nil: topics keep their names. Where topics are renamed, channels of
-	// several recordings that are equal then become one; channels of one recording stay apart.
+	// Rename returns the new name of a topic; nil: topics keep their names. With Rename, equal channels of several
+	// recordings become one channel. Channels of one recording are not joined.
 	Rename func(topic string) string
-	// Filter, unless nil, is called when a reading begins. The function returned reports whether a message of that
-	// reading is kept. It gets the selected messages in their order, as they are before the other changes.
+	// Filter, unless nil, is called when a reading begins. The returned function reports whether a message of the
+	// reading is kept. It is called with the selected messages in their order, before other edits change them.
 	Filter func() func(*codec.Message) bool
 
-	Start, End int64 // of the selected messages, as in codec.Query, by their times before Sent and Offset change them
-	Sent       bool  // LogTime becomes PublishTime where that is known
+	Start, End int64 // time range of selected messages, as in codec.Query, before Sent and Offset apply
+	Sent       bool  // LogTime becomes PublishTime if PublishTime is known
 	Offset     int64 // ns that are added to the times of messages
 }
 
@@ -30,12 +30,12 @@ type Edited struct {
 	*Recording
 	edits    Edits
 	info     codec.Info
-	channels map[*codec.Channel]*codec.Channel // as they are read, by those of the parts; nil: as they are
+	channels map[*codec.Channel]*codec.Channel // edited channels by channels of the parts; nil: channels are not edited
 }
 
 var _ codec.Reader = (*Edited)(nil)
 
-// Edit returns the recording with edits. Closing it closes r.
+// Edit returns the recording with edits. Closing the result closes r.
 func (r *Recording) Edit(edits Edits) *Edited {
 	whole, _ := r.Info() // has no error
 	e := &Edited{Recording: r, edits: edits, info: *whole}
@@ -75,18 +75,18 @@ func (r *Recording) Edit(edits Edits) *Edited {
 	return e
 }
 
-// channelKey identifies a channel as it is read.
+// channelKey identifies an edited channel.
 type channelKey struct {
 	topic, typeName, encoding, schemaEncoding, schema, metadata string
-	// index among channels of one recording that are equal otherwise
+	// nth is the number among otherwise equal channels of a recording.
 	nth int
 }
 
-// key returns the key of a channel. seen counts the channels of its recording by their keys.
+// key returns the key of a channel. seen counts the channels of the recording by their keys.
 func (e *Edited) key(c *codec.Channel, seen map[channelKey]int) channelKey {
 	metadata := maps.Clone(c.Metadata)
 	delete(metadata, codec.UnreadQoS)
-	delete(metadata, "md5sum") // the schema says it, too
+	delete(metadata, "md5sum") // the schema determines it
 	key := channelKey{e.edits.Rename(c.Topic), c.Type, c.Encoding, c.Schema.Encoding, string(c.Schema.Data),
 		fmt.Sprint(metadata), 0}
 	seen[key]++
@@ -98,11 +98,11 @@ func (e *Edited) key(c *codec.Channel, seen map[channelKey]int) channelKey {
 func (e *Edited) renamed(c *codec.Channel) *codec.Channel {
 	to := *c
 	to.Topic, to.QoS, to.Metadata = e.edits.Rename(c.Topic), slices.Clone(c.QoS), maps.Clone(c.Metadata)
-	delete(to.Metadata, codec.UnreadQoS) // of the recording that has the channel
+	delete(to.Metadata, codec.UnreadQoS) // it concerns one recording only
 	return &to
 }
 
-// join adds the type hash and QoS of an equal channel of another recording to a channel.
+// join adds to a channel the type hash and QoS of an equal channel of another recording.
 func join(to, from *codec.Channel) {
 	if to.TypeHash == "" {
 		to.TypeHash = from.TypeHash
@@ -113,7 +113,8 @@ func join(to, from *codec.Channel) {
 // Selects reports whether the messages of a channel of a part are read.
 func (e *Edited) Selects(c *codec.Channel) bool { return e.edits.Select == nil || e.edits.Select(c) }
 
-// Channel returns a channel of a part as it is read. One that Info does not list gets a channel of its own.
+// Channel returns the edited channel for a channel of a part. A channel that Info does not list gets its own edited
+// channel.
 func (e *Edited) Channel(c *codec.Channel) *codec.Channel {
 	if e.channels == nil {
 		return c
@@ -126,19 +127,19 @@ func (e *Edited) Channel(c *codec.Channel) *codec.Channel {
 	return to
 }
 
-// Info implements codec.Reader. It has the selected topics with all of their messages, whatever the window and Filter
-// leave out.
+// Info implements codec.Reader. It has the selected topics, and counts all their messages, including messages that the
+// time range and Filter leave out.
 func (e *Edited) Info() (*codec.Info, error) { return &e.info, nil }
 
-// Read implements codec.Reader. The times of q are with Offset, but without Sent.
+// Read implements codec.Reader. The times of q include Offset, but not the change of Sent.
 func (e *Edited) Read(q codec.Query) (codec.Iterator, error) {
 	onlySelects := e.channels == nil && e.edits.Filter == nil && !e.edits.Sent
 	if q.Last != nil && !onlySelects {
 		return codec.ReadLast(q, e.Read)
 	}
-	asked := q
-	q.Topics = func(c *codec.Channel) bool { return e.Selects(c) && asked.Wants(e.Channel(c)) }
-	q.Start, q.End = e.window(q)
+	requested := q
+	q.Topics = func(c *codec.Channel) bool { return e.Selects(c) && requested.Wants(e.Channel(c)) }
+	q.Start, q.End = e.timeRange(q)
 	var keeps func(*codec.Message) bool
 	if e.edits.Filter != nil {
 		keeps = e.edits.Filter()
@@ -150,8 +151,8 @@ func (e *Edited) Read(q codec.Query) (codec.Iterator, error) {
 	return &editing{Iterator: it, edited: e, keeps: keeps}, nil
 }
 
-// window returns the times that both q and the edits select, without Offset.
-func (e *Edited) window(q codec.Query) (start, end int64) {
+// timeRange returns the time range that both q and the edits select, without Offset.
+func (e *Edited) timeRange(q codec.Query) (start, end int64) {
 	start, end = e.edits.Start, e.edits.End
 	if q.Start != 0 {
 		start = max(start, codec.Later(q.Start, -e.edits.Offset))
@@ -168,8 +169,8 @@ func (e *Edited) window(q codec.Query) (start, end int64) {
 type editing struct {
 	codec.Iterator
 	edited   *Edited
-	keeps    func(*codec.Message) bool // nil: all
-	from, to *codec.Channel            // of the last message: the part's, and as it is read, nil if it is not selected
+	keeps    func(*codec.Message) bool // nil: all messages are kept
+	from, to *codec.Channel            // channel of the last message, and its edited channel; to is nil if not selected
 	message  codec.Message
 }
 
@@ -180,7 +181,7 @@ func (it *editing) Next() (*codec.Message, error) {
 		if err != nil {
 			return nil, err
 		}
-		if m.Channel != it.from { // it may be one that no part lists and that nobody was asked about
+		if m.Channel != it.from { // a reader may find a channel that no Info lists, without calling q.Topics for it
 			it.from, it.to = m.Channel, nil
 			if it.edited.Selects(m.Channel) {
 				it.to = it.edited.Channel(m.Channel)

@@ -12,7 +12,7 @@ import (
 	"tapedeck/codec"
 )
 
-// editable returns a Recording of messages, one recording for each list of them.
+// editable returns a Recording with a part for each list of messages.
 func editable(lists ...[]codec.Message) *Recording {
 	r := &Recording{}
 	for _, messages := range lists {
@@ -112,7 +112,7 @@ func TestEdit(t *testing.T) {
 	}
 }
 
-// A message may be on a channel that no Info lists, and its reader may not ask whether that is wanted.
+// A message may be on a channel that no Info lists, and a reader may return it without calling Query.Topics.
 func TestEditOfFoundChannel(t *testing.T) {
 	a, found := &codec.Channel{Topic: "/a"}, &codec.Channel{Topic: "/found"}
 	r := editable([]codec.Message{{Channel: a, LogTime: 1}, {Channel: found, LogTime: 2}})
@@ -127,7 +127,7 @@ func TestEditOfFoundChannel(t *testing.T) {
 	require.Equal(t, []string{"/robot/a 1 0"}, lines(t, it))
 }
 
-// unasked is a reader of all topics.
+// unasked is a reader that ignores Query.Topics.
 type unasked struct{ codec.Reader }
 
 func (r unasked) Read(q codec.Query) (codec.Iterator, error) {

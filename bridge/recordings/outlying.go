@@ -13,40 +13,40 @@ import (
 )
 
 const (
-	// standsOut is how far messages must be from all others, in ns, to be certainly found by WithOutlying. Pauses of a
-	// recorder are shorter.
+	// standsOut is the distance in ns from all other messages at which WithOutlying certainly finds messages. Pauses of
+	// a recorder are shorter.
 	standsOut = int64(48 * time.Hour)
-	// mostProbes bounds the searches in a recording, and mostCounted the messages that are counted of those that stand
-	// out.
-	mostProbes  = 100
+	// mostProbes is the largest number of searches in a recording.
+	mostProbes = 100
+	// mostCounted is the largest number of messages of a group that are counted.
 	mostCounted = 1000
-	// shownOutlying is the most groups of messages that are reported.
+	// shownOutlying is the largest number of groups that are reported.
 	shownOutlying = 5
 )
 
-// group is messages that are far from those before them.
+// group is a group of messages that are far from all earlier messages.
 type group struct {
-	start, end int64 // ns; end is the time of the last message that was counted
+	start, end int64 // ns; end is the time of the last counted message
 	count      uint64
-	all        bool // all of them were counted
+	all        bool // all messages of the group were counted
 }
 
 // WithOutlying returns r with an event in Info for each group of messages whose times stand out because the clock of a
-// recorder was set, or because a time is damaged. It reads a few messages, by the index, and none of recordings that
-// are shorter than such a step. Episodes may be as far apart as they like.
+// recorder was set, or because a time is damaged. It uses the index to read a few messages, and reads none if the
+// recording is shorter than standsOut. Episodes are not checked: they may be of different days.
 func WithOutlying(r codec.Reader) (codec.Reader, error) {
 	info, err := r.Info()
 	if err != nil {
 		return nil, err
 	}
-	told, err := outlyingOf(r, info)
-	if err != nil || told == info {
+	extended, err := outlyingOf(r, info)
+	if err != nil || extended == info {
 		return r, err
 	}
-	return &described{r, told}, nil
+	return &described{r, extended}, nil
 }
 
-// described is a recording with another description.
+// described is a reader with another Info.
 type described struct {
 	codec.Reader
 	info *codec.Info
@@ -54,7 +54,7 @@ type described struct {
 
 func (d *described) Info() (*codec.Info, error) { return d.info, nil }
 
-// outlyingOf returns info, which is of r, with the events of WithOutlying.
+// outlyingOf returns info, the Info of r, with the events of WithOutlying. It does not change info.
 func outlyingOf(r codec.Reader, info *codec.Info) (*codec.Info, error) {
 	if info.MessageCount < 2 || within(info.StartTime, info.EndTime, standsOut) ||
 		info.Metadata[episode.MetadataKey] != "" {
@@ -70,8 +70,8 @@ func outlyingOf(r codec.Reader, info *codec.Info) (*codec.Info, error) {
 			most = i
 		}
 	}
-	told := *info
-	told.Events = slices.Clone(info.Events)
+	extended := *info
+	extended.Events = slices.Clone(info.Events)
 	shown := 0
 	for i, g := range groups {
 		if shown < shownOutlying && i != most {
@@ -81,17 +81,17 @@ func outlyingOf(r codec.Reader, info *codec.Info) (*codec.Info, error) {
 				e.Text = fmt.Sprintf("the times of %s are beyond 2262: they are wrong",
 					plural.Count(g.count, "message"))
 			}
-			told.Events = append(told.Events, e)
+			extended.Events = append(extended.Events, e)
 		}
 	}
-	slices.SortStableFunc(told.Events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
-	return &told, nil
+	slices.SortStableFunc(extended.Events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
+	return &extended, nil
 }
 
-// within reports whether b is at most d after a.
+// within reports whether b is at most d later than a.
 func within(a, b, d int64) bool { return uint64(b)-uint64(a) <= uint64(d) }
 
-// findGroups returns groups of messages of r that are at least standsOut apart, in the order of time.
+// findGroups returns the groups of messages of r that are at least standsOut apart, by time.
 func findGroups(r codec.Reader, info *codec.Info) (groups []group, err error) {
 	starts := []int64{info.StartTime}
 	for at, probes := info.StartTime, 0; probes < mostProbes && !within(at, info.EndTime, standsOut/2); probes++ {
@@ -123,7 +123,7 @@ func findGroups(r codec.Reader, info *codec.Info) (groups []group, err error) {
 	return groups, nil
 }
 
-// count counts at most so many messages that q selects.
+// count counts the messages that q selects. It stops at most messages.
 func count(r codec.Reader, q codec.Query, most uint64) (g group, err error) {
 	q.Damaged = func(error) {}
 	g.start = math.MaxInt64
@@ -141,7 +141,8 @@ func count(r codec.Reader, q codec.Query, most uint64) (g group, err error) {
 	return g, nil
 }
 
-// event returns the event about g, whose times are far from the times of most; from is the later start of both.
+// event returns the event about g. most is the group with the most messages, and from is the later start of both
+// groups.
 func (g *group) event(most group, from int64) codec.Event {
 	e := codec.Event{Kind: codec.EventTimes, Time: g.start}
 	what := "at least " + plural.Count(mostCounted, "message")

@@ -16,22 +16,22 @@ import (
 // Part is one of the recordings that a Recording reads.
 type Part struct {
 	Path     string
-	Source   codec.Reader    // as it is in the files
-	Episodes *episode.Reader // Source, if it is a recording of episodes; else nil
-	Original *codec.Info     // of Source
-	Reader   codec.Reader    // translated and moved
-	Info     *codec.Info     // of Reader
+	Source   codec.Reader    // reads the messages of the files unchanged
+	Episodes *episode.Reader // Source, if it reads episodes; else nil
+	Original *codec.Info     // Info of Source
+	Reader   codec.Reader    // reads the messages translated and moved
+	Info     *codec.Info     // Info of Reader
 
-	Left     []error  // *bridge.Untranslated for each channel that stays as it is for lack of a translation
-	Standard bool     // it has standard messages because Options.NeedStandard wants them
-	Shift    int64    // ns by which it is moved
-	Still    []string // topics whose stamps cannot be found
+	Untranslatable []error  // a *bridge.Untranslated for each channel without a translation
+	Standard       bool     // the part has standard messages because Options.NeedStandard wants them
+	Shift          int64    // ns by which the part is moved
+	Still          []string // topics whose stamps do not change because they cannot be found
 
 	translated []*bridge.Translated
-	stamped    *stamped // nil: stamps stay as they are
+	stamped    *stamped // nil: stamps are not changed
 }
 
-// SurveyError is the error of reading a recording before its messages are read, as some must be to know their topics.
+// SurveyError is the error of the survey of a recording: some formats must be read to know their topics.
 type SurveyError struct{ Err error }
 
 func (e *SurveyError) Error() string { return e.Err.Error() }
@@ -39,7 +39,7 @@ func (e *SurveyError) Error() string { return e.Err.Error() }
 // Unwrap returns the error.
 func (e *SurveyError) Unwrap() error { return e.Err }
 
-// open opens a recording.
+// open opens a part.
 func (o *Options) open(path string) (*Part, error) {
 	open := o.OpenFile
 	if open == nil {
@@ -58,7 +58,7 @@ func (o *Options) open(path string) (*Part, error) {
 	return p, nil
 }
 
-// prepare adds to p.Reader what the options say.
+// prepare applies the options to p.Reader.
 func (o *Options) prepare(p *Part) (err error) {
 	if o.Opened != nil {
 		if err := o.Opened(p); err != nil {
@@ -93,7 +93,7 @@ func (o *Options) prepare(p *Part) (err error) {
 	return err
 }
 
-// toROS2 translates the messages to ROS 2's.
+// toROS2 translates the messages of a part to ROS 2.
 func (o *Options) toROS2(p *Part) error {
 	to := ToROS2{CARLA: o.CARLA, MAVLink: o.MAVLink, Raw: o.Raw}
 	if err := p.translate(to.Translate(p.Reader)); errors.Is(err, context.Canceled) {
@@ -112,13 +112,13 @@ func (o *Options) toROS2(p *Part) error {
 	return err
 }
 
-// translate takes in a translation of p.Reader.
-func (p *Part) translate(t *bridge.Translated, left []error, err error) error {
+// translate replaces p.Reader by its translation t. Its parameters are the results of bridge.Translate.
+func (p *Part) translate(t *bridge.Translated, untranslated []error, err error) error {
 	if err != nil {
 		return err
 	}
 	p.Reader, p.translated = t, append(p.translated, t)
-	p.Left = append(p.Left, left...)
+	p.Untranslatable = append(p.Untranslatable, untranslated...)
 	return nil
 }
 
@@ -127,7 +127,7 @@ func ofPX4(t codec.TopicInfo) bool {
 	return strings.HasPrefix(t.Channel.Type, "px4_msgs/") || strings.HasPrefix(t.Channel.Type, "ulog/")
 }
 
-// move moves the recording by Shift, and looks for outlying times.
+// move moves the part by Shift. outlying adds the events of WithOutlying.
 func (p *Part) move(outlying bool) error {
 	r, err := shift(p.Reader, p.Shift)
 	if err == nil && outlying {
@@ -141,12 +141,13 @@ func (p *Part) move(outlying bool) error {
 	return err
 }
 
-// Untranslated returns why the messages of a channel cannot be translated, nil if they are or need not be.
+// Untranslated returns the reason why the messages of a channel cannot be translated. It returns nil if they are
+// translated, or need no translation.
 func (p *Part) Untranslated(c *codec.Channel) error {
-	for _, err := range p.Left {
-		var left *bridge.Untranslated
-		if errors.As(err, &left) && left.Channel == c {
-			return left.Err
+	for _, err := range p.Untranslatable {
+		var untranslated *bridge.Untranslated
+		if errors.As(err, &untranslated) && untranslated.Channel == c {
+			return untranslated.Err
 		}
 	}
 	return nil
@@ -162,8 +163,8 @@ func (p *Part) losses() (all []codec.Loss) {
 	return all
 }
 
-// bounded is a recording whose reading ends with a context and, if intact, at damage, although translations above it
-// report errors to Query.Damaged. verify and sound are as in codec.Query.
+// bounded is a reader whose iterators end with a context. If intact, they end at damage, even if the translations that
+// read from bounded set Query.Damaged. verify and sound are as in codec.Query.
 type bounded struct {
 	codec.Reader
 	context               context.Context

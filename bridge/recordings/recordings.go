@@ -1,6 +1,6 @@
-// Package recordings opens recordings of any format as one recording of ROS 2 messages: it finds the format of each and
-// all of its files, translates foreign messages, moves recordings and stamps in time, and merges them. All commands and
-// nodes read by it.
+// Package recordings opens recordings of any format as one recording of ROS 2 messages: it finds the format and the
+// files of each recording, translates foreign messages, moves recordings and stamps in time, and merges the recordings.
+// All commands and nodes read recordings with this package.
 package recordings
 
 import (
@@ -15,42 +15,42 @@ import (
 	"tapedeck/codec/store"
 )
 
-// Options say how recordings are opened. Formats are needed; the zero values of the others mean all messages as they
-// were recorded, translated to ROS 2.
+// Options configure Open. Formats is required. The zero values of the other fields mean: all messages, at their
+// recorded times, translated to ROS 2.
 type Options struct {
 	Formats codec.Formats   // formats that may be found
 	Files   *store.Files    // reads URLs; nil: only local files are read
-	Context context.Context // ends opening and reading; nil: nothing does
+	Context context.Context // its end stops opening and reading; may be nil
 
-	// OpenFile opens the recording at a path; nil: Open of this package does.
+	// OpenFile opens the recording at a path; nil: series.OpenSource is used.
 	OpenFile func(path string) (codec.Reader, error)
-	// Opened, unless nil, is called with each recording before anything of it is read.
+	// Opened, unless nil, is called with each part before any of its messages is read.
 	Opened func(*Part) error
 	// SkipUnwritten leaves out files that are empty because their writer ended too early, unless there are no others.
 	SkipUnwritten bool
 
 	// Definitions are folders with definitions that recordings may lack.
 	Definitions []string
-	// AsRecorded leaves all messages as they are: none is translated.
+	// AsRecorded reads all messages without translation.
 	AsRecorded bool
-	// Encoding is how translated messages are encoded; "": cdr, as in ROS 2.
+	// Encoding is the encoding of translated messages; "": cdr, as in ROS 2.
 	Encoding string
-	// Raw reports whether messages of a channel stay as they are; nil: they are all translated.
+	// Raw reports whether messages of a channel are not translated; nil: all are translated.
 	Raw func(*codec.Channel) bool
-	// CARLA and MAVLink say how messages of CARLA and of MAVLink become ROS 2 messages.
+	// CARLA and MAVLink configure the translation of messages of CARLA and of MAVLink.
 	CARLA   carla.ReadOptions
 	MAVLink mavros.ReadOptions
-	// Standard adds standard messages to those of PX4. NeedStandard does it, too, and notes it as Part.Standard.
+	// Standard adds standard messages to the messages of PX4. NeedStandard also adds them, and sets Part.Standard.
 	Standard, NeedStandard bool
 
 	// Align moves recordings so that all begin with the earliest one.
 	Align bool
-	// Shift are ns by which the recordings at these paths are moved, beside Align.
+	// Shift has ns by which recordings are moved, by path. It is added to the shift of Align.
 	Shift map[string]int64
-	// Stamps say what becomes of the stamps in messages.
+	// Stamps configures changes of the stamps in messages.
 	Stamps Stamps
 
-	// Outlying has Info tell of times that stand out, as WithOutlying does for each of the recordings.
+	// Outlying applies WithOutlying to each part.
 	Outlying bool
 
 	// Intact ends the reading at damage. Verify and Sound are as in codec.Query.
@@ -65,8 +65,8 @@ type Recording struct {
 	Unwritten []string // paths of files that SkipUnwritten left out
 }
 
-// Open opens the recordings at paths. A path may be a URL, the first of the files of a recording, or a folder. Of paths
-// that are files of one recording, only the first is opened. The error names the recording.
+// Open opens the recordings at paths. A path may be a URL, the first file of a recording, or a folder. If several paths
+// are files of one recording, Open opens the recording once. The error names the recording.
 func Open(paths []string, o Options) (_ *Recording, err error) {
 	r := &Recording{}
 	defer func() {
@@ -103,12 +103,12 @@ func Open(paths []string, o Options) (_ *Recording, err error) {
 	return r, nil
 }
 
-// Messages yields all messages in time order, each valid until the next one. An error ends them.
+// Messages yields all messages in time order. A message is valid until the next one. An error ends the iteration.
 func (r *Recording) Messages() iter.Seq2[*codec.Message, error] {
 	return codec.Messages(r, codec.Query{})
 }
 
-// Infos returns the descriptions of the recordings as they are read.
+// Infos returns Part.Info of each part.
 func (r *Recording) Infos() (all []*codec.Info) {
 	for _, p := range r.Parts {
 		all = append(all, p.Info)
@@ -116,7 +116,7 @@ func (r *Recording) Infos() (all []*codec.Info) {
 	return all
 }
 
-// Originals returns the descriptions of the recordings as they are in the files.
+// Originals returns Part.Original of each part.
 func (r *Recording) Originals() (all []*codec.Info) {
 	for _, p := range r.Parts {
 		all = append(all, p.Original)
@@ -124,7 +124,7 @@ func (r *Recording) Originals() (all []*codec.Info) {
 	return all
 }
 
-// Sources returns the recordings as they are in the files.
+// Sources returns Part.Source of each part.
 func (r *Recording) Sources() (all []codec.Reader) {
 	for _, p := range r.Parts {
 		all = append(all, p.Source)
@@ -132,7 +132,7 @@ func (r *Recording) Sources() (all []codec.Reader) {
 	return all
 }
 
-// Window returns the times of the first and the last message; both are 0 without messages.
+// Window returns the times of the first and of the last message. Both are 0 if there are no messages.
 func (r *Recording) Window() (start, end int64) {
 	some := false
 	for _, p := range r.Parts {
@@ -147,7 +147,7 @@ func (r *Recording) Window() (start, end int64) {
 	return start, end
 }
 
-// Info implements codec.Reader. Of several recordings it describes what they have together.
+// Info implements codec.Reader. For several parts, it joins their descriptions.
 func (r *Recording) Info() (*codec.Info, error) {
 	if len(r.Parts) == 1 {
 		return r.Parts[0].Info, nil
@@ -169,7 +169,7 @@ func (r *Recording) Info() (*codec.Info, error) {
 	return all, nil
 }
 
-// Read implements codec.Reader. It returns the messages of all recordings in time order.
+// Read implements codec.Reader. It merges the messages of all parts by time.
 func (r *Recording) Read(q codec.Query) (codec.Iterator, error) {
 	var its []codec.Iterator
 	for _, p := range r.Parts {
@@ -185,8 +185,8 @@ func (r *Recording) Read(q codec.Query) (codec.Iterator, error) {
 	return codec.Merge(its...), nil
 }
 
-// Losses returns what the messages that were read had and lost by their translation. It must not be called while a
-// message is read.
+// Losses returns the losses of translating the messages that were read so far. It must not be called while a message is
+// read.
 func (r *Recording) Losses() (all []codec.Loss) {
 	for _, p := range r.Parts {
 		all = append(all, p.losses()...)

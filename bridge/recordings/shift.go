@@ -9,7 +9,7 @@ import (
 	"tapedeck/codec"
 )
 
-// aligned returns by how many ns each recording must move so that all begin with the earliest one.
+// aligned returns the shift in ns of each recording so that all recordings begin with the earliest one.
 func aligned(infos []*codec.Info) []int64 {
 	shifts, all := make([]int64, len(infos)), sorted(infos)
 	for i, info := range infos {
@@ -20,12 +20,12 @@ func aligned(infos []*codec.Info) []int64 {
 	return shifts
 }
 
-// farApart is the time between recordings that are hardly meant to be merged.
+// farApart is the time between recordings above which FarApart warns.
 const farApart = 24 * time.Hour
 
-// FarApart returns a warning for each long time between recordings that are merged.
+// FarApart returns a warning for each long time between recordings that are to be merged.
 func FarApart(infos []*codec.Info) (warnings []string) {
-	var before *codec.Info // the one that ends last
+	var before *codec.Info // the recording so far that ends last
 	for _, info := range sorted(infos) {
 		if before != nil && info.StartTime-before.EndTime > int64(farApart) {
 			days := float64(info.StartTime-before.EndTime) / float64(farApart)
@@ -39,15 +39,15 @@ func FarApart(infos []*codec.Info) (warnings []string) {
 	return warnings
 }
 
-// sorted returns the recordings that have messages by their start.
+// sorted returns the recordings that have messages, sorted by their start.
 func sorted(infos []*codec.Info) []*codec.Info {
 	some := slices.DeleteFunc(slices.Clone(infos), func(i *codec.Info) bool { return i.MessageCount == 0 })
 	slices.SortStableFunc(some, func(a, b *codec.Info) int { return cmp.Compare(a.StartTime, b.StartTime) })
 	return some
 }
 
-// shift returns the recording that r reads, moved by ns in time. What events and stamps say of times stays as it is.
-// The reader returned owns r.
+// shift returns the recording that r reads, moved by ns in time. The times in events and in stamps do not change. The
+// returned reader owns r.
 func shift(r codec.Reader, ns int64) (codec.Reader, error) {
 	info, err := r.Info()
 	if err != nil || ns == 0 {
@@ -78,7 +78,7 @@ func (s *shifted) Read(q codec.Query) (codec.Iterator, error) {
 	if q.End != 0 {
 		q.End = codec.Later(q.End, -s.by)
 		if q.End <= 0 {
-			return codec.Merge(), nil // 0 would be no end
+			return codec.Merge(), nil // nothing is before 0, and 0 in a Query means no end
 		}
 	}
 	it, err := s.Reader.Read(q)

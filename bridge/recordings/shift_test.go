@@ -95,20 +95,20 @@ func (l *list) Read(q codec.Query) (codec.Iterator, error) {
 	it := &listIterator{}
 	for i := range l.messages {
 		if q.Covers(l.messages[i].LogTime) && q.Wants(l.messages[i].Channel) {
-			it.left = append(it.left, &l.messages[i])
+			it.rest = append(it.rest, &l.messages[i])
 		}
 	}
 	return it, nil
 }
 
-type listIterator struct{ left []*codec.Message }
+type listIterator struct{ rest []*codec.Message }
 
 func (l *listIterator) Close() error { return nil }
 func (l *listIterator) Next() (*codec.Message, error) {
-	if len(l.left) == 0 {
+	if len(l.rest) == 0 {
 		return nil, io.EOF
 	}
-	m := l.left[0]
-	l.left = l.left[1:]
+	m := l.rest[0]
+	l.rest = l.rest[1:]
 	return m, nil
 }

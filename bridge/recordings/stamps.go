@@ -10,16 +10,16 @@ import (
 	"tapedeck/msgs"
 )
 
-// Stamps say what becomes of the stamps in ROS 2 messages.
+// Stamps configures the use and the change of stamps in ROS 2 messages.
 type Stamps struct {
 	Order   bool                      // the first stamp of a message becomes its LogTime
-	Restamp bool                      // stamps are moved as the recording is, and by Add, in ns
+	Restamp bool                      // stamps are moved with the recording, and by Add
 	Add     int64                     // ns
-	Topics  func(*codec.Channel) bool // whose messages are concerned; nil: all
+	Topics  func(*codec.Channel) bool // selects the channels to which Stamps applies; nil: all
 }
 
-// apply returns r with its stamps as s says; nil if they stay as they are. It also returns topics whose stamps cannot
-// be found.
+// apply returns a reader that applies s to the messages of r, or nil if s changes nothing. still lists the topics whose
+// stamps cannot be found.
 func (s *Stamps) apply(r codec.Reader) (_ *stamped, still []string, err error) {
 	if !s.Order && !s.Restamp {
 		return nil, nil, nil
@@ -45,22 +45,23 @@ func (s *Stamps) apply(r codec.Reader) (_ *stamped, still []string, err error) {
 	return out, still, nil
 }
 
-// stampsFollow moves stamps with the recording by ns, if they are to follow.
+// stampsFollow also moves the stamps by ns if Restamp is set.
 func (p *Part) stampsFollow(s Stamps, ns int64) {
 	if p.stamped != nil && s.Restamp {
 		p.stamped.add += ns
 	}
 }
 
-// stamped changes the stamps of a recording.
+// stamped is a reader that uses and changes the stamps of messages.
 type stamped struct {
 	codec.Reader
 	order  bool                           // LogTime becomes the first stamp
-	add    int64                          // ns, to all stamps
+	add    int64                          // ns that are added to all stamps
 	stamps map[*codec.Channel]*cdr.Stamps // nil for types without stamps
 }
 
-// Read implements codec.Reader. For a Query with Last, a message whose stamp is damaged counts as one of the last.
+// Read implements codec.Reader. For a Query with Last, a message with a damaged stamp counts as a last message,
+// although it is not returned.
 func (s *stamped) Read(q codec.Query) (codec.Iterator, error) {
 	it, err := s.Reader.Read(q)
 	if err != nil {

@@ -19,11 +19,11 @@ type newTranslator = func(codec.Reader) (bridge.Translator, error)
 
 // translation translates the messages of an encoding to ROS 2, and ROS 2 messages back.
 type translation struct {
-	toROS2, fromROS2 newTranslator // fromROS2 is nil where single messages cannot be translated
-	bound            bool
+	toROS2, fromROS2 newTranslator // fromROS2 is nil if single messages cannot be translated
+	bound            bool          // see Bound
 }
 
-// translations are those that there are, by encoding.
+// translations are the known translations by encoding.
 var translations = map[string]translation{
 	layout.Encoding:        {toROS2: carla.ToROS2, bound: true},
 	tlog.Encoding:          {toROS2: mavros.ToROS2, bound: true},
@@ -31,28 +31,28 @@ var translations = map[string]translation{
 	codec.EncodingROS1:     {toROS2: ros1.ToROS2, fromROS2: ros1.FromROS2},
 }
 
-// Bound reports whether messages of an encoding mean something only with the metadata of their channel, and so belong
-// into recordings of their own format alone.
+// Bound reports whether messages of an encoding are meaningful only together with the metadata of their channel. Only
+// recordings in the encoding's own format can hold them.
 func Bound(encoding string) bool { return translations[encoding].bound }
 
-// HasFromROS2 reports whether single messages of ROS 2 can become those of an encoding.
+// HasFromROS2 reports whether single messages of ROS 2 can be translated to an encoding.
 func HasFromROS2(encoding string) bool { return translations[encoding].fromROS2 != nil }
 
-// WasApollo reports whether the messages of a channel were Apollo's before a translation.
+// WasApollo reports whether the messages of a channel were translated from Apollo.
 func WasApollo(c *codec.Channel) bool {
 	return c.Encoding != codec.EncodingProtobuf && c.Metadata[apollo.MetadataType] != ""
 }
 
-// ToROS2 says how messages become ROS 2 messages. Its fields are as in Options.
+// ToROS2 configures the translation to ROS 2. Its fields are as in Options.
 type ToROS2 struct {
 	CARLA   carla.ReadOptions
 	MAVLink mavros.ReadOptions
 	Raw     func(*codec.Channel) bool
 }
 
-// Translate returns the recording that r reads as one of ROS 2 messages. About each channel that lacks a translation
-// there is an error in left; its messages stay as they are. The reader returned owns r.
-func (o ToROS2) Translate(r codec.Reader) (_ *bridge.Translated, left []error, err error) {
+// Translate returns a reader that translates the messages of r to ROS 2. Messages of a channel without a translation
+// are not changed; untranslated has an error for each such channel. The returned reader owns r.
+func (o ToROS2) Translate(r codec.Reader) (_ *bridge.Translated, untranslated []error, err error) {
 	translators := map[string]newTranslator{}
 	for encoding, t := range translations {
 		translators[encoding] = t.toROS2
@@ -62,13 +62,14 @@ func (o ToROS2) Translate(r codec.Reader) (_ *bridge.Translated, left []error, e
 	return bridge.Translate(r, codec.EncodingCDR, o.Raw, translators)
 }
 
-// FromROS2 returns the recording that r reads with its messages of ROS 2 in another encoding.
+// FromROS2 returns a reader that translates the ROS 2 messages of r to another encoding. Its results are as in
+// ToROS2.Translate.
 func FromROS2(r codec.Reader, to string) (*bridge.Translated, []error, error) {
 	return bridge.Translate(r, to, nil, map[string]newTranslator{codec.EncodingCDR: translations[to].fromROS2})
 }
 
-// Define gives channels that come without a definition, or with an empty one, those in the folders, as msgs.Library has
-// them. Nothing was read of r before.
+// Define gives channels without a definition, or with an empty one, the definitions of msgs.Library and of folders. It
+// must be called before messages of r are read.
 func Define(r codec.Reader, folders []string) error {
 	if len(folders) == 0 {
 		return nil

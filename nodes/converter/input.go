@@ -75,7 +75,7 @@ func (o *readOptions) openAs(path string, asRecorded bool) (*input, error) {
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	return &input{path: path, reader: r, info: info, untranslated: r.Parts[0].Left}, nil
+	return &input{path: path, reader: r, info: info, untranslated: r.Parts[0].Untranslatable}, nil
 }
 
 // printNotes prints notes about the recording, for example which files were not read.

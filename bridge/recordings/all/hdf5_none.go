@@ -17,11 +17,11 @@ import (
 // Main does nothing without HDF5.
 func Main() {}
 
-// errBuiltWithout is why HDF5 files are neither read nor written.
+// errBuiltWithout is the reason why HDF5 files cannot be read and written.
 var errBuiltWithout = errors.New("this converter was built without HDF5, which needs cgo; use one that was built by " +
 	"'make build'")
 
-// LacksHDF5 returns why HDF5 files are neither read nor written; nil if they are.
+// LacksHDF5 returns the reason why HDF5 files cannot be read and written.
 func LacksHDF5() error { return errBuiltWithout }
 
 // hdf5Format recognises HDF5 files by their signature.

@@ -134,7 +134,7 @@ func (r *mergedRecordings) addPart(p *recordings.Part) {
 			r.warnings = append(r.warnings, p.Path+": "+e.Text)
 		}
 	}
-	for _, err := range p.Left {
+	for _, err := range p.Untranslatable {
 		r.warnings = append(r.warnings, fmt.Sprintf("%s: not played: %v", p.Path, err))
 	}
 	for _, t := range p.Info.Topics {
