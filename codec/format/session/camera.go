@@ -17,7 +17,7 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// maxFrame is how many bytes of a picture are read at most.
+// maxFrame limits the bytes of a picture that is read.
 const maxFrame = 1 << 30
 
 // cameras lists the cameras and their frames.
@@ -41,7 +41,7 @@ func (s *Source) cameras(folder string, m *metadata) ([]*episode.Camera, error) 
 			}
 			continue
 		}
-		// Git gets all images of a camera, or none.
+		// Git LFS fetches all images of a camera, or none: the first one tells.
 		err := codec.CheckContents(s.files, store.Join(f.folder, f.list[0].name))
 		if errors.Is(err, codec.ErrLFSPointer) {
 			s.missing(f.folder, e.Name(), len(f.list), err)
@@ -62,21 +62,21 @@ func (s *Source) cameras(folder string, m *metadata) ([]*episode.Camera, error) 
 	return cameras, nil
 }
 
-// frames are those of a camera.
+// frames reads the frames of a camera.
 type frames struct {
 	files  *store.Files
 	folder string
-	list   []frameFile
-	buffer bytes.Buffer
+	list   []frameFile  // in time order
+	buffer bytes.Buffer // data of the latest frame
 }
 
-// frameFile is a picture.
+// frameFile is the file of a frame.
 type frameFile struct {
-	stamp int64
+	stamp int64 // ns since the Unix epoch
 	name  string
 }
 
-// find lists the frames by their stamps.
+// find sets list. It reports files that are not frames.
 func (f *frames) find(damaged func(error)) error {
 	entries, err := f.files.ReadDir(f.folder)
 	if err != nil {
@@ -149,7 +149,7 @@ func (f *frames) read(path string) (episode.Frame, error) {
 	return episode.Frame{Encoding: encoding, Data: data}, nil
 }
 
-// damaged returns an error of a frame that is damaged.
+// damaged returns the error about a damaged frame.
 func damaged(err error) error { return &episode.DamagedError{Err: err} }
 
 // Close implements episode.Frames.

@@ -9,42 +9,42 @@ import (
 	"tapedeck/codec/training/align"
 )
 
-// flushSize is how many bytes of a table wait at most before they are written.
+// flushSize is the number of bytes at which append writes the samples of a table.
 const flushSize = 64 << 10
 
 // tableHeader is the first line of a table.
 const tableHeader = "timestamp,index,value\r\n"
 
-// csvFile writes a table. It collects samples and writes them by flush, or when they are many. The methods may be
-// called beside each other; a slow disk holds up only flush, and append when samples are many.
+// csvFile writes a table. It collects samples, and writes them in flush or when flushSize is reached. The methods may
+// be called concurrently. A slow disk blocks only flush, and append after flushSize bytes.
 type csvFile struct {
-	name string // of the stream, "arm_0/joint"
+	name string // name of the stream, "arm_0/joint"
 	path string
 
-	mu      sync.Mutex // for what follows
+	mu      sync.Mutex // guards the fields up to end
 	buffer  []byte
-	samples uint64 // in buffer
-	start   int64  // earliest stamp of these
-	end     int64  // latest
+	samples uint64 // samples in buffer
+	start   int64  // earliest stamp in buffer
+	end     int64  // latest stamp in buffer
 
-	writing sync.Mutex // for what follows, taken before mu
+	writing sync.Mutex // guards the fields below; locked before mu
 	file    codec.DiskFile
-	spare   []byte
-	size    int64         // of what was written whole
-	bytes   *atomic.Int64 // of all files
+	spare   []byte        // memory for the next buffer
+	size    int64         // bytes of the file that were written without an error
+	bytes   *atomic.Int64 // bytes written to all files of the session
 }
 
 // failure is an error of the disk, with the samples or frames of a stream that could not be written.
 type failure struct {
-	name       string
-	path       string
-	table      string // path of the table, "" for frames
-	count      uint64
-	start, end int64
+	name       string // topic of the camera, or name of the stream
+	path       string // file about which the error is
+	table      string // path of the table; "" for frames
+	count      uint64 // samples or frames
+	start, end int64  // earliest and latest stamp
 	err        error
 }
 
-// createTable begins a table with its header. It adds what is written to bytes.
+// createTable begins a table with its header. It adds written bytes to bytes.
 func createTable(d codec.Disk, path, name string, bytes *atomic.Int64) (*csvFile, error) {
 	file, err := d.Create(path, false)
 	if err != nil {
@@ -53,14 +53,14 @@ func createTable(d codec.Disk, path, name string, bytes *atomic.Int64) (*csvFile
 	return &csvFile{name: name, path: path, file: file, bytes: bytes, buffer: []byte(tableHeader)}, nil
 }
 
-// key is how the numbers of a column are written.
+// key describes how the numbers of a column are written.
 type key struct {
-	text   string
+	text   string  // index of the column in the table
 	whole  bool    // whole numbers are written as ints
-	factor float64 // from the unit of the numbers to that of the table
+	factor float64 // from the unit of the numbers to the unit of the table
 }
 
-// append adds a sample.
+// append adds a sample. It leaves out missing values.
 func (f *csvFile) append(stamp int64, keys []key, values []float64) *failure {
 	var room [24]byte
 	text := align.AppendStamp(room[:0], stamp)
@@ -86,7 +86,8 @@ func (f *csvFile) append(stamp int64, keys []key, values []float64) *failure {
 	return nil
 }
 
-// flush writes what is collected. After a failure the file ends with the last sample that was written whole.
+// flush writes the collected samples. If that fails, flush cuts the file back to its size before, so that it ends with
+// a whole sample.
 func (f *csvFile) flush() *failure {
 	f.writing.Lock()
 	defer f.writing.Unlock()
@@ -113,7 +114,7 @@ func (f *csvFile) flush() *failure {
 	return lost
 }
 
-// close writes what is collected and closes the file.
+// close writes the collected samples and closes the file.
 func (f *csvFile) close() *failure {
 	lost := f.flush()
 	if err := f.file.Close(); lost == nil && err != nil {

@@ -15,22 +15,22 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// maxMetadata is how many bytes of metadata.json are read at most.
+// maxMetadata limits the bytes of metadata.json.
 const maxMetadata = 16 << 20
 
-// metadata is the content of metadata.json, either with the devices by kind, as documented, or with all in one object,
-// as EasyTeleop writes it.
+// metadata is the content of metadata.json. Devices are listed by kind, as EasyTeleop documents it, or all in one
+// object, as EasyTeleop writes it.
 type metadata struct {
 	id, task   string
 	success    *bool
 	discarded  bool
-	start, end int64 // ns since the Unix epoch; 0 is unknown
+	start, end int64 // ns since the Unix epoch; 0: unknown
 	devices    map[string]json.RawMessage
 	events     []codec.Event
 	raw        json.RawMessage
 }
 
-// event is one in metadata.json. Times are ns since the Unix epoch.
+// event is an event in metadata.json. Times are ns since the Unix epoch.
 type event struct {
 	Kind  string `json:"kind"`
 	Topic string `json:"topic,omitempty"`
@@ -40,7 +40,7 @@ type event struct {
 	Text  string `json:"text"`
 }
 
-// readMetadata reads metadata.json. It reports what is wrong and uses the rest.
+// readMetadata reads metadata.json. It reports invalid members and reads the others.
 func readMetadata(r io.Reader, wrong func(error)) *metadata {
 	m := &metadata{devices: map[string]json.RawMessage{}}
 	text, err := io.ReadAll(io.LimitReader(r, maxMetadata+1))
@@ -61,7 +61,7 @@ func readMetadata(r io.Reader, wrong func(error)) *metadata {
 	get := func(key string, to any) {
 		if value, ok := all[key]; ok && string(value) != "null" {
 			if err := json.Unmarshal(value, to); err != nil {
-				wrong(fmt.Errorf("%s: %.100s", key, err.Error())) // which may quote the file
+				wrong(fmt.Errorf("%s: %.100s", key, err.Error())) // the error may quote much of the file
 			}
 		}
 	}
@@ -110,7 +110,7 @@ func readMetadata(r io.Reader, wrong func(error)) *metadata {
 	return m
 }
 
-// parseTime reads seconds since 1970, as a number or a text, or a date as in RFC 3339.
+// parseTime reads seconds since 1970, as a number or a text, or a date in the form of RFC 3339. It returns ns.
 func parseTime(value string) (int64, error) {
 	var text string
 	if json.Unmarshal([]byte(value), &text) != nil {
@@ -127,13 +127,13 @@ func parseTime(value string) (int64, error) {
 	return 0, err
 }
 
-// armInfo is the part of the description of an arm that sessions use.
+// armInfo has the members of an arm's description that sessions use.
 type armInfo struct {
 	JointUnit    string     `json:"joint_unit"`
 	GripperRange [2]float64 `json:"gripper_range"`
 }
 
-// parseArm reads the description of an arm, which has a unit unless it is described. With an error it returns the
+// parseArm reads the description of an arm. unit is the default of the joint unit. With an error, parseArm returns the
 // defaults.
 func parseArm(info json.RawMessage, unit string) (armInfo, error) {
 	var a armInfo
@@ -170,8 +170,8 @@ func defaultUnit(a *episode.Arm) string {
 	return unitOfEasyTeleop
 }
 
-// describe returns metadata.json for what was written so far: all of it, or without devices and times, which reading
-// takes from the files of an unfinished session. w.describing is held.
+// describe returns metadata.json for the data written so far. Without all, devices and times are left out: readers take
+// them from the files of an unfinished session. w.describing is held.
 func (w *Writer) describe(finished bool) []byte {
 	if w.given != nil {
 		return w.given
@@ -201,7 +201,7 @@ func (w *Writer) describe(finished bool) []byte {
 		}
 		device := members(a.device, map[string]any{"joint_unit": a.info.JointUnit})
 		if a.grip != [2]float64{} {
-			device["gripper_range"] = a.grip // which may have been changed since
+			device["gripper_range"] = a.grip // may differ from the description
 		}
 		robots[name] = device
 	}
@@ -232,8 +232,8 @@ func marshal(all map[string]any) []byte {
 	return b.Bytes()
 }
 
-// revised returns the metadata of a session with the task, success, mark and gripper ranges of e where these have
-// changed.
+// revised returns the metadata of a session, updated where the task, the success, the discard mark or a gripper range
+// of e has changed.
 func revised(metadata json.RawMessage, e *episode.Episode) json.RawMessage {
 	was := readMetadata(bytes.NewReader(metadata), func(error) {})
 	all, changed := members(metadata, map[string]any{}), false
@@ -272,7 +272,7 @@ func revised(metadata json.RawMessage, e *episode.Episode) json.RawMessage {
 	return marshal(all)
 }
 
-// members returns the members of a JSON object, and more.
+// members returns the members of a JSON object together with more.
 func members(text json.RawMessage, more map[string]any) map[string]any {
 	var known map[string]any
 	d := json.NewDecoder(bytes.NewReader(text))

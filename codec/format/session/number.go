@@ -27,12 +27,12 @@ func parseNumber(text string) (float64, error) {
 	case err != nil:
 		return 0, fmt.Errorf("value %.40q is not a number", text)
 	case math.IsNaN(v):
-		return math.NaN(), nil // which is not Missing
+		return math.NaN(), nil // the parsed NaN could have the bits of align.Missing
 	}
 	return v, nil
 }
 
-// appendNumber appends a value as Python writes a float, or an int if it is whole and may be one.
+// appendNumber appends a value as Python writes a float. If mayBeInt, it appends a whole value as Python writes an int.
 func appendNumber(b []byte, v float64, mayBeInt bool) []byte {
 	size := math.Abs(v)
 	switch {
@@ -51,8 +51,8 @@ func appendNumber(b []byte, v float64, mayBeInt bool) []byte {
 }
 
 const (
-	maxDecimals = 9  // of seconds
-	maxStamp    = 40 // bytes of the text
+	maxDecimals = 9  // decimals of seconds that are kept
+	maxStamp    = 40 // bytes of the text of a stamp
 )
 
 // parseStamp reads seconds as decimal text, "1764000000.033". It rounds to ns, half a ns up.

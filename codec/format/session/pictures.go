@@ -10,33 +10,33 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// pictures encodes frames as PNG in a pool of workers. Only so many frames wait or are encoded at a time: take waits if
-// there are more.
+// pictures encodes frames as PNG in a pool of workers. At most 2n+1 frames wait or are encoded at a time, for n
+// workers; take waits for a free picture.
 type pictures struct {
 	disk    codec.Disk
 	free    chan *picture
-	todo    chan *picture
+	tasks   chan *picture
 	workers sync.WaitGroup
-	done    func(*picture, int64, error) // called by any worker after each picture
+	done    func(p *picture, size int64, err error) // called after each picture, by any worker
 
 	mu      sync.Mutex
-	written sync.Cond
-	taken   uint64
-	pending []uint64 // numbers of those that were taken and are not written
+	written sync.Cond // signals that pending has changed
+	taken   uint64    // number of the last picture taken
+	pending []uint64  // numbers of pictures that were taken and are not yet written
 }
 
 // picture is a frame to be written.
 type picture struct {
 	number uint64
-	topic  string // of the camera
+	topic  string // topic of the camera
 	path   string
 	stamp  int64
-	frame  episode.Frame // its Data is the picture's own
+	frame  episode.Frame // the picture owns its Data
 	lost   *pixel.LossCounter
 }
 
 func newPictures(d codec.Disk, workers int, done func(*picture, int64, error)) *pictures {
-	p := &pictures{disk: d, free: make(chan *picture, 2*workers+1), todo: make(chan *picture, 2*workers+1), done: done}
+	p := &pictures{disk: d, free: make(chan *picture, 2*workers+1), tasks: make(chan *picture, 2*workers+1), done: done}
 	p.written.L = &p.mu
 	for range cap(p.free) {
 		p.free <- &picture{}
@@ -47,7 +47,7 @@ func newPictures(d codec.Disk, workers int, done func(*picture, int64, error)) *
 	return p
 }
 
-// take copies a frame of a camera to be written to path, and reports whether it had to wait.
+// take copies a frame of a camera, which a worker then writes to path. It reports whether it had to wait.
 func (p *pictures) take(c *cameraWriter, path string, stamp int64, f *episode.Frame) (late bool) {
 	var next *picture
 	select {
@@ -63,14 +63,14 @@ func (p *pictures) take(c *cameraWriter, path string, stamp int64, f *episode.Fr
 	*next = picture{number: p.taken, topic: c.topic, path: path, stamp: stamp, frame: *f, lost: &c.lost}
 	p.mu.Unlock()
 	next.frame.Data = data
-	p.todo <- next
+	p.tasks <- next
 	return late
 }
 
-// work writes one picture after the other.
+// work writes pictures until close. It runs on each worker's goroutine.
 func (p *pictures) work() {
 	var e pixel.PNGEncoder
-	for next := range p.todo {
+	for next := range p.tasks {
 		data, err := e.Encode(&next.frame)
 		if err == nil {
 			next.lost.Add(next.frame.PNGLosses())
@@ -85,7 +85,7 @@ func (p *pictures) work() {
 	}
 }
 
-// wait waits until all frames taken by now are written. It may be called beside take.
+// wait waits until all frames that were taken before the call are written. It may be called concurrently with take.
 func (p *pictures) wait() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,13 +94,13 @@ func (p *pictures) wait() {
 	}
 }
 
-// close waits for the frames that were taken, and ends the workers.
+// close waits until all frames are written, and ends the workers.
 func (p *pictures) close() {
-	close(p.todo)
+	close(p.tasks)
 	p.workers.Wait()
 }
 
-// writePicture writes a file that has its name only when it is whole.
+// writePicture writes a file, which gets its name only when it is whole.
 func writePicture(d codec.Disk, path string, data []byte) error {
 	part := path + partSuffix
 	err := output.WriteFile(d, part, data, false)

@@ -17,7 +17,7 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// maxDamage is how many damaged places are reported, each as an error of its own.
+// maxDamage limits the damaged places that are reported one by one.
 const maxDamage = 100
 
 // Source reads a session, or a folder of sessions.
@@ -26,12 +26,12 @@ type Source struct {
 	files   *store.Files
 	path    string
 	folders []string
-	more    int // damaged places that are not reported
+	more    int // number of further damaged places
 }
 
 var _ episode.Source = (*Source)(nil)
 
-// Open opens the session in the folder path, or the sessions in it.
+// Open opens the session in the folder path, or the sessions in folders of path.
 func Open(files *store.Files, path string) (*Source, error) {
 	folders, err := sessions(files, path)
 	if err != nil {
@@ -122,8 +122,8 @@ func isFolder(files *store.Files, path string, e os.DirEntry) bool {
 	return err == nil && stat.IsDir()
 }
 
-// Episodes implements episode.Source. It reads whole tables, but no pictures. What is damaged is left out and reported
-// by Damage. An error is one of the disk.
+// Episodes implements episode.Source. It reads whole tables, but no pictures. Damaged data is left out and listed in
+// Damage. Episodes returns only errors of the disk.
 func (s *Source) Episodes() (all []*episode.Episode, err error) {
 	for _, folder := range s.folders {
 		e, err := s.episode(folder)
@@ -146,7 +146,7 @@ func (s *Source) damaged(err error) {
 	}
 }
 
-// missing reports images of a camera that are not there.
+// missing adds an error about missing images of a camera to Damage.
 func (s *Source) missing(folder, camera string, images int, err error) {
 	s.damaged(&episode.MissingError{Path: folder, Camera: camera, Images: images, Err: err})
 	s.Incomplete = true
@@ -216,7 +216,7 @@ func (s *Source) metadata(folder string) (m *metadata, complete bool, err error)
 		defer file.Close()
 		wrong := func(err error) { s.damaged(fmt.Errorf("%s: %w", path, err)) }
 		if name != metadataName {
-			wrong = func(error) {} // it was not finished
+			wrong = func(error) {} // an unfinished session has incomplete metadata
 		}
 		return readMetadata(file, wrong), name == metadataName, nil
 	}

@@ -14,27 +14,27 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// Recording writes sessions one after the other: the first one is the folder NAME, those behind it are NAME_1 and on.
-// Its other methods are those of codec.Writer.
+// Recording is a codec.Writer that writes sessions one after the other. The first session is the folder NAME; the next
+// ones are NAME_1, NAME_2 and so on.
 type Recording struct {
 	*output.Recording
 	options  Options
-	task     string                 // of the next session
+	task     string                 // task of the next session
 	another  bool                   // the next session is of another episode
-	sessions []*Writer              // of the sessions of the episode that is written, or was at last
-	writer   atomic.Pointer[Writer] // of the session that is written, or was at last
-	bytes    int64                  // of the sessions before
+	sessions []*Writer              // all sessions of the current or last episode
+	writer   atomic.Pointer[Writer] // the current or last session
+	bytes    int64                  // bytes of the sessions before writer
 
-	discarded atomic.Int64
+	discarded atomic.Int64 // number of discarded episodes
 
-	mu   sync.Mutex
+	mu   sync.Mutex // guards lost
 	lost codec.LossCounts
 }
 
 var _ codec.Writer = (*Recording)(nil)
 
-// Record begins a recording with the session in the folder path. Only that may exist with o.Overwrite. completed is
-// codec.CreateOptions.Completed.
+// Record begins a recording with a session in the folder path. With o.Overwrite, this folder may exist; the folders of
+// further sessions may not. completed is codec.CreateOptions.Completed.
 func Record(path string, o Options, completed func(codec.FileInfo, error)) (*Recording, error) {
 	path = filepath.Clean(path)
 	r := &Recording{options: o, task: o.Task, lost: codec.LossCounts{}}
@@ -56,7 +56,7 @@ func Record(path string, o Options, completed func(codec.FileInfo, error)) (*Rec
 	return r, nil
 }
 
-// folders is a disk with sessions, which are folders, in place of files.
+// folders is a disk whose Remove removes a session, which is a folder.
 type folders struct{ codec.Disk }
 
 // Remove implements codec.Disk.
@@ -66,7 +66,7 @@ func (d folders) Remove(path string) error { return remove(d.Disk, path) }
 func (r *Recording) open(path string, _ output.FileWriter) (output.FileWriter, error) {
 	o, before := r.options, r.writer.Load()
 	o.Task, o.Overwrite = r.task, before == nil && o.Overwrite
-	if before != nil && !r.another { // the same episode goes on
+	if before != nil && !r.another { // the episode continues
 		o.Task, o.Discarded = before.options.Task, before.discarded
 	}
 	w, err := Create(path, o)
@@ -85,8 +85,8 @@ func (r *Recording) open(path string, _ output.FileWriter) (output.FileWriter, e
 	return w, nil
 }
 
-// Discard marks the episode that is written, or was at last, as discarded, and returns the paths of its sessions. Those
-// that were removed are left out. It may be called after Close.
+// Discard marks the current or last episode as discarded, and returns the paths of its sessions. Sessions that were
+// removed are left out. Discard may be called after Close.
 func (r *Recording) Discard() (paths []string, err error) {
 	before := r.writer.Load().discarded
 	for _, w := range r.sessions {
@@ -106,21 +106,21 @@ func (r *Recording) Discard() (paths []string, err error) {
 	return paths, nil
 }
 
-// Discarded returns how many episodes were discarded. It may be called beside all other methods.
+// Discarded returns how many episodes were discarded. It may be called concurrently with all other methods.
 func (r *Recording) Discarded() int { return int(r.discarded.Load()) }
 
-// Frame is Writer.Frame.
+// Frame calls Writer.Frame of the current session.
 func (r *Recording) Frame(c *episode.Camera, stamp int64, f episode.Frame) error {
 	return r.Check(r.writer.Load().Frame(c, stamp, f))
 }
 
-// Sample is Writer.Sample.
+// Sample calls Writer.Sample of the current session.
 func (r *Recording) Sample(a *episode.Arm, role episode.Role, stamp int64, values []float64) error {
 	return r.Check(r.writer.Load().Sample(a, role, stamp, values))
 }
 
-// SplitTask is Split with the task of the next session, which is of another episode; "" is the task of the options. A
-// session that has neither frames nor samples, and does not continue an episode, gets the task itself.
+// SplitTask begins a session of another episode with a task; "" is the task of the options. If the current session has
+// neither frames nor samples and does not continue an episode, SplitTask only sets the session's task.
 func (r *Recording) SplitTask(task string) error {
 	w := r.writer.Load()
 	if task != "" && w.taken == 0 && len(r.sessions) == 1 && !w.discarded {
@@ -139,12 +139,12 @@ func (r *Recording) SplitTask(task string) error {
 // Size returns how many bytes were written to all sessions.
 func (r *Recording) Size() int64 { return r.bytes + r.writer.Load().Size() }
 
-// Losses implements codec.Writer: what images of the sessions that are complete lost.
+// Losses implements codec.Writer. It returns the losses of images in completed sessions.
 func (r *Recording) Losses() []codec.Loss {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.lost.Losses()
 }
 
-// Late is Writer.Late of the session that is written. It may be called beside all other methods.
+// Late returns Writer.Late of the current session. It may be called concurrently with all other methods.
 func (r *Recording) Late() uint64 { return r.writer.Load().Late() }

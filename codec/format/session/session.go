@@ -8,11 +8,11 @@
 //	  arm_0/joints.csv
 //	  arm_0/grippers.csv                          or end_effector.csv; its indices may be words
 //
-// EasyTeleop (https://github.com/SZUEAILab/EasyTeleop, docs/data_format.md) documents this layout, and writes one that
-// is a little different. Poses are in m and rad, about fixed axes (Rz·Ry·Rx). Joints are in degrees, as in EasyTeleop,
-// unless the description of the arm in metadata.json has a "joint_unit" of "rad". tapedeck adds tables of the commands
-// to the arm, command_poses.csv, command_joints.csv and command_grippers.csv, and of its joints, velocities.csv and
-// efforts.csv.
+// EasyTeleop (https://github.com/SZUEAILab/EasyTeleop, docs/data_format.md) documents this layout, and writes a
+// slightly different one. Poses are in m and rad, about fixed axes (Rz·Ry·Rx). Joints are in degrees, as in
+// EasyTeleop, unless the description of the arm in metadata.json has a "joint_unit" of "rad". tapedeck adds tables of
+// the commands to the arm, command_poses.csv, command_joints.csv and command_grippers.csv, and of its joints,
+// velocities.csv and efforts.csv.
 //
 // A folder of sessions is a recording of several episodes.
 package session
@@ -26,7 +26,7 @@ import (
 // Names in a session.
 const (
 	metadataName = "metadata.json"
-	partSuffix   = ".part" // follows the name of a file that is being written
+	partSuffix   = ".part" // suffix of a file that is being written
 	framesName   = "frames"
 	cameraPrefix = "camera_" // of the folders of cameras
 	framePrefix  = "frame_"

@@ -26,7 +26,7 @@ var fileNames = [episode.Roles]string{
 // endEffector is the name that EasyTeleop gives to the table that it documents as grippers.csv.
 const endEffector = "end_effector.csv"
 
-// columnOf describes the i-th of n columns of a table, which has the given index there.
+// columnOf describes the i-th of n columns of a table. index is the column's index in the file.
 func columnOf(r episode.Role, i, n int, index, jointUnit string) align.Column {
 	if _, numbered := wholeIndex(index); !numbered {
 		return align.Column{Name: index}
@@ -37,7 +37,7 @@ func columnOf(r episode.Role, i, n int, index, jointUnit string) align.Column {
 	return r.Column(r.ColumnName(i, n), r.Unit(jointUnit))
 }
 
-// indexOf returns the index in a table of the i-th column, c.
+// indexOf returns the index in the file of c, the i-th column of a stream.
 func indexOf(r episode.Role, i int, c *align.Column) string {
 	if r.Base() == episode.Gripper {
 		return c.Name
@@ -48,9 +48,9 @@ func indexOf(r episode.Role, i int, c *align.Column) string {
 // Limits for tables, against files that are not tables.
 const (
 	maxRow     = 64 << 10 // bytes
-	maxIndex   = 1023     // of a column
+	maxIndex   = 1023     // largest index of a column
 	maxColumns = 1024
-	sparse     = 64 // how many times more numbers than rows a table has at most
+	sparse     = 64 // greatest ratio of values of a stream to rows of its file
 )
 
 // table reads a file of samples row by row.
@@ -58,20 +58,20 @@ type table struct {
 	path     string
 	r        *bufio.Reader
 	line     int
-	last     string
-	stamp    int64 // of last
-	complete bool  // the writer closed it: the last row is whole even without an end of line
+	last     string // first field of the row before
+	stamp    int64  // last in ns since the Unix epoch
+	complete bool   // the writer closed the table: the last row is whole even without an end of line
 	damaged  func(error)
 }
 
-// row is a value of a sample.
+// row is one value of a sample.
 type row struct {
 	stamp int64
 	index string
 	value float64
 }
 
-// next returns the next row, or io.EOF. It reports and skips what is damaged.
+// next returns the next row, or io.EOF. It reports and skips damaged rows.
 func (t *table) next() (row, error) {
 	for {
 		line, err := t.r.ReadSlice('\n')
@@ -129,7 +129,7 @@ func (t *table) parse(line string) (row, error) {
 	if rest != "" {
 		return row{}, fmt.Errorf("want timestamp,index,value, not %.40q", line)
 	}
-	if fields[0] != t.last || t.last == "" { // as a rule several rows have the same
+	if fields[0] != t.last || t.last == "" { // the rows of a sample have one stamp
 		stamp, err := parseStamp(fields[0])
 		if err != nil {
 			return row{}, err
@@ -146,7 +146,7 @@ func (t *table) parse(line string) (row, error) {
 	return row{t.stamp, fields[1], value}, err
 }
 
-// field returns the first field of a row, and the rest with its comma.
+// field returns the first field of a row, and the rest from the comma on.
 func field(s string) (value, rest string, err error) {
 	s = strings.TrimLeft(s, " \t")
 	if !strings.HasPrefix(s, `"`) {
@@ -177,7 +177,8 @@ func field(s string) (value, rest string, err error) {
 	return b.String(), s, nil
 }
 
-// wholeIndex returns the number of an index, if it is one as Python writes it; maxIndex+1 stands for any larger one.
+// wholeIndex returns an index as a number, and false if it is not a number as Python writes it. maxIndex+1 stands for
+// any number above maxIndex.
 func wholeIndex(s string) (int, bool) {
 	if s == "" || !allDigits(s) || s[0] == '0' && len(s) > 1 {
 		return 0, false
@@ -214,13 +215,13 @@ type cell struct {
 	value         float64
 }
 
-// vectorOf reads a table to its end. Rows with the same stamp are one sample, wherever they are, in which the last row
-// of an index counts.
+// vectorOf reads a table to its end. All rows with one stamp are one sample, wherever they are. The last row with an
+// index counts.
 func vectorOf(t *table, name func(i, n int, index string) align.Column) (*align.Vector, error) {
 	var cells []cell
 	var stamps []int64
 	var latest int64
-	var samples map[int64]int32 // of a stamp; nil while stamps only rise
+	var samples map[int64]int32 // by stamp, the index of its sample; nil while stamps only rise
 	indices := map[string]int32{}
 	var names []string
 	for {
@@ -292,8 +293,7 @@ func vectorOf(t *table, name func(i, n int, index string) align.Column) (*align.
 	return v, nil
 }
 
-// columnsOf returns the columns of a table with those indices: the numbers from 0 to the largest, then the words,
-// sorted.
+// columnsOf returns the columns of a table with the given indices: numbers from 0 to the largest, then words, sorted.
 func columnsOf(indices []string) []string {
 	last := -1
 	var words []string

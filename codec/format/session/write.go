@@ -11,8 +11,8 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// Write writes an episode as a session. One that was read from a session keeps its metadata.json, but for what has
-// changed since, and the layout of EasyTeleop if it had that.
+// Write writes an episode as a session. An episode that was read from a session keeps its metadata.json, except for
+// members that have changed since, and the layout of EasyTeleop, if it had this layout.
 func Write(path string, e *episode.Episode, o Options) error {
 	var members struct {
 		Devices map[string]json.RawMessage `json:"devices"`
@@ -84,7 +84,7 @@ func (w *Writer) all(a *episode.Arm, role episode.Role) error {
 	return nil
 }
 
-// film writes the frames of a camera.
+// film writes all frames of a camera.
 func (w *Writer) film(c *episode.Camera) error {
 	frames, err := c.Open()
 	if err != nil {

@@ -24,39 +24,40 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// Options are those of a session that is written.
+// Options are the options of writing a session.
 type Options struct {
-	// EasyTeleop writes as EasyTeleop 0.1 does, not as it documents: grippers in end_effector.csv, tables of arm_0 and
-	// arm_1 even if they are empty, and in metadata.json all devices in one object, without the name and the start.
+	// EasyTeleop writes the layout that EasyTeleop 0.1 writes, not the one that it documents: grippers are in
+	// end_effector.csv, tables of arm_0 and arm_1 exist even if they are empty, and metadata.json has all devices in
+	// one object, but neither the name nor the start.
 	EasyTeleop bool
-	// Quaternions keeps the quaternions of poses, in seven numbers instead of six.
+	// Quaternions keeps the quaternions of poses: seven numbers instead of six.
 	Quaternions bool
-	Overwrite   bool             // a session that exists
-	Dated       func() time.Time // for Record, codec.CreateOptions.Dated
-	Disk        codec.Disk       // of the session; nil: codec.OS
+	Overwrite   bool             // replace an existing session
+	Dated       func() time.Time // codec.CreateOptions.Dated; only Record uses it
+	Disk        codec.Disk       // nil: codec.OS
 	Workers     int              // goroutines that encode PNGs; 0: one for each processor
-	Task        string           // what is done, in words
-	Success     *bool            // whether it was done; nil: unknown
+	Task        string           // the task in words
+	Success     *bool            // whether the task succeeded; nil: unknown
 	Discarded   bool             // the mark that Discard sets
 	Metadata    json.RawMessage  // a JSON object with more members of metadata.json; nil: none
-	// Lost, unless it is nil, is called by Complete with what images on a topic, or of a camera without one, lost as
-	// PNGs, and by Write with how many damaged images it leaves out. Without it Write returns the error of a damaged
-	// image.
+	// Lost, unless it is nil, is called with losses of images. Complete calls it with the losses of images as PNGs, and
+	// Write with the number of damaged images that it leaves out. topic is the name of a camera that has no topic. If
+	// Lost is nil, Write returns the error of a damaged image.
 	Lost func(topic, what string, images uint64)
 	// Ending is codec.CreateOptions.Ending.
 	Ending func(path string, missing *codec.MissingError) []codec.Event
 }
 
-// flushPace is the longest time that samples wait to be written.
+// flushPace is the longest time for which samples wait to be written.
 const flushPace = time.Second
 
 // Writer writes a session. Samples are in their tables within a second, pictures get their names when they are whole,
-// and metadata.json is written last: if the writer is killed, what is there can be read. The methods are not for
-// concurrent use, except that Sync may be called beside the others.
+// and metadata.json is written last. So a session can be read even if its writer is killed. The methods are not for
+// concurrent use, except that Sync, Size and Late may be called concurrently with the others.
 //
-// Frame and Sample take a stamp in ns since the Unix epoch. When the disk fails they, Sync and Complete return a
-// *codec.MissingError, in which the topics are those of the Track or Vector, or else their names; their channels are
-// those that were declared.
+// Frame and Sample take a stamp in ns since the Unix epoch. When the disk fails, Frame, Sample, Sync and Complete
+// return a *codec.MissingError. It lists the topics of cameras and streams, or the names of those without a topic, and
+// has the channels that were declared.
 type Writer struct {
 	disk    codec.Disk
 	path    string
@@ -64,28 +65,28 @@ type Writer struct {
 	cameras map[string]*cameraWriter
 	arms    map[string]*armWriter
 	start   int64  // earliest stamp
-	end     int64  // latest
-	taken   uint64 // frames and samples
+	end     int64  // latest stamp
+	taken   uint64 // number of frames and samples
 	events  []event
-	given   json.RawMessage // metadata.json; nil: describe makes it
+	given   json.RawMessage // metadata.json of the episode; nil: describe makes it
 
 	describing sync.Mutex // held while metadata.json is written; locked before mu
 	discarded  bool
-	complete   bool // metadata.json is written
+	complete   bool // whether metadata.json is written
 
 	pictures *pictures
-	stop     chan struct{}
-	ticking  sync.WaitGroup
+	stop     chan struct{}  // closed to end flushRegularly
+	ticking  sync.WaitGroup // waits for flushRegularly
 
-	bytes atomic.Int64
-	late  atomic.Uint64
+	bytes atomic.Int64  // bytes of frames and tables
+	late  atomic.Uint64 // frames that had to wait
 
-	mu       sync.Mutex
-	channels map[string]*codec.Channel // by topic, that errors name
-	err      error                     // of the disk, the first
+	mu       sync.Mutex                // guards the fields below
+	channels map[string]*codec.Channel // by topic, for errors
+	err      error                     // first error of the disk
 	tables   []*csvFile
 	lost     map[[2]string]*failure // by name and table
-	missing  *codec.MissingError    // that was returned
+	missing  *codec.MissingError    // the error that was returned; nil: none
 	closed   bool
 }
 
@@ -171,7 +172,7 @@ func (w *Writer) createPair() error {
 	return nil
 }
 
-// remove removes the session at path, if there is one, and nothing but a session.
+// remove removes the session at path, if there is one. Any other folder is an error.
 func remove(d codec.Disk, path string) error {
 	entries, err := d.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -191,10 +192,10 @@ func (w *Writer) metadataPath() string { return filepath.Join(w.path, metadataNa
 // Size returns how many bytes of frames and tables were written.
 func (w *Writer) Size() int64 { return w.bytes.Load() }
 
-// Late returns how many frames had to wait for a worker that encodes them as PNG. Frame waited as long.
+// Late returns how many frames had to wait for a worker that encodes PNGs. Frame blocked meanwhile.
 func (w *Writer) Late() uint64 { return w.late.Load() }
 
-// Declare has errors name the channel c where they are about its topic.
+// Declare sets the channel that errors name for its topic.
 func (w *Writer) Declare(c *codec.Channel) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -219,9 +220,9 @@ func (w *Writer) Write(m *codec.Message) error {
 	return nil
 }
 
-// Frame adds a frame of a camera. It writes JPEGs and PNGs as they are and encodes pixels as PNG in the background, or
-// waits if that cannot keep up. The frame is the caller's again when Frame returns. A second frame with the same stamp
-// is an error.
+// Frame adds a frame of a camera. It writes JPEGs and PNGs as they are. Pixels are encoded as PNG in the background;
+// Frame blocks if that cannot keep up. The caller may reuse f when Frame returns. A second frame with one stamp is an
+// error.
 func (w *Writer) Frame(c *episode.Camera, stamp int64, f episode.Frame) error {
 	if err := w.failed(); err != nil {
 		return err
@@ -277,7 +278,7 @@ func (w *Writer) frame(c *episode.Camera, stamp int64, f *episode.Frame) error {
 	return nil
 }
 
-// pictured is called when a picture was written, or could not be.
+// pictured is called when writing a picture has ended, with or without an error.
 func (w *Writer) pictured(p *picture, size int64, err error) {
 	if err == nil {
 		w.bytes.Add(size)
@@ -295,9 +296,9 @@ func (w *Writer) took(stamp int64) {
 	w.taken++
 }
 
-// Sample adds a sample of the arm's stream in a role, with a value for each column that the stream has now; later it
-// may have more. Values that align.IsMissing reports are left out. Angles are converted from the units of the columns
-// to that of the table. values are the caller's again when Sample returns.
+// Sample adds a sample of the arm's stream in a role. It has a value for each column that the stream has now; later
+// samples may have more columns. Missing values are left out. Angles are converted from the units of the columns to the
+// unit of the table. The caller may reuse values when Sample returns.
 func (w *Writer) Sample(a *episode.Arm, role episode.Role, stamp int64, values []float64) error {
 	if err := w.failed(); err != nil {
 		return err
@@ -373,7 +374,7 @@ func (w *Writer) arm(a *episode.Arm) (*armWriter, error) {
 	return arm, nil
 }
 
-// table returns the table of a role, which belongs to the stream of a name.
+// table returns the table of a role. name is the name of the stream.
 func (w *Writer) table(arm *armWriter, name string, role episode.Role) (*tableWriter, error) {
 	if arm.tables[role] == nil {
 		file := fileNames[role]
@@ -396,7 +397,7 @@ func (w *Writer) table(arm *armWriter, name string, role episode.Role) (*tableWr
 // nameForm matches names of cameras and arms.
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}$`)
 
-// checkName checks the name of a camera or an arm, which becomes that of a folder.
+// checkName checks the name of a camera or an arm, which becomes the name of a folder.
 func checkName(name string) error {
 	if !nameForm.MatchString(name) {
 		return fmt.Errorf("a device cannot be called %.120q: want letters, digits, _, . and -", name)

@@ -16,7 +16,7 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// refuse returns the error of a frame or a sample that was not written. One of the disk ends the session.
+// refuse returns the error about a frame or a sample that was not written. An error of the disk ends the session.
 func (w *Writer) refuse(err error, what string, args ...any) error {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
@@ -35,7 +35,7 @@ func pathOf(err error) string {
 	return ""
 }
 
-// fail records an error of the disk and what is lost with it; nil is none.
+// fail records an error of the disk and the samples or frames lost with it. If l is nil, it does nothing.
 func (w *Writer) fail(l *failure) {
 	if l == nil {
 		return
@@ -60,7 +60,7 @@ func (w *Writer) fail(l *failure) {
 	}
 }
 
-// failed returns an error if the disk has failed, with all that is missing.
+// failed returns an error if the disk has failed. The error lists all missing data.
 func (w *Writer) failed() error {
 	w.mu.Lock()
 	err, missing, closed := w.err, w.missing, w.closed
@@ -83,7 +83,8 @@ func (w *Writer) failed() error {
 	return w.missing
 }
 
-// account returns what is lost. Several tables may have a part of a message. w.mu is held.
+// account returns the error about all lost data. A message whose values are in several tables counts once. w.mu is
+// held.
 func (w *Writer) account() *codec.MissingError {
 	m := &codec.MissingError{Path: w.path, Err: w.err}
 	counts := map[string]uint64{}
@@ -101,7 +102,7 @@ func (w *Writer) account() *codec.MissingError {
 	return m
 }
 
-// flush writes what the tables have collected.
+// flush writes the samples that the tables have collected.
 func (w *Writer) flush() {
 	w.mu.Lock()
 	tables := slices.Clone(w.tables)
@@ -124,7 +125,7 @@ func (w *Writer) flushRegularly() {
 	}
 }
 
-// Sync writes everything so far and asks the system to put it on the disk.
+// Sync writes all data so far, and waits until the disk has it.
 func (w *Writer) Sync() error {
 	w.pictures.wait()
 	w.flush()
@@ -134,15 +135,15 @@ func (w *Writer) Sync() error {
 	case err != nil:
 		return err
 	}
-	// There are too many files to ask for each.
+	// There are too many files to sync each one.
 	if err := w.disk.SyncAll(w.path); err != nil {
 		return fmt.Errorf("sync %s: %w", w.path, codec.Pathless(err))
 	}
 	return nil
 }
 
-// Complete implements output.FileWriter: what was taken is written, and metadata.json last of all. It is on the disk
-// then, durable or not.
+// Complete implements output.FileWriter. It writes all frames and samples, and then metadata.json. The session is on
+// the disk when Complete returns, whatever its argument.
 func (w *Writer) Complete(bool) error {
 	w.mu.Lock()
 	returned := w.missing
@@ -168,7 +169,7 @@ func (w *Writer) Complete(bool) error {
 	return err
 }
 
-// appendEnding adds the events of Options.Ending. ended is what ended the session before its end.
+// appendEnding adds the events of Options.Ending. ended is the error that ended the session early, or nil.
 func (w *Writer) appendEnding(ended error) {
 	if w.options.Ending == nil {
 		return
@@ -196,7 +197,7 @@ func (w *Writer) reportLosses() {
 	}
 }
 
-// Info describes what was taken. It does not list the topics.
+// Info describes the session so far. It does not list the topics.
 func (w *Writer) Info() *codec.Info {
 	info := &codec.Info{
 		Format: Name, Path: w.path, Size: w.Size(), MessageCount: w.taken, StartTime: w.start, EndTime: w.end,
@@ -214,7 +215,7 @@ func (w *Writer) finish() error {
 	w.describing.Lock()
 	defer w.describing.Unlock()
 	part := w.metadataPath() + partSuffix
-	err := codec.Pathless(w.disk.SyncAll(w.path)) // metadata.json says that everything before is there
+	err := codec.Pathless(w.disk.SyncAll(w.path)) // metadata.json means that all other files are complete
 	if err == nil {
 		err = output.Replace(w.disk, part, w.describe(true))
 	}
@@ -233,7 +234,7 @@ func (w *Writer) finish() error {
 func (w *Writer) Discard() error {
 	w.describing.Lock()
 	defer w.describing.Unlock()
-	w.discarded = true // also if only finish can write it
+	w.discarded = true // finish writes it even if Discard fails
 	path := w.metadataPath()
 	if !w.complete {
 		path += partSuffix

@@ -13,15 +13,15 @@ import (
 type tableWriter struct {
 	*csvFile
 	role       episode.Role
-	unit       string // of joints in the table; "": no stream is written yet
-	keys       []key
-	fractions  []bool // columns with numbers that are not whole; nil: unknown
-	quaternion bool   // of the pose
-	turn       [4]int // where its x, y, z and w are in the pose
-	values     [6]float64
+	unit       string     // unit of joints in the table; "": no stream is written yet
+	keys       []key      // by column of the table
+	fractions  []bool     // by column, whether it has numbers that are not whole; nil: unknown
+	quaternion bool       // samples have a quaternion that becomes Euler angles
+	turn       [4]int     // indices of the quaternion's x, y, z and w in a sample
+	values     [6]float64 // result of euler
 }
 
-// settle decides how columns are written, unless that is known.
+// settle decides how columns are written, unless it has done so for as many columns. euler converts quaternions.
 func (out *tableWriter) settle(columns []align.Column, euler bool) error {
 	if len(out.keys) == len(columns) || out.quaternion && len(columns) == 7 {
 		return nil
@@ -55,8 +55,8 @@ func (out *tableWriter) settle(columns []align.Column, euler bool) error {
 	return nil
 }
 
-// unlike returns an index that no other column of the table has: position_2 for the second column that is called
-// position. A table has one number for each stamp and index.
+// unlike returns an index that is not in seen: position_2 for the second column with the name position. A table can
+// keep only one number for each stamp and index.
 func unlike(index string, seen map[string]bool) string {
 	unique := index
 	for n := 2; seen[unique]; n++ {
@@ -65,7 +65,7 @@ func unlike(index string, seen map[string]bool) string {
 	return unique
 }
 
-// factor returns what numbers of a unit are to be multiplied with.
+// factor returns the factor from a unit to the unit of the table.
 func (out *tableWriter) factor(unit string) float64 {
 	if out.role.Base() == episode.Pose {
 		return episode.UnitFactor(unit, "rad")
@@ -73,8 +73,8 @@ func (out *tableWriter) factor(unit string) float64 {
 	return episode.UnitFactor(unit, out.role.Unit(out.unit))
 }
 
-// quaternionOf returns where x, y, z and w of the quaternion of a pose of seven columns are, by their names if these
-// tell, and false if there is none.
+// quaternionOf returns the indices of x, y, z and w of the quaternion in a pose of seven columns. It finds them by
+// name, or else takes the last four columns. ok is false if there is no quaternion.
 func quaternionOf(pose []align.Column) (turn [4]int, ok bool) {
 	named := make([]align.Column, 4)
 	for i, c := range pose[3:] {
