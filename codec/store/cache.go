@@ -11,45 +11,45 @@ import (
 )
 
 const (
-	cacheSize = 96 << 20 // bytes of blocks, but for those that are being fetched
+	cacheSize = 96 << 20 // bytes of blocks, without blocks that are being fetched
 	sequences = 4        // places at which a File is read in order
-	window    = 16 << 20 // bytes ahead of such a place
-	slack     = 1 << 20  // bytes that reading in order may leave out
-	overlap   = 4 << 10  // bytes that it may read twice
+	window    = 16 << 20 // bytes that are read ahead of a sequence
+	slack     = 1 << 20  // bytes that a read in order may skip
+	overlap   = 4 << 10  // bytes that a read in order may read twice
 )
 
 // cache holds the blocks of the open objects of a Files value.
 type cache struct {
 	mu      sync.Mutex
-	objects map[string]*object // those that are open, by URL
-	recent  list.List          // of *block, those with data: the last one used is in front
+	objects map[string]*object // open objects by URL
+	recent  list.List          // of *block: blocks with data, the last used first
 	size    int64              // bytes of recent
 	ahead   int64              // bytes of blocks that were read ahead and not used yet, at most half of limit
-	limit   int64              // of size
+	limit   int64              // maximum of size
 	pause   time.Duration      // before a request is repeated; longer each time
 }
 
-// block is a part of an object. Its data does not change while it has users: the cache, its fetch, and readers. When
-// the last one is gone, the memory is used again: the first touch of fresh memory takes longer than all copies of it.
+// block is a range of an object. Its data does not change while it has users: the cache, its fetch, and readers. After
+// the last user its memory is reused: the first touch of fresh memory takes longer than all copies of it.
 type block struct {
 	object *object
 	index  int64
-	ready  chan struct{} // is closed when data or err is there
+	ready  chan struct{} // closed when data or err is set
 	data   []byte
-	memory *[blockSize]byte // of data; nil for the tail, which is larger
+	memory *[blockSize]byte // array of data; nil for the tail, which is larger
 	err    error
 
-	// The cache guards these.
+	// The cache's mutex guards the fields below.
 	users int
-	ahead bool          // it was read ahead and not used yet
-	asked bool          // Prefetch was called for it
+	ahead bool          // the block was read ahead and not used yet
+	asked bool          // Prefetch was called for the block
 	place *list.Element // in cache.recent; nil while it is fetched
 }
 
 // memories are *[blockSize]byte.
 var memories = sync.Pool{New: func() any { return new([blockSize]byte) }}
 
-// open returns the object at a URL, which release gives back.
+// open returns the object at a URL. The caller must call release.
 func (f *Files) open(path string) (*object, error) {
 	s, err := f.store(path)
 	if err != nil {
@@ -77,7 +77,7 @@ func (c *cache) object(path string, s Store) *object {
 	return o
 }
 
-// release closes a File of o.
+// release ends the use of o by a File.
 func (c *cache) release(o *object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,7 +97,7 @@ func (c *cache) release(o *object) {
 	}
 }
 
-// drop forgets a block.
+// drop removes a block.
 func (c *cache) drop(b *block) {
 	if b.object.blocks[b.index] == b {
 		delete(b.object.blocks, b.index)
@@ -130,7 +130,7 @@ func (b *block) leave() {
 	}
 }
 
-// used is called when a block is used, or forgotten.
+// used is called when a block is used or dropped.
 func (c *cache) used(b *block) {
 	if b.ahead {
 		start, end := b.object.extent(b.index)
@@ -139,8 +139,8 @@ func (c *cache) used(b *block) {
 	}
 }
 
-// loaded is called when a block has its data. It takes it over from its only user, and forgets those that were not used
-// for longest.
+// loaded is called when a block has its data. It moves the block from its only user to the cache, and drops the least
+// recently used blocks.
 func (c *cache) loaded(b *block) {
 	defer close(b.ready)
 	c.mu.Lock()
@@ -157,7 +157,7 @@ func (c *cache) loaded(b *block) {
 	}
 }
 
-// fail is called when blocks cannot be fetched. They are fetched again when somebody asks for them.
+// fail is called when blocks cannot be fetched. The next read fetches them again.
 func (c *cache) fail(blocks []*block, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -170,14 +170,14 @@ func (c *cache) fail(blocks []*block, err error) {
 	}
 }
 
-// want begins to fetch what is missing between two offsets.
+// want starts to fetch the missing blocks between two offsets.
 func (c *cache) want(o *object, from, to int64, ahead bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.request(o, from, to, ahead)
 }
 
-// take returns the block with the byte at off, and begins to fetch it if it is missing. The caller uses it until done.
+// take returns the block with the byte at off, and starts to fetch it if it is missing. The caller must call done.
 func (c *cache) take(o *object, off int64) *block {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -230,7 +230,7 @@ func (c *cache) request(o *object, from, to int64, ahead bool) {
 	flush()
 }
 
-// ask begins to fetch what is missing between two offsets, which somebody knows to be needed.
+// ask starts to fetch the missing blocks between two offsets, for Prefetch.
 func (c *cache) ask(o *object, from, to int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -242,7 +242,7 @@ func (c *cache) ask(o *object, from, to int64) {
 	}
 }
 
-// asked reports whether the byte at off was asked for.
+// asked reports whether ask was called for the byte at off.
 func (c *cache) asked(o *object, off int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

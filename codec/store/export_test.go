@@ -2,8 +2,8 @@ package store
 
 import "time"
 
-// Hurry has requests repeated after hardly any pause.
+// Hurry makes files repeat requests after a minimal pause.
 func (f *Files) Hurry() { f.cache.pause = time.Millisecond }
 
-// LimitCache has the cache hold so many bytes.
+// LimitCache sets the size of the cache in bytes.
 func (f *Files) LimitCache(bytes int64) { f.cache.limit = bytes }

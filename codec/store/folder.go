@@ -51,8 +51,8 @@ func (f *Files) folder(path string) (s Store, url string, err error) {
 	return s, p.String(), err
 }
 
-// probe returns an error unless anything is in the folder at a URL. missing is why there is no object; nil if that was
-// not looked for.
+// probe returns an error if the folder at a URL is empty. missing is the error about an object of that name, or nil if
+// the object was not requested.
 func (f *Files) probe(path string, missing error) error {
 	switch {
 	case errors.Is(missing, fs.ErrPermission):
@@ -74,7 +74,7 @@ func (f *Files) probe(path string, missing error) error {
 	return err
 }
 
-// readFolder returns the entries of the folder at a URL, also with an error.
+// readFolder returns the entries of the folder at a URL. With an error it returns the entries read so far.
 func (f *Files) readFolder(path string) ([]fs.DirEntry, error) {
 	s, url, err := f.folder(path)
 	if err != nil {
@@ -86,7 +86,7 @@ func (f *Files) readFolder(path string) ([]fs.DirEntry, error) {
 	err = s.List(context.Background(), url, func(name string, o *Object) {
 		found = true
 		switch plain := strings.TrimSuffix(name, "/"); {
-		case name == "": // stands for the folder
+		case name == "": // an object that stands for the folder
 		case plain == "" || plain == "." || plain == "..":
 			bad = fmt.Errorf("%q is in it, which %w", split(url).key+name, ErrKey)
 		default:

@@ -12,33 +12,33 @@ import (
 )
 
 const (
-	tailSize  = 256 << 10 // of the first request
+	tailSize  = 256 << 10 // bytes of the first request
 	blockSize = 64 << 10
-	mostFetch = 4 << 20 // bytes of a request; more are several requests at once
+	mostFetch = 4 << 20 // bytes of a request; larger ranges are several parallel requests
 
-	mostBreaks = 6 // of a body without a byte between them
+	mostBreaks = 6 // consecutive breaks of a body without any byte
 	shortPause = 100 * time.Millisecond
 	mostPause  = 5 * time.Second
 )
 
-// object is an object of a store, or a file of a web server, that Files are open on.
+// object is an object of a store, or a file of a web server, with open Files.
 type object struct {
 	cache  *cache
 	path   string
 	store  Store
-	ctx    context.Context // of its requests
+	ctx    context.Context // of the object's requests
 	cancel func()
-	files  int // that are open; the cache's
+	files  int // number of open Files; guarded by the cache
 
 	opened   sync.Once
-	err      error // of opening
+	err      error // error of opening
 	size     int64
-	tail     int64 // where the last block begins
+	tail     int64 // offset of the last block
 	etag     string
 	modified time.Time
-	local    *os.File // holds all of it if the server has no ranges; nil otherwise
+	local    *os.File // a copy of the object if the server has no ranges; otherwise nil
 
-	// The cache guards these.
+	// The cache's mutex guards the fields below.
 	blocks  map[int64]*block
 	changed bool
 }
@@ -47,7 +47,7 @@ func (o *object) info() *fileInfo {
 	return &fileInfo{o.path, &Object{Size: o.size, ETag: o.etag, Modified: o.modified}}
 }
 
-// begin fetches the last bytes, and with them the size and the ETag.
+// begin fetches the last bytes, the size and the ETag.
 func (o *object) begin() {
 	r := &resuming{object: o, off: -tailSize}
 	defer r.close()
@@ -61,14 +61,14 @@ func (o *object) begin() {
 		o.err = o.spool(b)
 		return
 	}
-	// A server may have sent more than was asked for, or from the start.
+	// A server may have sent more than requested, or from the start.
 	o.tail = max(0, o.size-tailSize)
 	r.off, r.end = b.Start, b.End
 	if b.Start != o.tail || b.End < o.size {
 		if b.Start == 0 && b.End < o.size {
 			o.tail = max(o.tail, b.End)
 			for i := int64(0); (i+1)*blockSize <= b.End && o.err == nil; i++ {
-				o.err = o.load(r, i) // readers need the beginning, too
+				o.err = o.load(r, i) // most readers begin at the start
 			}
 		}
 		r.close()
@@ -91,7 +91,7 @@ func (o *object) load(r *resuming, index int64) error {
 	return err
 }
 
-// spool fetches the object to a temporary file that has no name.
+// spool fetches the object to a temporary file without a name.
 func (o *object) spool(b *Body) error {
 	file, err := os.CreateTemp("", "tapedeck-*")
 	if err != nil {
@@ -109,8 +109,8 @@ func (o *object) spool(b *Body) error {
 	return err
 }
 
-// last returns the index of the last block, which is the tail. The blocks before it have blockSize bytes, but for the
-// one that ends at the tail.
+// last returns the index of the last block, the tail. The blocks before it have blockSize bytes, except the one that
+// ends at the tail.
 func (o *object) last() int64 { return (o.tail + blockSize - 1) / blockSize }
 
 // index returns the index of the block with the byte at off.
@@ -121,7 +121,7 @@ func (o *object) index(off int64) int64 {
 	return off / blockSize
 }
 
-// extent returns where the block begins and ends.
+// extent returns the offsets of a block's begin and end.
 func (o *object) extent(index int64) (start, end int64) {
 	if index == o.last() {
 		return o.tail, o.size
@@ -151,10 +151,10 @@ type resuming struct {
 	*object
 	off, end int64
 	body     *Body
-	breaks   int // since the last byte
+	breaks   int // number of breaks since the last byte
 }
 
-// request sends the request for what is left.
+// request requests the rest of the range.
 func (r *resuming) request() error {
 	for {
 		body, err := r.store.Get(r.ctx, r.path, r.etag, r.off, r.end)
@@ -168,11 +168,11 @@ func (r *resuming) request() error {
 	}
 }
 
-// check compares the answer to the request.
+// check returns an error if the answer does not match the request.
 func (r *resuming) check() error {
 	b := r.body
 	switch {
-	case r.off < 0: // the first one
+	case r.off < 0: // the first request
 		return nil
 	case b.ETag != r.etag || b.Size != r.size || b.ETag == "" && !b.Modified.Equal(r.modified):
 		return ErrReplaced
@@ -182,7 +182,7 @@ func (r *resuming) check() error {
 	return nil
 }
 
-// pause waits before another attempt. It reports whether there may be one.
+// pause waits before another attempt. It returns false if there may be no further attempt.
 func (r *resuming) pause() bool {
 	r.breaks++
 	if r.breaks >= mostBreaks {

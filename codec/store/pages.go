@@ -6,15 +6,15 @@ import (
 )
 
 const (
-	fewPages    = 16       // are kept
-	nearPages   = 32 << 10 // bytes between pages that are read by one request
-	mostPages   = 1 << 20  // bytes of such a request
-	pageStreams = 64       // such requests at once
+	fewPages    = 16       // up to so many pages are read through the cache
+	nearPages   = 32 << 10 // maximum of bytes between pages that one request reads
+	mostPages   = 1 << 20  // maximum of bytes of a request
+	pageStreams = 64       // parallel requests
 )
 
-// ReadPages calls do with each page of size bytes that begins at one of offs, in this order. Of a file in a store it
-// fetches them many at once, and of more than a few these pages alone, which it does not keep: for pages that are far
-// apart.
+// ReadPages calls do with each page of size bytes at one of the offsets offs, in this order. It fetches many pages of a
+// file in a store at once. More than a few pages are fetched without their surroundings and not cached, because they
+// may be far apart.
 func ReadPages(f io.ReaderAt, offs []int64, size int64, do func(off int64, page []byte) error) error {
 	h, remote := f.(*handle)
 	few := remote && len(offs) <= fewPages
@@ -53,7 +53,7 @@ func ReadPages(f io.ReaderAt, offs []int64, size int64, do func(off int64, page 
 	return nil
 }
 
-// pageRun are pages that are read by one request.
+// pageRun is a list of pages that one request reads.
 type pageRun struct {
 	offs    []int64
 	content []byte

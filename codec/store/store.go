@@ -1,17 +1,17 @@
 // Package store reads files and folders whose path may be a URL of an object store: the methods of Files are the
-// functions of package os, and give local paths to them. A prefix of a bucket that ends at a slash is a folder.
+// functions of package os, which they call for local paths. A prefix of a bucket that ends with a slash is a folder.
 //
 //	s3://bucket/key   S3 and stores that speak it (AWS_ENDPOINT_URL): package s3
 //	gs://bucket/key   Google's store, by its S3 interface, with HMAC keys: package s3
 //	https://host/path a server that answers requests for ranges; others are fetched to a temporary file: package http
 //	file:///path      a local path
 //
-// This package knows no protocol: a program gives the stores that it links to New.
+// This package knows no protocol: a program passes the stores that it links to New.
 //
 // A File of a URL begins with one request for its last 256 kB, which also returns its size and its ETag. The rest is
-// read in blocks: adjacent ones by one request, more of them ahead while reading goes on in order. All open Files of a
-// URL share its blocks, and all URLs of a Files value a bounded cache. The ETag is pinned: reading an object that was
-// replaced since it was opened is an error. Requests that fail and bodies that are cut are repeated.
+// read in blocks: adjacent blocks by one request, and further blocks ahead while the file is read in order. All open
+// Files of a URL share its blocks, and all URLs of a Files value a bounded cache. The ETag is pinned: reading an object
+// that was replaced since it was opened is an error. Requests that fail and bodies that are cut are repeated.
 package store
 
 import (
@@ -28,7 +28,7 @@ import (
 // ErrKey is returned for keys of a store that cannot be paths.
 var ErrKey = errors.New("cannot be a path; rename what begins with it in the store")
 
-// errLocal is returned for URLs where Files is nil.
+// errLocal is returned for URLs if Files is nil.
 var errLocal = errors.New("only local files are read here; download it first")
 
 // File is an open file: an *os.File for a local path.
@@ -38,7 +38,7 @@ type File interface {
 	io.Seeker
 }
 
-// Disk is where local files and folders are. Its methods are the functions of package os.
+// Disk is a disk with local files and folders. Its methods are the functions of package os.
 type Disk interface {
 	Open(path string) (File, error)
 	Stat(path string) (fs.FileInfo, error)
@@ -67,7 +67,7 @@ func (OS) Lstat(path string) (fs.FileInfo, error) { return os.Lstat(path) }
 // ReadDir implements Disk.
 func (OS) ReadDir(path string) ([]fs.DirEntry, error) { return os.ReadDir(path) }
 
-// Files reads files and folders by paths that may be URLs. A nil *Files reads local files alone. The methods may be
+// Files reads files and folders by paths that may be URLs. A nil *Files reads only local files. The methods may be
 // called by several goroutines.
 type Files struct {
 	local  Disk             // nil: OS
@@ -75,7 +75,7 @@ type Files struct {
 	cache  cache
 }
 
-// On returns local files alone, which are on a disk.
+// On returns the local files of a disk, without stores.
 func On(d Disk) *Files { return &Files{local: d} }
 
 // disk returns the disk of local files.
@@ -86,7 +86,7 @@ func (f *Files) disk() Disk {
 	return f.local
 }
 
-// New returns files that are local or in the stores.
+// New returns local files and the files of stores.
 func New(stores ...Store) *Files {
 	f := &Files{stores: map[string]Store{},
 		cache: cache{objects: map[string]*object{}, limit: cacheSize, pause: shortPause}}
@@ -129,7 +129,7 @@ func (f *Files) Open(path string) (File, error) {
 	return &folder{info: fileInfo{path, &Object{Folder: true}}}, nil
 }
 
-// Stat describes the file or folder at path. Of a URL it makes a request.
+// Stat describes the file or folder at path. For a URL it makes a request.
 func (f *Files) Stat(path string) (fs.FileInfo, error) {
 	if !IsURL(path) {
 		return f.disk().Stat(Local(path))
@@ -170,11 +170,11 @@ func (f *Files) ReadFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	return io.ReadAll(file) // a server may promise any size
+	return io.ReadAll(file) // do not allocate the size that a server claims
 }
 
-// ReadDir returns the entries of the folder at path by name, those that were read also with an error: all but those of
-// keys that cannot be paths if that is ErrKey. Info of an entry makes no request.
+// ReadDir returns the entries of the folder at path by name. With an error it returns the entries read so far; with
+// ErrKey these are all entries but keys that cannot be paths. Info of an entry makes no request.
 func (f *Files) ReadDir(path string) ([]fs.DirEntry, error) {
 	if !IsURL(path) {
 		return f.disk().ReadDir(Local(path))
@@ -255,8 +255,8 @@ func (f *Files) Glob(folder, pattern string) ([]string, error) {
 	return found, err
 }
 
-// Fetch returns the path of a local file with the content of that at path, for libraries and programs that read nothing
-// else: path itself, or a temporary file if that is a URL. remove must be called in the end.
+// Fetch returns the path of a local file with the content of the file at path, for libraries and programs that read
+// only local files: path itself, or a temporary file if path is a URL. The caller must call remove.
 func (f *Files) Fetch(path string) (local string, remove func(), err error) {
 	if !IsURL(path) {
 		return Local(path), func() {}, nil
@@ -283,7 +283,7 @@ func (f *Files) Fetch(path string) (local string, remove func(), err error) {
 	return to.Name(), remove, nil
 }
 
-// Prefetch begins to read n bytes at off of a File, so that reading them soon takes no further request. It does
+// Prefetch starts to read n bytes at off of a File, so that reading them soon takes no further request. It does
 // nothing for local files.
 func Prefetch(file io.ReaderAt, off, n int64) {
 	if h, ok := file.(interface{ Prefetch(off, n int64) }); ok {

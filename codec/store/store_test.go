@@ -23,7 +23,7 @@ import (
 	"tapedeck/codec/store/storetest"
 )
 
-// content returns bytes that differ everywhere. Nobody may change them.
+// content returns bytes that differ everywhere. They must not be changed.
 func content(n int) []byte { return most()[:n:n] }
 
 var most = sync.OnceValue(func() []byte {
@@ -102,7 +102,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestRandomReads reads more than the cache holds, so that memory is used again, while connections break.
+// TestRandomReads reads more than the cache holds, so that memory is reused, while connections break.
 func TestRandomReads(t *testing.T) {
 	s := storetest.New(t)
 	files := s.Files()
@@ -149,7 +149,7 @@ func TestRandomReads(t *testing.T) {
 	group.Wait()
 }
 
-// TestCloseWhileReading proves that memory is not used again as long as a reader copies from it.
+// TestCloseWhileReading tests that memory is not reused as long as a reader copies from it.
 func TestCloseWhileReading(t *testing.T) {
 	s := storetest.New(t)
 	files := s.Files()
@@ -229,7 +229,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestWithoutStores uses local files where there are no stores. URLs are errors, not local names.
+// TestWithoutStores uses local files without stores. URLs are errors, not local names.
 func TestWithoutStores(t *testing.T) {
 	for name, files := range map[string]*store.Files{"nil": nil, "none": store.New()} {
 		t.Run(name, func(t *testing.T) {
@@ -294,7 +294,7 @@ func TestFolders(t *testing.T) {
 	require.Equal(t, tree(local), tree(store.Clean(s.URL(""))))
 }
 
-// What cannot be a path is an error, beside which the rest is there.
+// A key that cannot be a path is an error. The other keys are returned, too.
 func TestKeysThatAreNoPaths(t *testing.T) {
 	s := storetest.New(t)
 	files := s.Files()

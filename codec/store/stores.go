@@ -12,18 +12,18 @@ import (
 // Store reads, lists and writes the objects at URLs. Its methods may be called by several goroutines. Errors wrap
 // fs.ErrNotExist and fs.ErrPermission where they apply.
 type Store interface {
-	// Schemes returns those of the URLs that the store knows.
+	// Schemes returns the schemes of the URLs that the store knows.
 	Schemes() []string
-	// Get returns the bytes of an object from start to end, or the last -start bytes; a server without such ranges may
-	// return the first -start bytes, or all. It fails with ErrReplaced unless etag is empty or that of the object. An
-	// error that is Temporary is worth another attempt.
+	// Get returns the bytes of an object from start to end, or with a negative start the last -start bytes; a server
+	// without such ranges may return the first -start bytes, or all. It fails with ErrReplaced if etag is not empty
+	// and differs from the object's. An error that is Temporary is worth another attempt.
 	Get(ctx context.Context, url, etag string, start, end int64) (*Body, error)
 	// Stat describes an object. The error wraps errors.ErrUnsupported if only Get can.
 	Stat(ctx context.Context, url string) (*Object, error)
-	// Any reports whether a folder, whose URL ends at a slash, holds anything.
+	// Any reports whether a folder, whose URL ends with a slash, is not empty.
 	Any(ctx context.Context, folder string) (bool, error)
-	// List calls add with the names in a folder, which are the ends of keys, and what they name: objects, and folders,
-	// whose names end at a slash. An object that stands for the folder itself has the name "".
+	// List calls add with the names in a folder, which are the ends of keys, and their objects. Names of folders end
+	// with a slash. An object that stands for the folder itself has the name "".
 	List(ctx context.Context, folder string, add func(name string, o *Object)) error
 	// Write makes or replaces a small object.
 	Write(ctx context.Context, url string, content []byte) error
@@ -39,27 +39,27 @@ type Object struct {
 	Folder   bool
 }
 
-// ErrReplaced is returned for an object that is not the one that was opened.
+// ErrReplaced is returned for an object that was replaced after it was opened.
 var ErrReplaced = errors.New("it was replaced while it was read; open it again")
 
-// Temporary returns an error of a request that is worth another attempt.
+// Temporary returns an error that wraps err, of a request that is worth another attempt.
 func Temporary(err error) error { return temporaryError{err} }
 
 type temporaryError struct{ error }
 
 func (t temporaryError) Unwrap() error { return t.error }
 
-// Body is an answer with bytes of an object.
+// Body is the body of an answer with bytes of an object.
 type Body struct {
 	io.ReadCloser
 	Start, End int64 // of the bytes
 	Size       int64 // of the object; -1: unknown
 	ETag       string
 	Modified   time.Time
-	Whole      bool // the server has no ranges: these are all bytes
+	Whole      bool // the server has no ranges: the body has all bytes
 }
 
-// ParseRange sets Start, End and Size by the header Content-Range.
+// ParseRange sets Start, End and Size from the header Content-Range.
 func (b *Body) ParseRange(header string) error {
 	var last int64
 	if _, err := fmt.Sscanf(header, "bytes %d-%d/%d", &b.Start, &last, &b.Size); err != nil || b.Start < 0 ||
@@ -70,7 +70,7 @@ func (b *Body) ParseRange(header string) error {
 	return nil
 }
 
-// Range returns the header that asks for the bytes from start to end; a negative start counts from the end of the
+// Range returns the header that requests the bytes from start to end; a negative start counts from the end of the
 // object.
 func Range(start, end int64) string {
 	text := "bytes=" + strconv.FormatInt(start, 10)

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// schemes are those of the URLs that this package reads.
+// schemes are the schemes of URLs of stores.
 var schemes = []string{"s3", "gs", "http", "https"}
 
-// IsURL reports whether path is a URL of a store: it begins with s3://, gs://, http:// or https://. A path that went
-// through filepath.Clean never is one, as its slashes are single. A file:// URL is a local path, see Local.
+// IsURL reports whether path is a URL of a store: it begins with s3://, gs://, http:// or https://. A result of
+// filepath.Clean never does, because its slashes are single. A file:// URL is a local path, see Local.
 func IsURL(path string) bool {
 	scheme, _, ok := strings.Cut(path, "://")
 	return ok && slices.Contains(schemes, scheme)
@@ -31,7 +31,7 @@ func CanUpload(url string) error {
 	return nil
 }
 
-// Local returns the path that a file:// URL means, and every other path as it is.
+// Local returns the path of a file:// URL, and every other path unchanged.
 func Local(path string) string {
 	rest, ok := strings.CutPrefix(path, "file://")
 	if !ok {
@@ -39,7 +39,7 @@ func Local(path string) string {
 	}
 	rest = strings.TrimPrefix(rest, "localhost")
 	if !strings.HasPrefix(rest, "/") {
-		return path // of another host: nothing is there
+		return path // on another host: no such file
 	}
 	if local, err := url.PathUnescape(rest); err == nil {
 		return local
@@ -47,11 +47,11 @@ func Local(path string) string {
 	return rest
 }
 
-// parts are the parts of a URL: "s3://bucket", "a/b", or "https://host:80", "a/b", "?query".
-type parts struct{ root, key, query string }
+// urlParts are root, key and query of a URL: "s3://bucket", "a/b", or "https://host:80", "a/b", "?query".
+type urlParts struct{ root, key, query string }
 
-func split(path string) parts {
-	var p parts
+func split(path string) urlParts {
+	var p urlParts
 	scheme, rest, _ := strings.Cut(path, "://")
 	if web(scheme) {
 		if i := strings.IndexAny(rest, "?#"); i >= 0 {
@@ -63,10 +63,10 @@ func split(path string) parts {
 	return p
 }
 
-// web reports whether keys of URLs with this scheme are escaped. All others are as the store has them.
+// web reports whether keys of URLs with this scheme are escaped. Other URLs have keys as in the store.
 func web(scheme string) bool { return scheme == "http" || scheme == "https" }
 
-func (p parts) String() string {
+func (p urlParts) String() string {
 	if p.key == "" {
 		return p.root + p.query
 	}
@@ -91,7 +91,7 @@ func Join(base string, elements ...string) string {
 	return p.String()
 }
 
-// Dir is filepath.Dir for a path that may be a URL. That of a bucket or a host is itself.
+// Dir is filepath.Dir for a path that may be a URL. Dir of a bucket or a host is the bucket or host.
 func Dir(name string) string {
 	if !IsURL(name) {
 		return filepath.Dir(Local(name))
@@ -122,7 +122,7 @@ func Base(name string) string {
 	return base
 }
 
-// Clean is filepath.Clean for a path that may be a URL, of which it only removes slashes at the end.
+// Clean is filepath.Clean for a path that may be a URL. It only removes slashes at the end of a URL.
 func Clean(name string) string {
 	if !IsURL(name) {
 		return filepath.Clean(Local(name))

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// WriteFile writes a small file whose path may be a URL of a store. The object appears when it is complete, and
-// replaces one of its name.
+// WriteFile writes a small file whose path may be a URL of a store. The file appears when it is complete, and replaces
+// an existing one.
 func (f *Files) WriteFile(ctx context.Context, path string, content []byte) error {
 	if !IsURL(path) {
 		return os.WriteFile(Local(path), content, 0o666)

@@ -15,13 +15,14 @@ import (
 )
 
 const (
-	// maxAttachmentHead bounds what precedes the bytes of an attachment, which are its name and its media type mostly.
+	// maxAttachmentHead is the maximum of bytes before the content of an attachment, mostly its name and its media
+	// type.
 	maxAttachmentHead = 64 << 10
 	crcSize           = 4
-	copySize          = 1 << 20 // bytes of an attachment that are in memory at a time
+	copySize          = 1 << 20 // bytes of an attachment that are in memory at once
 )
 
-// attach adds the attachment in a record that begins with content.
+// attach adds the attachment of rec. content is the beginning of the record.
 func (r *reader) attach(rec record, content []byte) error {
 	a := codec.Attachment{}
 	head, rest := int64(2*8), content[min(len(content), 2*8):]
@@ -58,7 +59,7 @@ func (r *reader) attach(rec record, content []byte) error {
 // attachmentReader reads the bytes of an attachment and compares their checksum at the end.
 type attachmentReader struct {
 	*io.SectionReader
-	head, crc io.Reader // what the record has before and after the bytes
+	head, crc io.Reader // of the record, before and after the bytes
 	name      string
 	damaged   func(error)
 
@@ -67,7 +68,7 @@ type attachmentReader struct {
 }
 
 func (r *attachmentReader) Read(b []byte) (int, error) {
-	if !r.begun { // the checksum includes what precedes the bytes
+	if !r.begun { // the checksum includes the fields before the bytes
 		head, err := io.ReadAll(r.head)
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", r.name, err)
@@ -89,7 +90,7 @@ func (r *attachmentReader) Read(b []byte) (int, error) {
 func (r *attachmentReader) compare() error {
 	var want [crcSize]byte
 	switch n, err := io.ReadFull(r.crc, want[:]); {
-	case n == 0: // it was compared before
+	case n == 0: // the checksum was compared before
 		return io.EOF
 	case err != nil:
 		return err
@@ -105,7 +106,7 @@ func (r *attachmentReader) compare() error {
 	return io.EOF
 }
 
-// Attach appends an attachment to the file, whose bytes are never in memory as a whole.
+// Attach appends an attachment to the file. It reads the bytes in pieces.
 func (w *encoder) Attach(file *output.File, a *codec.Attachment) error {
 	index := mcap.AttachmentIndex{
 		Offset: uint64(file.Size()), LogTime: uint64(a.LogTime), CreateTime: uint64(a.CreateTime),

@@ -14,7 +14,7 @@ import (
 	"tapedeck/codec"
 )
 
-// attachment returns an attachment of data. Its bytes must be read in small pieces.
+// attachment returns an attachment of data that must be read in small pieces.
 func attachment(t *testing.T, name string, data []byte) codec.Attachment {
 	return codec.Attachment{
 		Name: name, MediaType: "text/plain", LogTime: 7, CreateTime: 5, Size: int64(len(data)),
@@ -32,7 +32,7 @@ func (r pieces) Read(b []byte) (int, error) {
 	return r.Reader.Read(b)
 }
 
-// requireAttachments compares what the file holds to the attachments, with tapedeck's reader and with that of the MCAP
+// requireAttachments compares the attachments of a file, read with tapedeck's reader and with the reader of the MCAP
 // project, which compares checksums and finds attachments by the index.
 func requireAttachments(t *testing.T, path string, want []codec.Attachment) {
 	t.Helper()
@@ -115,7 +115,7 @@ func TestAttachments(t *testing.T) {
 	}
 }
 
-// TestCustomData reads what rosbag2 keeps of metadata.yaml in a file.
+// TestCustomData reads the content of metadata.yaml that rosbag2 stores in a file.
 func TestCustomData(t *testing.T) {
 	const text = "version: 8\nfiles:\n  - path: custom_data:\ncustom_data:\n  car: blue\nros_distro: jazzy\n"
 	var b bytes.Buffer
@@ -149,7 +149,7 @@ func TestDamagedAttachments(t *testing.T) {
 		name   string
 		damage func(file []byte) []byte
 		error  string // of reading the bytes
-		event  string // of the file, which then has no attachment
+		event  string // of Info; the file then has no attachment
 	}{
 		{name: "bytes", damage: func(b []byte) []byte { b[at] = 'A'; return b }, error: wrong},
 		{name: "checksum", damage: func(b []byte) []byte { b[at+len(data)]++; return b }, error: wrong},

@@ -26,7 +26,7 @@ type chunkInfo struct {
 	records      int64
 }
 
-// parseChunk reads how a chunk record of size bytes begins.
+// parseChunk parses the beginning of a chunk record of size bytes.
 func parseChunk(content []byte, size int64) (chunkInfo, error) {
 	var c chunkInfo
 	if len(content) < chunkHead {
@@ -49,18 +49,18 @@ func parseChunk(content []byte, size int64) (chunkInfo, error) {
 	return c, nil
 }
 
-// loader loads chunked.Segments. It keeps what it needs for decompression.
+// loader implements chunked.Loader. It keeps its decompressors.
 type loader struct {
 	chunked.Plain
 	file   io.ReaderAt
 	define func(mcap.OpCode, []byte) error // is called with each schema and channel in a chunk
 	known  func(channel uint16) bool
 
-	unwanted []bool // by channel: its messages are left out where that is cheaper
+	unwanted []bool // by channel: messages that Load omits if that is cheaper
 
 	zstd *zstd.Decoder
 	lz4  *lz4.Reader
-	raw  []byte // a compressed chunk, or a piece of another one
+	raw  []byte // a compressed chunk, or a piece of an uncompressed one
 }
 
 func (l *loader) Skip(unwanted []bool) { l.unwanted = unwanted }
@@ -71,14 +71,14 @@ func (l *loader) Close() {
 	}
 }
 
-// broken reports whether s cannot be loaded as a whole.
+// broken reports whether loading s finds damage.
 func (l *loader) broken(s chunked.Segment, buf []byte) bool {
 	_, err := l.read(&s, buf)
 	return err != nil
 }
 
-// Load implements chunked.Loader: it returns the records of s, in buf if they fit there, beside errors that say what
-// of them is damaged. The records are whole, and messages have at least the fields before the payload.
+// Load implements chunked.Loader. The records that it returns are whole, and messages have at least the fields before
+// the payload.
 func (l *loader) Load(s *chunked.Segment, buf []byte) ([]byte, []error) {
 	var errs []error
 	records, err := l.read(s, buf)
@@ -111,7 +111,7 @@ func (l *loader) Load(s *chunked.Segment, buf []byte) ([]byte, []error) {
 	return records[:whole], errs
 }
 
-// read returns the records of s, in buf if they fit there. With an error it returns as much of them as there is.
+// read returns the records of s, in buf if they fit. With an error it returns the readable beginning.
 func (l *loader) read(s *chunked.Segment, buf []byte) ([]byte, error) {
 	if s.Chunk {
 		return l.chunk(s, buf)
@@ -124,7 +124,7 @@ func (l *loader) read(s *chunked.Segment, buf []byte) ([]byte, error) {
 	return buf[:n], chunked.Unexpected(err)
 }
 
-// cutRecord returns the record at off and where the next one is, or -1 when it is not whole.
+// cutRecord returns the record at off and the offset of the next one, or -1 if the record is not whole.
 func cutRecord(records []byte, off int) (mcap.OpCode, []byte, int) {
 	rest := records[off:]
 	if len(rest) < recordHead {
@@ -153,13 +153,13 @@ func (l *loader) Cut(records []byte, off int, m *chunked.Message) int {
 	return next
 }
 
-// salvage moves the whole ones of damaged records together.
+// salvage moves the whole records among damaged records together and returns them.
 func (l *loader) salvage(s *chunked.Segment, records []byte, errs []error) ([]byte, []error) {
 	size := int64(len(records))
 	w := walker{
 		Window: chunked.Window{File: bytes.NewReader(records), Size: size}, to: size, known: l.known, last: s.Start,
 	}
-	s.Unsorted = true // for all we know
+	s.Unsorted = true // the order is unknown
 	n := 0
 	for {
 		r, err := w.next()
@@ -180,8 +180,8 @@ func (l *loader) salvage(s *chunked.Segment, records []byte, errs []error) ([]by
 	}
 }
 
-// loadWithoutHead returns what there is of the records of a chunk whose head is damaged. Compressed ones cannot be told
-// from others there.
+// loadWithoutHead returns the readable records of a chunk whose head is damaged. It cannot tell whether they are
+// compressed, and finds none if they are.
 func (l *loader) loadWithoutHead(s *chunked.Segment, buf []byte, errs []error) ([]byte, []error) {
 	if !s.Chunk || s.Size <= recordHead || s.Size > maxChunk {
 		return nil, errs
@@ -199,8 +199,8 @@ func (l *loader) loadWithoutHead(s *chunked.Segment, buf []byte, errs []error) (
 	return l.salvage(s, buf, errs)
 }
 
-// chunk returns the uncompressed records of a chunk, in buf if they fit there. With an error it returns as much of
-// them as there is.
+// chunk returns the uncompressed records of a chunk, in buf if they fit. With an error it returns the readable
+// beginning.
 func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 	head := make([]byte, min(s.Size, recordHead+chunkHead+maxName))
 	if _, err := l.file.ReadAt(head, s.Offset); err != nil {
@@ -258,17 +258,17 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// wanted returns the records of an uncompressed chunk, in buf if they fit there, without messages that are not wanted.
-// It reads all to verify the checksum, but in pieces that stay in the processor's cache. It returns false if the chunk
-// is damaged in any way.
+// wanted returns the records of an uncompressed chunk without unwanted messages, in buf if they fit. To verify the
+// checksum it reads everything, in pieces that stay in the CPU cache. It returns false if the chunk is damaged in any
+// way.
 func (l *loader) wanted(c chunkInfo, offset int64, buf []byte) ([]byte, bool) {
-	const least = recordHead + 2 // has the channel of a message
+	const least = recordHead + 2 // enough to hold the channel of a message
 	l.raw = chunked.Resize(l.raw, least+chunked.WindowSize)
 	var (
 		sum  uint32
-		held int    // bytes of the head of a record that the last piece ended in
-		left uint64 // bytes of a record that go on in the next piece
-		skip bool   // that record
+		held int    // bytes of a record's head at the end of the last piece
+		left uint64 // bytes of a record that are in the next piece
+		skip bool   // the record of left is unwanted
 	)
 	buf = buf[:0]
 	for end := offset + int64(c.uncompressed); offset < end; {
@@ -292,21 +292,21 @@ func (l *loader) wanted(c chunkInfo, offset int64, buf []byte) ([]byte, bool) {
 				channel := int(messageChannel(b[recordHead:]))
 				skip = mcap.OpCode(b[0]) == mcap.OpMessage && channel < len(l.unwanted) && l.unwanted[channel]
 			}
-			part := b[:min(uint64(len(b)), left)]
+			piece := b[:min(uint64(len(b)), left)]
 			if !skip {
-				buf = append(buf, part...)
+				buf = append(buf, piece...)
 			}
-			left -= uint64(len(part))
-			b = b[len(part):]
+			left -= uint64(len(piece))
+			b = b[len(piece):]
 		}
 		held = copy(l.raw, b)
 	}
 	return buf, held == 0 && left == 0 && (c.crc == 0 || c.crc == sum)
 }
 
-// decompress returns the records of a chunk in dst, if they fit there. With an error it returns as much as there is.
+// decompress returns the records of a chunk, in dst if they fit. With an error it returns the readable beginning.
 func (l *loader) decompress(c chunkInfo, raw, dst []byte) ([]byte, error) {
-	// What the best compression makes of a byte bounds the size that a damaged chunk can ask for.
+	// The best compression ratio limits the memory that a damaged chunk can request.
 	ratio := uint64(255)
 	if c.compression == mcap.CompressionZSTD {
 		ratio = 1 << 15
@@ -337,7 +337,7 @@ func (l *loader) decompress(c chunkInfo, raw, dst []byte) ([]byte, error) {
 		l.lz4.Reset(bytes.NewReader(raw))
 		n, err := io.ReadFull(l.lz4, dst)
 		if err == nil {
-			// The end of the frame holds its checksum.
+			// The end of the frame has its checksum.
 			_, err = io.ReadFull(l.lz4, make([]byte, 1))
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -348,7 +348,7 @@ func (l *loader) decompress(c chunkInfo, raw, dst []byte) ([]byte, error) {
 	return nil, fmt.Errorf("it is compressed with %q, which this program cannot read", c.compression)
 }
 
-// maxIndex bounds the message indexes that are read at once: those of a chunk.
+// maxIndex is the maximum size of a chunk's message indexes, which are read at once.
 const maxIndex = 64 << 20
 
 // Find implements chunked.Loader, by the message indexes behind a chunk.
@@ -361,7 +361,7 @@ func (l *loader) Find(s *chunked.Segment, found func(channel int, time, off int6
 		return false
 	}
 	const fields, entry = 2 + 4, 8 + 8
-	for pass := range 2 { // the first one only looks whether all is well
+	for pass := range 2 { // the first pass only checks the index
 		for off := 0; off < len(b); {
 			op, content, next := cutRecord(b, off)
 			if next < 0 || op != mcap.OpMessageIndex || len(content) < fields {

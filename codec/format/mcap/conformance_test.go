@@ -18,7 +18,7 @@ import (
 	"tapedeck/test/samples"
 )
 
-// TestConformance reads the files of the MCAP project's conformance tests, whose names tell what they have.
+// TestConformance reads the files of the MCAP project's conformance tests. Their names list their features.
 func TestConformance(t *testing.T) {
 	dir := samples.Path(t, "mcap/conformance")
 	channel := &codec.Channel{
@@ -57,7 +57,7 @@ func TestConformance(t *testing.T) {
 				want = append(want, codec.Message{Channel: schemaless, LogTime: 2, PublishTime: 1,
 					Data: []byte{1, 2, 3}})
 			case "TenMessages":
-				// In the file they are in another order.
+				// The file has another order.
 				for _, i := range []int64{0, 1, 2, 3, 3, 4, 5, 7, 8, 9} {
 					want = append(want, codec.Message{Channel: channel, LogTime: i, PublishTime: i,
 						Data: []byte{1, 2, 3}})
@@ -83,9 +83,9 @@ func TestConformance(t *testing.T) {
 	require.Equal(t, 416, files)
 }
 
-// TestConformanceWritten writes what the conformance tests have, but for attachments (see TestAttachments) and numbers
-// of messages, which are 0 as rosbag2 has them. The MCAP project's own reader finds every record that their files have
-// with chunks, indexes, statistics and a summary.
+// TestConformanceWritten writes the content of the conformance tests, without attachments (see TestAttachments) and
+// with sequence numbers 0, as rosbag2. The MCAP project's own reader finds every record of the files with chunks,
+// indexes, statistics and a summary.
 func TestConformanceWritten(t *testing.T) {
 	channel := &codec.Channel{
 		Topic: "example", Type: "Example", Encoding: "a", Schema: codec.Schema{Encoding: "c", Data: []byte{4, 5, 6}},
@@ -120,7 +120,7 @@ func TestConformanceWritten(t *testing.T) {
 				defer lexer.Close()
 				var got, want []string
 				records := map[mcap.TokenType]int{}
-				ended := false // what follows is the summary, which repeats
+				ended := false // the summary follows, with repeated records
 				for {
 					token, data, err := lexer.Next(nil)
 					if errors.Is(err, io.EOF) {

@@ -62,15 +62,15 @@ func unchunked(t testing.TB) ([]byte, []codec.Message) {
 	return b.Bytes(), messages
 }
 
-// result is what reading a file gave.
+// result is the result of reading a file.
 type result struct {
 	info     *codec.Info
 	messages []codec.Message
-	err      error // that ended the reading
+	err      error // error that ended the reading
 	damage   []error
 }
 
-// tryRead reads a file that may be damaged, with or without being told of damage.
+// tryRead reads a file that may be damaged, with or without Query.Damaged.
 func tryRead(t testing.TB, path string, data []byte, tolerate bool) (result, error) {
 	r, err := NewReader(codectest.NewFile(data), int64(len(data)), path)
 	if err != nil {
@@ -105,7 +105,7 @@ func tryRead(t testing.TB, path string, data []byte, tolerate bool) (result, err
 	return got, nil
 }
 
-// requireSubset checks that each message got is one of want.
+// requireSubset checks that each message of got is in want.
 func requireSubset(t testing.TB, want, got []codec.Message) {
 	t.Helper()
 	left := map[string]int{}
@@ -168,7 +168,7 @@ func TestTruncatedAnywhere(t *testing.T) {
 	}
 }
 
-// TestFlippedBits flips each bit of a file with checksums, and each of one without chunks and checksums.
+// TestFlippedBits flips each bit of a file with checksums, and of a file without chunks and checksums.
 func TestFlippedBits(t *testing.T) {
 	step := 1
 	if testing.Short() {
@@ -184,7 +184,7 @@ func TestFlippedBits(t *testing.T) {
 				bit := byte(1) << random.IntN(8)
 				data[i] ^= bit
 				strict, err := tryRead(t, path, data, false)
-				if i < len(mcap.Magic) && err != nil { // unless it is clear that it is MCAP
+				if i < len(mcap.Magic) && err != nil { // the file may not be recognised as MCAP
 					require.ErrorContains(t, err, path)
 					data[i] ^= bit
 					continue
@@ -193,7 +193,7 @@ func TestFlippedBits(t *testing.T) {
 				if strict.err != nil {
 					require.ErrorContains(t, strict.err, "read "+path+": ")
 				} else if name != "unchunked" {
-					// With checksums nothing is lost or wrong in silence.
+					// With checksums no loss and no change goes unnoticed.
 					require.Len(t, strict.messages, len(messages), "byte %d bit %d", i, bit)
 				}
 				got, err := tryRead(t, path, data, true)
@@ -243,7 +243,7 @@ func TestRandomDamage(t *testing.T) {
 	}
 }
 
-// TestZerosAtTheEnd is what a crash of the system can leave.
+// TestZerosAtTheEnd reads files that end with zeros, as after a crash of the system.
 func TestZerosAtTheEnd(t *testing.T) {
 	data, messages := small(t, "zstd")
 	summary := int(binary.LittleEndian.Uint64(data[len(data)-28:]))
@@ -279,7 +279,7 @@ func TestHugeLengths(t *testing.T) {
 	}
 }
 
-// TestNegativeLengths has a chunk at the end of a file whose lengths are negative as signed numbers.
+// TestNegativeLengths reads a file that ends with a chunk whose lengths are negative as signed numbers.
 func TestNegativeLengths(t *testing.T) {
 	data, messages := small(t, "none")
 	summary := int(binary.LittleEndian.Uint64(data[len(data)-28:]))
@@ -293,7 +293,7 @@ func TestNegativeLengths(t *testing.T) {
 	require.False(t, got.info.Complete)
 }
 
-// TestReservedRecords has a long row of records with an opcode that is not in use, which take one look each.
+// TestReservedRecords reads a long row of records with an unused opcode. Each record must be checked once.
 func TestReservedRecords(t *testing.T) {
 	data, messages := unchunked(t)
 	const count = 1 << 17
@@ -321,7 +321,7 @@ func TestReservedRecords(t *testing.T) {
 	require.Less(t, file.read, 100*len(file.data))
 }
 
-// countingReader counts the bytes that were read of data.
+// countingReader counts the bytes that are read.
 type countingReader struct {
 	data []byte
 	read int
@@ -378,8 +378,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestZeroedSector clears what says how long the records of a chunk are, as a disk may: that does not make it an empty
-// chunk.
+// TestZeroedSector clears the length of a chunk's records, as a disk may. The chunk must not be taken for an empty one.
 func TestZeroedSector(t *testing.T) {
 	data, messages := small(t, "none")
 	path := "a.mcap"
@@ -408,7 +407,7 @@ func TestChangedMagic(t *testing.T) {
 	require.Len(t, got.messages, len(messages))
 }
 
-// TestBombs has chunks of 8 MiB that claim to be small, and such that claim to be large.
+// TestBombs reads chunks of 8 MiB whose heads give a small size, and others whose heads give a large size.
 func TestBombs(t *testing.T) {
 	zeros := make([]byte, 8<<20)
 	for _, name := range []string{"zstd", "lz4"} {

@@ -8,7 +8,7 @@ import (
 	"tapedeck/codec/internal/codectest"
 )
 
-// onDisk is the format on a disk that fails and forgets.
+// onDisk describes the format for tests on a simulated disk.
 func onDisk() disktest.Format {
 	channels := testChannels()
 	return disktest.Format{

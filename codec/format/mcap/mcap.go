@@ -23,7 +23,7 @@ import (
 // Name is the name of the format.
 const Name = "mcap"
 
-// Format is that of MCAP files.
+// Format describes MCAP files.
 var Format = codec.Format{
 	Extension: ".mcap",
 	Keeps:     codec.Keeps{PublishTime: true, QoS: true, Metadata: true, Attachments: true, ChannelMetadata: true},
@@ -43,18 +43,18 @@ var Format = codec.Format{
 
 // Keys of the channel metadata that rosbag2_storage_mcap writes.
 const (
-	keyQoS      = codec.UnreadQoS // also of those that can be read
+	keyQoS      = codec.UnreadQoS // also of QoS that can be read
 	keyTypeHash = "topic_type_hash"
 )
 
 // Names of metadata records.
 const (
 	ownMetadata     = "tapedeck" // keeps CreateOptions.Metadata
-	rosbag2Metadata = "rosbag2"  // keeps what metadata.yaml has, under keySerialized
+	rosbag2Metadata = "rosbag2"  // keeps the content of metadata.yaml, under keySerialized
 	keySerialized   = "serialized_metadata"
 )
 
-// createOn begins a recording whose first file is path. NAME.mcap and NAME_0.mcap go on as NAME_1.mcap.
+// createOn begins a recording whose first file is path. NAME_1.mcap follows NAME.mcap or NAME_0.mcap.
 func createOn(s codec.Disk, path string, o codec.CreateOptions) (*output.Recording, error) {
 	extension := filepath.Ext(path)
 	base := strings.TrimSuffix(strings.TrimSuffix(path, extension), "_0")

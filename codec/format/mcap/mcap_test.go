@@ -63,7 +63,7 @@ func testChannels() []*codec.Channel {
 	}
 }
 
-// testMessages returns n messages, of which one in ten is out of order.
+// testMessages returns n messages. One in ten is out of order.
 func testMessages(n int, channels []*codec.Channel) []codec.Message {
 	random := rand.New(rand.NewPCG(1, 2))
 	messages := make([]codec.Message, n)
@@ -130,7 +130,7 @@ func TestRoundTrip(t *testing.T) {
 				require.Positive(t, info.Extra.(Extra).Chunks[o.Compression])
 			}
 
-			// The index says the same as going through the file.
+			// The index agrees with a scan of the file.
 			opened, err := Format.Open(path)
 			require.NoError(t, err)
 			defer opened.Close()
@@ -169,13 +169,13 @@ func TestQuery(t *testing.T) {
 	require.Empty(t, readAll(t, r, codec.Query{Start: end * 2}))
 }
 
-// Messages are left out where records and the heads of records cross the pieces in which a chunk is read, and damage of
-// what is left out is found.
+// Messages are omitted even if records and their heads cross the pieces in which a chunk is read. Damage of omitted
+// messages is found.
 func TestQueryInLargeChunks(t *testing.T) {
 	channels := testChannels()
 	messages := testMessages(4000, channels)
 	for i := range messages {
-		if i%88 == 0 { // of all channels in turn
+		if i%88 == 0 { // messages of all channels in turn
 			messages[i].Data = bytes.Repeat([]byte{byte(i)}, i*250+i/40)
 		}
 	}
@@ -247,7 +247,7 @@ func TestEqualChannelsBecomeOne(t *testing.T) {
 	require.EqualValues(t, 6, info.Topics[0].MessageCount)
 }
 
-// TestSyncAndKill looks at the file of a writer that was not closed.
+// TestSyncAndKill reads the file of a writer that was not closed.
 func TestSyncAndKill(t *testing.T) {
 	messages := testMessages(100, testChannels())
 	path := filepath.Join(t.TempDir(), "a.mcap")
@@ -274,7 +274,7 @@ func TestSyncAndKill(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, info.Topics, 4)
 
-	// A chunk is written when the next message is a second behind its first.
+	// A chunk is written when the next message is a second later than its first.
 	w.Write(&messages[50])
 	late := messages[51]
 	late.LogTime = messages[50].LogTime + int64(time.Second)
@@ -284,7 +284,7 @@ func TestSyncAndKill(t *testing.T) {
 
 func TestSyncBesideWrite(t *testing.T) { codectest.SyncBesideWrite(t, Format, testChannels()...) }
 
-// TestInfoOfWriter compares what a writer says of its file with what a reader does.
+// TestInfoOfWriter compares a writer's Info with a reader's.
 func TestInfoOfWriter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.mcap")
 	e, err := NewEncoder(path, codec.CreateOptions{}, nil)

@@ -37,7 +37,7 @@ func newPacker(compression string) (packer, error) {
 	return packer{}, fmt.Errorf("MCAP has no compression %q; it has none, lz4 and zstd", compression)
 }
 
-// pack compresses records. What does not become smaller is returned as it is, as are more than readers decompress.
+// pack compresses records. It returns them uncompressed if they do not become smaller, or are too large for readers.
 func (p *packer) pack(records []byte) ([]byte, mcap.CompressionFormat, error) {
 	switch {
 	case len(records) > maxChunk:
@@ -63,7 +63,7 @@ func (p *packer) pack(records []byte) ([]byte, mcap.CompressionFormat, error) {
 	return p.packed, p.compression, nil
 }
 
-// chunk is a chunk that is to be written.
+// chunk is a chunk that has not been written.
 type chunk struct {
 	body    output.Body // the records
 	indexes [][]byte    // entries of the message indexes, by channel
@@ -88,7 +88,7 @@ func (c *chunk) Body() *output.Body {
 	return &c.body
 }
 
-// Encode returns the chunk with its indexes, and the file's header if that must be written again.
+// Encode returns the chunk with its indexes, and the file's header if the header changed.
 func (c *chunk) Encode(offset int64) (output.Block, error) {
 	var b output.Block
 	err := c.encode(offset, &b)
@@ -100,8 +100,8 @@ func (c *chunk) Encode(offset int64) (output.Block, error) {
 	return b, err
 }
 
-// encode sets what of b is in the file at offset, and the chunk's entry in the index. Without messages there is no
-// chunk, for it would have no time, but bare records.
+// encode sets the bytes of b at offset, and the chunk's entry in the index. Without messages it writes bare records
+// instead of a chunk, because the chunk would have no time.
 func (c *chunk) encode(offset int64, b *output.Block) error {
 	c.index = nil
 	records := c.body.Buf[bareChunk:]
@@ -150,7 +150,7 @@ func (c *chunk) encode(offset int64, b *output.Block) error {
 	return nil
 }
 
-// appendChunkHead appends what precedes the stored bytes of a chunk's records.
+// appendChunkHead appends the bytes of a chunk before its records.
 func appendChunkHead(b []byte, s output.Span, size int64, sum uint32, compression mcap.CompressionFormat,
 	stored int64) []byte {
 	b = append(b, byte(mcap.OpChunk))

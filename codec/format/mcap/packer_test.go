@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A message may be larger than what readers decompress. It is stored as it is.
+// A message that is too large for readers to decompress is stored uncompressed.
 func TestLargestChunk(t *testing.T) {
 	p, err := newPacker("zstd")
 	require.NoError(t, err)
 	large, err := syscall.Mmap(-1, 0, maxChunk+1, syscall.PROT_NONE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, syscall.Munmap(large)) }()
-	_, compression, err := p.pack(large) // nobody may look at it
+	_, compression, err := p.pack(large) // pack must not read it
 	require.NoError(t, err)
 	require.Empty(t, compression)
 	_, compression, err = p.pack(make([]byte, 1000))

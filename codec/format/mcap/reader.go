@@ -18,25 +18,25 @@ import (
 
 // reader reads an MCAP file.
 //
-// It finds its way by the summary when that holds indexes, statistics and all channels. Any other file is scanned
-// once before the first message is read or Info answers. Reading holds the chunks that overlap in time, up to
-// 256 MiB of them or a single larger one; what is beyond that is read again when its time comes.
+// It uses the summary if that has indexes, statistics and all channels. It scans any other file once before the first
+// message is read or Info returns. Reading holds the chunks that overlap in time, up to 256 MiB of them or a single
+// larger one; other chunks are read again when their time comes.
 //
 // Info.Extra is an Extra. Info.Records are the metadata records of other programs.
 type reader struct {
 	chunked.Reader
 	profile, library string
-	rosbag2          string // see Extra
+	rosbag2          string // Extra.Rosbag2
 	schemas          map[uint16]*mcap.Schema
-	metadata         map[string]string      // of tapedeck's record
-	records          []codec.MetadataRecord // others
+	metadata         map[string]string      // from tapedeck's metadata record
+	records          []codec.MetadataRecord // other metadata records
 	attachments      []codec.Attachment
 	complete         bool
 	summaryChecked   bool // the summary has all channels, and a checksum
-	headDamaged      bool // the file ends as it should, but begins otherwise
+	headDamaged      bool // the end of the file is right, but not its beginning
 }
 
-// NewReader reads an MCAP file of size bytes, and closes it in the end. Errors and Info name it path.
+// NewReader returns a reader of an MCAP file of size bytes, and owns the file. path is its name for errors and Info.
 func NewReader(file codec.File, size int64, path string) (*chunked.Reader, error) {
 	r := &reader{Reader: chunked.Reader{File: file, Path: path, Size: size}}
 	r.Layout = r
@@ -69,7 +69,7 @@ func (r *reader) Index() error {
 		schemas, channels, proven := r.schemas, r.Contents.Channels, r.summaryChecked
 		r.reset()
 		if proven {
-			// They help where those in front of the messages are damaged.
+			// Keep the channels of the summary: those before the messages may be damaged.
 			r.schemas, r.Contents.Channels = schemas, channels
 		}
 		if useless.Damaged && !r.headDamaged {
@@ -129,7 +129,7 @@ func (r *reader) define(op mcap.OpCode, content []byte) error {
 		switch metadata.Name {
 		case ownMetadata:
 			maps.Copy(r.metadata, metadata.Metadata)
-		case rosbag2Metadata: // says what the file itself says, and more of the bag
+		case rosbag2Metadata: // repeats facts of the file, and has more about the bag
 			r.rosbag2 = metadata.Metadata[keySerialized]
 		default:
 			r.records = append(r.records, codec.MetadataRecord{Name: metadata.Name, Values: metadata.Metadata})
@@ -162,7 +162,7 @@ func newChannel(c *mcap.Channel, s *mcap.Schema) *codec.Channel {
 	return channel
 }
 
-// addCustom adds what users of rosbag2 keep in metadata.yaml, whose last keys that are.
+// addCustom adds the custom data that rosbag2 stores at the end of its metadata.
 func (r *reader) addCustom() {
 	var bag struct {
 		Custom map[string]string `yaml:"custom_data"`
@@ -182,9 +182,9 @@ func (r *reader) addCustom() {
 type Extra struct {
 	Profile     string         `json:"profile"`
 	Library     string         `json:"library"`
-	Chunks      map[string]int `json:"chunks"` // how many chunks have each compression
+	Chunks      map[string]int `json:"chunks"` // number of chunks by compression
 	Attachments int            `json:"attachments"`
-	Rosbag2     string         `json:"-"` // what rosbag2 keeps of the whole bag: a metadata.yaml without its first line
+	Rosbag2     string         `json:"-"` // rosbag2's metadata of the bag: a metadata.yaml without its first line
 }
 
 func (r *reader) Describe() *codec.Info {

@@ -13,12 +13,11 @@ import (
 	"tapedeck/codec/internal/chunked"
 )
 
-// zeroEnd is how many bytes at the end of a record may be zero when nothing is wrong: the lengths of what it does not
-// have.
+// zeroEnd is the number of bytes at the end of a sound record that may be zero: the lengths of empty fields.
 const zeroEnd = 8
 
-// scan finds the segments by reading the whole file, at first for its channels alone if those may be missing in front
-// of their messages.
+// scan finds the segments by reading the whole file. With definitions it first reads only the channels, because the
+// channels before their messages may be missing.
 func (r *reader) scan(definitions bool) error {
 	to := r.Size
 	magic := make([]byte, len(mcap.Magic))
@@ -69,7 +68,7 @@ func (r *reader) scan(definitions bool) error {
 			r.Contents.Damaged(broken.From, err)
 		case errors.Is(err, chunked.ErrCut):
 			runs.Flush()
-			if rec.op == mcap.OpChunk && rec.size != chunkHead+openChunk { // nothing vouches for what there is of that
+			if rec.op == mcap.OpChunk && rec.size != chunkHead+openChunk { // an incomplete chunk cannot be trusted
 				buf = r.scanChunk(l, chunked.Segment{Offset: rec.offset, Size: to - rec.offset, Chunk: true, Cut: true},
 					buf)
 			}
@@ -81,7 +80,7 @@ func (r *reader) scan(definitions bool) error {
 			runs.Flush()
 			s := chunked.Segment{Offset: rec.offset, Size: rec.end() - rec.offset, Chunk: true}
 			if rec.end() <= content && !w.plausible(rec.end()) && l.broken(s, buf) {
-				// Its length may be wrong, so that it runs over others.
+				// Its length may be wrong and cover other records.
 				if within := w.resync(rec.offset + recordHead); within < rec.end() {
 					r.Contents.Damaged(rec.offset, &chunked.GapError{From: rec.offset, To: within})
 					w.off = within
@@ -94,12 +93,12 @@ func (r *reader) scan(definitions bool) error {
 				}
 			}
 			if rec.end() > content && l.broken(s, buf) {
-				// What a crash left of the last chunk is followed by zeros in place of the rest.
+				// After a crash, zeros replace the end of the last chunk.
 				s.Size, s.Cut = content-rec.offset, true
 			}
 			buf = r.scanChunk(l, s, buf)
 		case rec.end()-zeroEnd > content:
-			runs.Flush() // likewise
+			runs.Flush() // after a crash, zeros replace the end of the last message
 		default:
 			dataEnd = dataEnd || rec.op == mcap.OpDataEnd
 			footer = rec.op == mcap.OpFooter
@@ -118,7 +117,7 @@ func (r *reader) scan(definitions bool) error {
 	return nil
 }
 
-// scanDefinitions takes the channels from wherever they are, as those in front of the messages may be missing.
+// scanDefinitions reads all channels of the file, because those before the messages may be missing.
 func (r *reader) scanDefinitions(w walker) error {
 	for {
 		rec, err := w.next()
@@ -135,7 +134,7 @@ func (r *reader) loader() *loader {
 	return &loader{file: r.File, define: r.define, known: r.known}
 }
 
-// scanChunk adds a chunk that no index describes. The records are loaded to buf, if they fit there, and returned.
+// scanChunk adds a chunk that no index describes. It returns the loaded records, in buf if they fit.
 func (r *reader) scanChunk(l *loader, s chunked.Segment, buf []byte) []byte {
 	records, counts := r.Contents.LoadNew(l, &s, buf)
 	if len(counts) > 0 {
@@ -156,13 +155,13 @@ func (r *reader) scanChunk(l *loader, s chunked.Segment, buf []byte) []byte {
 	return records
 }
 
-// builder takes the records outside of chunks.
+// builder collects the records outside of chunks.
 type builder struct {
 	r *reader
 	chunked.Run
 }
 
-// add takes the next record, with its walker.contentOf.
+// add adds the next record. content is its walker.contentOf.
 func (b *builder) add(rec record, content []byte) error {
 	switch rec.op {
 	case mcap.OpMessage:

@@ -18,7 +18,7 @@ import (
 
 const footerSize = recordHead + 8 + 8 + 4
 
-// readSummary finds the segments by the summary. The error is a *chunked.NoIndexError when that cannot be done.
+// readSummary finds the segments by the summary. The error is a *chunked.NoIndexError if the summary cannot be used.
 func (r *reader) readSummary() error {
 	footer, err := r.footer()
 	if err != nil {
@@ -74,7 +74,7 @@ func (r *reader) readSummary() error {
 	if err := r.walkGaps(start); err != nil {
 		return err
 	}
-	// The index is more reliable: libmcap's statistics do not take a time of 0 for one.
+	// The index is more reliable: libmcap's statistics ignore the time 0.
 	for i := range r.Contents.Segments {
 		if s := &r.Contents.Segments[i]; len(s.Channels) > 0 {
 			r.Contents.Cover(s.Start, s.End)
@@ -103,7 +103,7 @@ func (r *reader) footer() (*mcap.Footer, error) {
 	return mcap.ParseFooter(tail[recordHead:])
 }
 
-// walk calls visit for each record between the offsets from and to, with its walker.contentOf. An error of visit, or
+// walk calls visit with each record between the offsets from and to, and its walker.contentOf. An error of visit, or
 // damage, becomes a *chunked.NoIndexError.
 func (r *reader) walk(from, to int64, visit func(rec record, content []byte) error) error {
 	w := walker{Window: chunked.Window{File: r.File, Size: r.Size}, off: from, to: to, known: r.known}
@@ -151,7 +151,7 @@ func (r *reader) addChunk(c *mcap.ChunkIndex, end int64) error {
 	return nil
 }
 
-// checkSummary reports whether the summary has everything that reading needs.
+// checkSummary returns an error if the summary lacks something that reading needs.
 func (r *reader) checkSummary(statistics *mcap.Statistics) error {
 	channels := 0
 	for _, c := range r.Contents.Channels {

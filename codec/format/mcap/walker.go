@@ -13,16 +13,16 @@ import (
 
 const (
 	recordHead  = 1 + 8                 // opcode and length
-	messageHead = 2 + 4 + 8 + 8         // what precedes a message's payload
-	chunkHead   = 8 + 8 + 8 + 4 + 4 + 8 // a chunk's fields beside the compression's name and the records
+	messageHead = 2 + 4 + 8 + 8         // bytes before a message's payload
+	chunkHead   = 8 + 8 + 8 + 4 + 4 + 8 // a chunk's fields without the compression's name and the records
 	maxName     = 16                    // longest name of a compression
-	privateOp   = mcap.OpCode(0x80)     // the first of the opcodes that are not the specification's
-	maxRecord   = 64 << 20              // longest record, beside messages, chunks and attachments
+	privateOp   = mcap.OpCode(0x80)     // the first opcode for private use
+	maxRecord   = 64 << 20              // longest record, except messages, chunks and attachments
 	maxChunk    = 1 << 30               // longest chunk, uncompressed
-	maxOpcode   = mcap.OpDataEnd        // the last of the specification's
+	maxOpcode   = mcap.OpDataEnd        // the last opcode of the specification
 )
 
-// record is one record's place.
+// record is the position of a record.
 type record struct {
 	op     mcap.OpCode
 	offset int64 // of the opcode
@@ -32,25 +32,25 @@ type record struct {
 
 func (r record) end() int64 { return r.offset + recordHead + r.size }
 
-// walker reads the records of a part of a file in order and finds the next whole one behind a damaged place.
+// walker reads the records of a range of a file in order, and finds the next whole record behind a damaged place.
 type walker struct {
 	chunked.Window
-	far     chunked.Window // reads beyond Window, which stays where it is
+	far     chunked.Window // for reads far ahead, which must not move Window
 	off, to int64
-	content int64                     // where the zeros begin that an unfinished file ends with; 0 when it does not
+	content int64                     // offset of the zeros that end an unfinished file; 0 if there are none
 	ahead   int64                     // offset of the next known record, behind unknown ones
-	known   func(channel uint16) bool // whether the channel was described
-	last    int64                     // log time of the last message; 0 when there was none
+	known   func(channel uint16) bool // reports whether the file described the channel
+	last    int64                     // log time of the last message; 0 before the first
 }
 
-// next returns the next record. Errors are a *chunked.GapError, after which next goes on behind it, chunked.ErrCut and
-// io.EOF, after which it does not, and those of reading.
+// next returns the next record. After a *chunked.GapError it continues behind the gap. After chunked.ErrCut, io.EOF or
+// an error of reading it does not continue.
 func (w *walker) next() (record, error) {
 	if w.off >= w.to {
 		return record{}, io.EOF
 	}
 	r, sane := w.record(w.off)
-	// A wrong length that is not proven shows in what follows.
+	// If the length is wrong, no plausible record follows.
 	if sane && (r.exact || w.plausible(r.end())) {
 		w.off = r.end()
 		if r.op == mcap.OpMessage {
@@ -91,7 +91,7 @@ func (w *walker) next() (record, error) {
 	return record{}, &chunked.GapError{From: start, To: w.to}
 }
 
-// record returns the record at off, and whether it is whole and can be one.
+// record returns the record at off, and whether it is whole and plausible.
 func (w *walker) record(off int64) (record, bool) {
 	r := record{offset: off, size: w.to}
 	head := w.At(off, min(recordHead, w.to-off))
@@ -109,8 +109,8 @@ func (w *walker) record(off int64) (record, bool) {
 	return r, w.sane(&r)
 }
 
-// contentOf returns the content of a record: of a message what precedes the payload, of an attachment what precedes its
-// bytes, and nothing of chunks, their indexes and records that are not read.
+// contentOf returns the content of a record. Of messages and attachments it returns the fields before the payload. It
+// returns nothing of chunks, message indexes and records that are not read.
 func (w *walker) contentOf(r record) []byte {
 	size := min(r.size, maxRecord)
 	switch r.op {
@@ -125,7 +125,7 @@ func (w *walker) contentOf(r record) []byte {
 	return w.At(r.offset+recordHead, size)
 }
 
-// begun reports whether the lengths in the chunk r, which does not fit, agree: then the file was cut off.
+// begun reports whether the lengths in the chunk r agree although r exceeds the file: then the file was cut off.
 func (w *walker) begun(r record) bool {
 	content := r.offset + recordHead
 	if content > w.to {
@@ -135,7 +135,7 @@ func (w *walker) begun(r record) bool {
 	return err == nil && int64(c.head)+c.records == r.size
 }
 
-// sane reports whether the lengths within a record fit its own.
+// sane reports whether the lengths within a record fit its length.
 func (w *walker) sane(r *record) bool {
 	content := r.offset + recordHead
 	used := int64(-1) // bytes of size; -1: unknown
@@ -155,7 +155,7 @@ func (w *walker) sane(r *record) bool {
 		if r.size >= used {
 			used += int64(binary.LittleEndian.Uint32(w.At(content+2, 4)))
 		}
-		// One that lost its end runs on into something else.
+		// A message that lost its end covers the next records.
 		if first, last := content+6, r.end()-16; used == r.size && last > first && !near(w.time(first), w.time(last)) {
 			used = -1
 		}
@@ -191,8 +191,8 @@ func (w *walker) sane(r *record) bool {
 	return used <= r.size && (used < 0 || long || r.size <= maxRecord)
 }
 
-// prefixed returns how many bytes the first used ones and n items with a length in front take of the size bytes at
-// content, more than size if they do not fit.
+// prefixed returns the bytes of a record's first used bytes and the n items behind them, each behind its length. The
+// content has size bytes. The result is more than size if the items do not fit.
 func (w *walker) prefixed(content, size, used int64, n int) int64 {
 	for range n {
 		if size-used < 4 {
@@ -203,7 +203,7 @@ func (w *walker) prefixed(content, size, used int64, n int) int64 {
 	return used
 }
 
-// plausible reports whether a record, or the end, can be at off.
+// plausible reports whether off is the end, or may be the beginning of a record.
 func (w *walker) plausible(off int64) bool {
 	if off == w.to {
 		return true
@@ -220,7 +220,7 @@ func (w *walker) plausible(off int64) bool {
 	return sane && (r.op <= maxOpcode || r.op >= privateOp)
 }
 
-// resync returns where the first whole record at or behind off is, or where they end.
+// resync returns the offset of the first whole record at or behind off, or the end.
 func (w *walker) resync(off int64) int64 {
 	for ; off < w.to-recordHead && w.Err == nil; off++ {
 		// The high half of every real length is zero.
@@ -233,7 +233,7 @@ func (w *walker) resync(off int64) int64 {
 		case !sane,
 			r.op == mcap.OpMessage && !w.known(binary.LittleEndian.Uint16(w.At(off+recordHead, 2))):
 		case r.op == mcap.OpChunk,
-			// A message of the time of those before is one, though what follows it may be damaged, too.
+			// A message with a time near the previous one is accepted, even if damage follows it.
 			r.op == mcap.OpMessage && w.last > 0 && near(w.last, w.time(off+recordHead+6)),
 			w.plausible(r.end()):
 			return off
@@ -245,7 +245,7 @@ func (w *walker) resync(off int64) int64 {
 // time returns the time at off.
 func (w *walker) time(off int64) int64 { return int64(binary.LittleEndian.Uint64(w.At(off, 8))) }
 
-// near reports whether two times may be of messages of one chunk.
+// near reports whether two times may belong to messages of one chunk.
 func near(a, b int64) bool {
 	const most = int64(time.Hour)
 	return a > 0 && b > 0 && max(a, b)-min(a, b) < most

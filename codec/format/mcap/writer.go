@@ -24,16 +24,16 @@ const (
 )
 
 const (
-	// bareChunk is how many bytes precede the records of a chunk without compression.
+	// bareChunk is the number of bytes before the records of a chunk without compression.
 	bareChunk = recordHead + chunkHead
-	// finalReserve is more than what a file takes at its end beside what grows with it.
+	// finalReserve is an upper bound of the bytes at the end of a file that do not grow with its content.
 	finalReserve = 16 << 10
 )
 
 // encoder encodes an MCAP file as rosbag2_storage_mcap does, with schemas, offered QoS and type hashes, an index and
-// statistics. Unlike there, chunks have checksums. Channels that agree in everything become one. A PublishTime of 0
-// becomes the LogTime, as the specification asks. Messages keep the order in which they are written, and readers find
-// their order in time by the index.
+// statistics. In addition, chunks have checksums. Channels that are equal in everything become one. A PublishTime of 0
+// becomes the LogTime, as the specification requires. Messages keep the order in which they are written, and readers
+// find their order in time by the index.
 //
 // A chunk is closed when it has ChunkSize bytes or its messages span ChunkDuration of LogTime, so that a killed writer
 // loses no more than that.
@@ -42,37 +42,37 @@ type encoder struct {
 	embed     Embed
 	chunkSize int
 	duration  int64
-	records   []codec.MetadataRecord // with CreateOptions.Metadata
+	records   []codec.MetadataRecord // CreateOptions.Records, and CreateOptions.Metadata as a record
 
 	// Of the chunk that is being encoded:
 	packer        packer
-	headerProfile string // that the file has
+	headerProfile string // profile in the file's header
 
 	profile  string
 	topics   []*output.Topic
 	ids      map[*codec.Channel]uint16
-	channels map[string]uint16 // by all that a channel record has
-	schemas  map[string]uint16 // likewise
-	last     *codec.Channel    // the channel of the last message, and its number
+	channels map[string]uint16 // by the content of the channel record
+	schemas  map[string]uint16 // by the content of the schema record
+	last     *codec.Channel    // channel of the last message; the next field is its number
 	lastID   uint16
 
-	chunk    *chunk // the open one
+	chunk    *chunk // the open chunk
 	spare    *chunk
 	chunks   int // in the file
 	metadata int // records in the file
 	attached int // files in the file
 
-	embedSize int64 // more than what is embedded takes, and as much again for metadata.yaml
+	embedSize int64 // upper bound of the embedded metadata, and of an equal metadata.yaml
 
-	encoder *mcap.Writer // encodes the records that are not written often, to encoded
+	encoder *mcap.Writer // encodes rare records, to encoded
 	encoded bytes.Buffer
 	summary struct{ schemas, channels, chunks, attachments, metadata []byte }
 }
 
-// Embed returns a metadata record that a file has at its beginning and at its end, of what is in the file then.
+// Embed returns a metadata record for the beginning and the end of a file. info describes the file at that time.
 type Embed func(info *codec.Info) (name string, values map[string]string)
 
-// NewEncoder returns what encodes the MCAP file at path. CreateOptions.Metadata becomes a metadata record named
+// NewEncoder returns the encoder of the MCAP file at path. CreateOptions.Metadata becomes a metadata record named
 // "tapedeck"; embed may be nil.
 func NewEncoder(path string, o codec.CreateOptions, embed Embed) (output.Encoder, error) {
 	w := &encoder{
@@ -123,7 +123,7 @@ func header(profile string) []byte {
 	return b[:recordHead+size]
 }
 
-// encode returns a record that a method of w.encoder writes.
+// encode returns the bytes of a record that write, a method of w.encoder, encodes.
 func encode[R any](w *encoder, write func(*R) error, record *R) ([]byte, error) {
 	w.encoded.Reset()
 	if err := write(record); err != nil {
@@ -184,14 +184,14 @@ func (w *encoder) declare(c *codec.Channel) (uint16, error) {
 	w.channels[key] = id
 	w.topics = append(w.topics, &output.Topic{Channel: c})
 	if w.embed != nil {
-		const rest = 512 // of what metadata says of a topic
+		const rest = 512 // bytes of a topic's other metadata
 		w.embedSize += int64(2 * (2*len(metadata[keyQoS]) + len(c.Topic) + len(c.Type) + rest))
 	}
 	return id, nil
 }
 
-// schema returns the number of a channel's schema, 0 when it has none. A type whose definition is not known has an
-// empty one.
+// schema returns the number of a channel's schema, 0 if it has none. A type with an unknown definition gets an empty
+// schema.
 func (w *encoder) schema(c *codec.Channel) (uint16, error) {
 	if c.Type == "" && c.Schema.Encoding == "" && len(c.Schema.Data) == 0 {
 		return 0, nil
@@ -215,7 +215,7 @@ func (w *encoder) schema(c *codec.Channel) (uint16, error) {
 	return id, nil
 }
 
-// setProfile makes the profile that of all channels, when another one with this encoding joins them.
+// setProfile updates the profile for a new channel with this encoding.
 func (w *encoder) setProfile(encoding string) {
 	profile := map[string]string{codec.EncodingCDR: "ros2", codec.EncodingROS1: "ros1"}[encoding]
 	if len(w.channels) > 0 && profile != w.profile {
@@ -278,13 +278,13 @@ func (w *encoder) Take(beside bool) output.Chunk {
 	return c
 }
 
-// Body returns the body of the open chunk, unless it is to be compressed.
+// Body returns the body of the open chunk, or nil if the chunk will be compressed.
 func (w *encoder) Body() *output.Body { return w.chunk.Body() }
 
-// openChunk is the size of the records of a chunk until it is complete.
+// openChunk is the size that the file gives for a chunk's records until the chunk is complete.
 const openChunk = maxChunk - 1
 
-// Front returns a head by which readers recognise that the chunk is not complete.
+// Front returns a head that marks the chunk as incomplete.
 func (w *encoder) Front() []byte {
 	return appendChunkHead(nil, w.chunk.span, openChunk, 0, "", openChunk)
 }
@@ -302,7 +302,7 @@ func (w *encoder) Finish(file *output.File, info *codec.Info, durable bool) erro
 		err = file.Append(b)
 	}
 	if err == nil && durable {
-		err = file.Sync() // there must be no summary of what may not be there
+		err = file.Sync() // the summary must not list chunks that are not on the disk
 	}
 	if err == nil {
 		b, err = w.encodeSummary(file.Size(), info)
@@ -313,7 +313,7 @@ func (w *encoder) Finish(file *output.File, info *codec.Info, durable bool) erro
 	return err
 }
 
-// summarySize is more than the summary takes, the next chunk included.
+// summarySize returns an upper bound of the summary's size, including the next chunk.
 func (w *encoder) summarySize() int64 {
 	const perTopic = 10 + 10 // in the statistics and in the index of the next chunk
 	s := &w.summary
@@ -321,7 +321,7 @@ func (w *encoder) summarySize() int64 {
 		perTopic*len(w.topics))
 }
 
-// appendInfo appends what embed returns to b, which is written at offset.
+// appendInfo appends the record of embed to b, which is written at offset.
 func (w *encoder) appendInfo(b []byte, offset int64, info *codec.Info) ([]byte, error) {
 	if w.embed == nil {
 		return b, nil
@@ -344,7 +344,7 @@ func (w *encoder) appendMetadata(b []byte, offset int64, name string, values map
 	return b, err
 }
 
-// encodeSummary returns the file's end, from the record on that ends the data, which is at offset.
+// encodeSummary returns the end of the file, from the DataEnd record at offset on.
 func (w *encoder) encodeSummary(offset int64, info *codec.Info) ([]byte, error) {
 	s := mcap.Statistics{
 		MessageCount: info.MessageCount, MessageStartTime: uint64(info.StartTime), MessageEndTime: uint64(info.EndTime),
