@@ -6,13 +6,13 @@ import (
 	"tapedeck/msgs/geometry_msgs"
 )
 
-// toFLU turns a vector from a frame with the axes right, forward, up to one with forward, left, up.
+// toFLU converts a vector from the axes right, forward, up to the axes forward, left, up.
 func toFLU(v geometry_msgs.Vector3) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: v.Y, Y: -v.X, Z: v.Z}
 }
 
-// orientationToFLU turns the orientation of a vehicle's frame with the axes right, forward, up into that of its frame
-// with forward, left, up.
+// orientationToFLU converts the orientation of a vehicle's frame with the axes right, forward, up to the orientation of
+// the vehicle's frame with the axes forward, left, up.
 func orientationToFLU(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
 	return q.Times(about(2, math.Pi/2))
 }
@@ -57,7 +57,7 @@ func orientationToRFU(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
 	return q.Times(about(2, -math.Pi/2))
 }
 
-// yaw returns the angle from the world's x axis to that of the frame with the orientation q, in rad.
+// yaw returns the angle in rad from the world's x axis to the x axis of the frame with the orientation q.
 func yaw(q geometry_msgs.Quaternion) float64 {
 	return math.Atan2(2*(q.W*q.Z+q.X*q.Y), q.W*q.W+q.X*q.X-q.Y*q.Y-q.Z*q.Z)
 }
@@ -69,7 +69,7 @@ func euler(q geometry_msgs.Quaternion) geometry_msgs.Vector3 {
 	forward := q.Rotate(geometry_msgs.Vector3{Y: 1})
 	up := q.Rotate(geometry_msgs.Vector3{Z: 1})
 	pitch := math.Asin(max(-1, min(1, forward.Z)))
-	if math.Abs(forward.Z) > 1-1e-12 { // straight up or down, roll and yaw are about the same axis
+	if math.Abs(forward.Z) > 1-1e-12 { // straight up or down: roll and yaw have one axis
 		return geometry_msgs.Vector3{Y: pitch, Z: math.Atan2(right.Y, right.X)}
 	}
 	return geometry_msgs.Vector3{X: math.Atan2(-right.Z, up.Z), Y: pitch, Z: math.Atan2(-forward.X, forward.Y)}
@@ -89,7 +89,7 @@ func deviations(covariance *[36]float64, place int, q geometry_msgs.Quaternion) 
 	if largest == 0 {
 		return deviation, false
 	}
-	var axes [3]geometry_msgs.Vector3 // of the world, in the frame
+	var axes [3]geometry_msgs.Vector3 // axes of the world, in the frame of q
 	for i, unit := range []geometry_msgs.Vector3{{X: 1}, {Y: 1}, {Z: 1}} {
 		axes[i] = q.RotateBack(unit)
 	}

@@ -16,12 +16,12 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// FromROS2 returns a translator of ROS 2 messages, codec.EncodingCDR, to Protocol Buffers. A message becomes the Apollo
-// message that ToROS2 made it from or, if Apollo has a counterpart of its type, that. Any other message keeps its
-// fields: record.Describe describes it, and ToROS2 restores it. A definition that a channel lacks is taken from
-// msgs.Library.
+// FromROS2 returns a translator of ROS 2 messages, codec.EncodingCDR, to Protocol Buffers. A message that ToROS2 made
+// becomes the original Apollo message. A message with a counterpart in Apollo becomes the counterpart. Any other
+// message becomes a message with the same fields, which record.Describe describes and ToROS2 restores. If a channel
+// lacks a definition, the translator uses the definition of msgs.Library.
 //
-// The first message of a channel in r, which may be nil, decides what Imu and PointCloud2 become.
+// The types to which Imu and PointCloud2 are translated depend on the first message of a channel in r. r may be nil.
 func FromROS2(r codec.Reader) (bridge.Translator, error) {
 	schema, err := readSchema()
 	if err != nil {
@@ -45,7 +45,7 @@ type fromROS2 struct {
 
 // outgoingChannel is the translation of a channel.
 type outgoingChannel struct {
-	target *codec.Channel // nil if another channel has the whole messages
+	target *codec.Channel // nil: the channel is left out, because another channel has the whole messages
 	// begin begins a reading.
 	begin func(*outgoing) translation
 }
@@ -53,22 +53,22 @@ type outgoingChannel struct {
 // translation appends the translation of a payload to out.
 type translation func(out, payload []byte) ([]byte, error)
 
-// outgoing returns the translation of a channel to messages that have the plan.
+// outgoing returns the translation of a channel to target. plan describes the messages of target.
 func (p *pair) outgoing(target *codec.Channel, plan *plan) *outgoingChannel {
 	return &outgoingChannel{target: target, begin: func(r *outgoing) translation { return p.fromROS2(r, plan) }}
 }
 
 // outgoing is a reading of a channel.
 type outgoing struct {
-	sequence uint32 // of the current message
+	sequence uint32 // sequence number of the current message
 	losses   *bridge.LossCounters
 	topic    string
-	lost     lost // of the current message
+	lost     lost // losses of the current message
 }
 
-// lose notes a loss of the current message, if it has it.
-func (r *outgoing) lose(does bool, what string) {
-	if does {
+// lose notes a loss of the current message if cond is true.
+func (r *outgoing) lose(cond bool, what string) {
+	if cond {
 		r.lost.add(r.losses.Lost(r.topic, what))
 	}
 }
@@ -115,7 +115,7 @@ func (t *fromROS2) outgoingChannel(c *codec.Channel) (*outgoingChannel, error) {
 	return sameFields(library, c)
 }
 
-// sameType reports whether two libraries define a type alike.
+// sameType reports whether two libraries have equal definitions of a type.
 func sameType(a, b *rosidl.Library, typeName string) bool {
 	one, err := a.Hash(typeName)
 	other, failed := b.Hash(typeName)
@@ -140,7 +140,7 @@ func (t *fromROS2) recorded() []*codec.Channel {
 	return all
 }
 
-// first returns the first payload of a channel that can be read, nil if there is none.
+// first returns the first payload of a channel that can be read, or nil if there is none.
 func (t *fromROS2) first(c *codec.Channel) []byte {
 	if t.reader == nil {
 		return nil

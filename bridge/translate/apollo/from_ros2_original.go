@@ -10,8 +10,8 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// original returns the translation of a channel that ToROS2 made, back to the Apollo messages. It is nil if the
-// metadata of the channel does not allow that.
+// original returns the translation of a channel that ToROS2 made, back to the original Apollo messages. It returns nil
+// if the metadata of the channel does not allow that.
 func (t *fromROS2) original(c *codec.Channel, library *rosidl.Library) *outgoingChannel {
 	files, err := base64.StdEncoding.DecodeString(c.Metadata[MetadataDescriptor])
 	if err != nil {
@@ -25,8 +25,8 @@ func (t *fromROS2) original(c *codec.Channel, library *rosidl.Library) *outgoing
 	plans := describe(d)
 	p := pairBetween(c.Type, target.Type)
 	generated := plans.root().name
-	otherHas := func(better func(typeName string) bool) bool {
-		return slices.ContainsFunc(t.siblings(c), func(o *codec.Channel) bool { return better(o.Type) })
+	siblingIs := func(wanted func(typeName string) bool) bool {
+		return slices.ContainsFunc(t.siblings(c), func(o *codec.Channel) bool { return wanted(o.Type) })
 	}
 	switch {
 	case c.Type == generated:
@@ -35,8 +35,8 @@ func (t *fromROS2) original(c *codec.Channel, library *rosidl.Library) *outgoing
 		}
 		target.Topic = strings.TrimSuffix(c.Topic, whole)
 		return &outgoingChannel{target: target, begin: plans.root().begin}
-	case otherHas(func(typeName string) bool { return typeName == generated }),
-		p == nil && otherHas(func(typeName string) bool { return pairBetween(typeName, target.Type) != nil }):
+	case siblingIs(func(typeName string) bool { return typeName == generated }),
+		p == nil && siblingIs(func(typeName string) bool { return pairBetween(typeName, target.Type) != nil }):
 		return &outgoingChannel{}
 	case p != nil && sameType(library, t.own, c.Type):
 		target.Topic = strings.TrimSuffix(c.Topic, p.suffix)
@@ -54,7 +54,7 @@ func targetOf(c *codec.Channel, typeName string, files []byte) *codec.Channel {
 	}
 }
 
-// without returns metadata without some keys, nil if it has no others.
+// without returns metadata without the given keys, or nil if no other keys remain.
 func without(metadata map[string]string, keys ...string) map[string]string {
 	rest := maps.Clone(metadata)
 	for _, key := range keys {
@@ -66,7 +66,7 @@ func without(metadata map[string]string, keys ...string) map[string]string {
 	return rest
 }
 
-// siblings returns the other channels that ToROS2 made from the same Apollo channel.
+// siblings returns the other channels that ToROS2 made from the Apollo channel of c.
 func (t *fromROS2) siblings(c *codec.Channel) []*codec.Channel {
 	var all []*codec.Channel
 	for _, o := range t.recorded() {

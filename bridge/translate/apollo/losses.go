@@ -8,17 +8,17 @@ import (
 	"tapedeck/bridge"
 )
 
-// lost are the losses of one message, each with the number of messages that have it.
+// lost are the losses of one message. An element counts the messages that have the loss.
 type lost []*atomic.Uint64
 
-// add notes a loss, unless it is known.
+// add adds a loss, unless the message has it already.
 func (l *lost) add(loss *atomic.Uint64) {
 	if !slices.Contains(*l, loss) {
 		*l = append(*l, loss)
 	}
 }
 
-// count counts the message, and begins the next one.
+// count adds the message to the counts of its losses, and prepares l for the next message.
 func (l *lost) count() {
 	for _, loss := range *l {
 		loss.Add(1)
@@ -29,7 +29,7 @@ func (l *lost) count() {
 // undescribed is the loss of fields that the plan of a message does not have.
 const undescribed = "fields that the recording does not describe"
 
-// undescribedIn returns the loss of fields that the plan of a message, or of one in it, does not have.
+// undescribedIn returns the loss of fields that p does not have. whole is the plan of the whole message.
 func undescribedIn(p, whole *plan) string {
 	if p == whole || p.descriptor == nil {
 		return undescribed
@@ -37,31 +37,30 @@ func undescribedIn(p, whole *plan) string {
 	return undescribed + ", of " + string(p.descriptor.FullName())
 }
 
-// fieldLoss is a field in the messages of a channel, or the whole of them, and the number of messages that lose it. It
-// is for one goroutine.
+// fieldLoss counts the messages of a channel that lose a field, or that lose fields at any depth of a message. Only one
+// goroutine may use it.
 type fieldLoss struct {
 	losses   *bridge.LossCounters
 	topic    string
-	path     string         // "header.frame_id.", "" for the whole
-	messages *atomic.Uint64 // nil: it was never lost
-	// If the field is a message, its plan, its fields by index, and which of them were read in the current message.
-	plan   *plan
-	fields []fieldLoss
-	read   []bool
+	path     string         // path of the field: "header.frame_id."; "" for the whole message
+	messages *atomic.Uint64 // number of messages that lost the field; nil: none
+	plan     *plan          // plan of the field if it is a message; else nil
+	fields   []fieldLoss    // losses of the fields of plan
+	read     []bool         // fields of plan that were read in the current message
 }
 
-// open makes the fields of a message, which has a plan.
+// open prepares l for a message with the plan p.
 func (l *fieldLoss) open(p *plan) {
 	if l.plan != nil {
 		return
 	}
 	l.plan, l.fields, l.read = p, make([]fieldLoss, len(p.fields)), make([]bool, len(p.fields))
 	for i := range p.fields {
-		l.fields[i] = fieldLoss{losses: l.losses, topic: l.topic, path: l.path + p.fields[i].source + "."}
+		l.fields[i] = fieldLoss{losses: l.losses, topic: l.topic, path: l.path + p.fields[i].protoName + "."}
 	}
 }
 
-// field returns a field of a message, whose losses are not counted if l is nil.
+// field returns the loss of a field of l's message. It returns nil if l is nil: losses are not counted then.
 func (l *fieldLoss) field(f *planField) *fieldLoss {
 	if l == nil {
 		return nil
@@ -69,10 +68,10 @@ func (l *fieldLoss) field(f *planField) *fieldLoss {
 	return &l.fields[f.index]
 }
 
-// undescribed returns what to increase for a message that loses fields without a description.
+// undescribed returns the counter of messages that lose fields without a description.
 func (l *fieldLoss) undescribed() *atomic.Uint64 { return l.losses.Lost(l.topic, undescribed) }
 
-// counter returns what to increase for a message that loses the field.
+// counter returns the counter of messages that lose the field.
 func (l *fieldLoss) counter() *atomic.Uint64 {
 	if l.messages == nil {
 		l.messages = l.losses.Lost(l.topic, strings.TrimSuffix(l.path, "."))

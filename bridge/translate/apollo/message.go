@@ -15,23 +15,23 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// parser reads the messages of a reading of a recording, one after the other. It is for one goroutine.
+// parser reads messages of Apollo, one after the other. Only one goroutine may use it.
 type parser struct {
-	logTime int64    // of the current message, in ns since the Unix epoch
-	stack   []slot   // of the messages in it
-	opened  []opened // those of them whose losses are counted
-	damage  error    // the first that was found in it
-	lost    lost     // of the current message
+	logTime int64    // LogTime of the current message, in ns since the Unix epoch
+	stack   []slot   // slots of the current message and of the messages in it
+	opened  []opened // messages whose losses are counted: the current message and messages in it
+	damage  error    // first error in the current message
+	lost    lost     // losses of the current message
 }
 
-// opened is a message that is read.
+// opened is a message that is being read.
 type opened struct {
 	b      []byte
-	first  int // of its slots, in parser.stack
+	first  int // index of the message's first slot in parser.stack
 	losses *fieldLoss
 }
 
-// begin begins with a message. Fields of it that are not read are lost, unless losses is nil.
+// begin begins to read a message. Fields that are not read are lost, unless losses is nil.
 func (r *parser) begin(p *plan, b []byte, logTime int64, losses *fieldLoss) message {
 	r.logTime, r.stack, r.opened, r.damage = logTime, r.stack[:0], r.opened[:0], nil
 	return r.message(p, b, losses)
@@ -52,8 +52,8 @@ func (r *parser) message(p *plan, b []byte, losses *fieldLoss) message {
 	return m
 }
 
-// close ends the reading of the messages that were opened after the first n. Their fields that are set, neither to zero
-// nor empty, and were not read are lost.
+// close ends the reading of all opened messages but the first n. A field that has a value other than zero or empty, and
+// was not read, is lost.
 func (r *parser) close(n int) {
 	for i := range r.opened[n:] {
 		m := &r.opened[n+i]
@@ -67,14 +67,14 @@ func (r *parser) close(n int) {
 	r.opened = r.opened[:n]
 }
 
-// message has the fields of an encoded message by name. A field that is not set has its default, which is NaN for most
-// numbers of Apollo. A field that the description does not have is zero.
+// message gives access to the fields of an encoded message by name. A field that is not set has its default, which is
+// NaN for most numbers of Apollo. A field that the description does not have is zero.
 type message struct {
 	*parser
 	plan   *plan // nil if the message is not set
 	b      []byte
 	slots  []slot
-	losses *fieldLoss // the message in those of the channel; nil: its losses are not counted
+	losses *fieldLoss // nil: losses are not counted
 }
 
 func (m message) damaged(err error) {
@@ -83,8 +83,8 @@ func (m message) damaged(err error) {
 	}
 }
 
-// field returns the field with a name and its place. It is nil if the description does not have it with one of the
-// kinds, which are all if none are given.
+// field returns the field with a name, and its slot. It returns nil if the description does not have the field with one
+// of the kinds. No kinds means any kind.
 func (m message) field(name string, list bool, kinds ...protoreflect.Kind) (*planField, slot) {
 	if m.plan == nil {
 		return nil, slot{}
@@ -104,7 +104,7 @@ func (m message) has(name string) bool {
 	return place.count > 0
 }
 
-// sub returns a message in the message, empty if it is not set.
+// sub returns a message in the message, or an empty message if the field is not set.
 func (m message) sub(name string) message {
 	f, place := m.field(name, false, protoreflect.MessageKind)
 	if place.count == 0 || f.message == nil {
@@ -119,13 +119,14 @@ func (m message) sub(name string) message {
 	return m.message(f.message, content, m.losses.field(f))
 }
 
-// occurrences returns an iterator over the values of a list of a kind, and how often they occur in the message.
+// occurrences returns an iterator over the occurrences of a list whose elements have a kind, and their number.
 func (m message) occurrences(name string, kind protoreflect.Kind) (occurrences, int) {
 	f, place := m.field(name, true, kind)
 	return occurrences{f, m.b, place.at, place.count}, place.count
 }
 
-// number returns the bits of a number as planField has them, or of its default, if the field is of one of the kinds.
+// number returns the bits of a number as in planField.bits, and its kind. It returns zeros if the field does not have
+// one of the kinds.
 func (m message) number(name string, kinds ...protoreflect.Kind) (bits uint64, kind protoreflect.Kind) {
 	f, place := m.field(name, false, kinds...)
 	if f == nil {
@@ -142,7 +143,7 @@ func (m message) float(name string) float64 {
 	return math.Float64frombits(bits)
 }
 
-// known is float with zero for NaN, which Apollo uses for unknown numbers.
+// known returns a float, or zero if it is NaN, which Apollo uses for unknown numbers.
 func (m message) known(name string) float64 {
 	if f := m.float(name); !math.IsNaN(f) {
 		return f
@@ -173,7 +174,7 @@ func (m message) text(name string) string {
 	return string(m.b[place.at:][:place.n])
 }
 
-// bytes returns a part of the encoded message itself.
+// bytes returns the value of a field of bytes, in the memory of the encoded message.
 func (m message) bytes(name string) []byte {
 	_, place := m.field(name, false, protoreflect.BytesKind)
 	return m.b[place.at:][:place.n]
@@ -218,8 +219,8 @@ func (m message) floats(name string) []float64 {
 	return list
 }
 
-// header returns the ROS header of the message: stamped by the sensor where Apollo keeps that, to a quarter of a
-// microsecond otherwise, and with the time of the recording where there is no stamp.
+// header returns the ROS header of the message. The stamp is the sensor's time in ns if Apollo has it, else
+// timestamp_sec, which is exact to a quarter of a microsecond, else the log time.
 func (m message) header(frame string) std_msgs.Header {
 	h := m.sub("header")
 	ns := m.logTime
@@ -256,7 +257,7 @@ func (m message) orientation(name string) geometry_msgs.Quaternion {
 	return q
 }
 
-// consumeTag does what protowire.ConsumeTag does, and refuses numbers that no field can have, as proto.Unmarshal does.
+// consumeTag is protowire.ConsumeTag, but refuses invalid field numbers, as proto.Unmarshal does.
 func consumeTag(b []byte) (protowire.Number, protowire.Type, int) {
 	number, kind, n := protowire.ConsumeTag(b)
 	if n > 0 && !number.IsValid() {

@@ -18,34 +18,34 @@ import (
 // pair is an Apollo type and the ROS 2 type that its messages become.
 type pair struct {
 	apollo, ros string   // full names of the types
-	suffix      string   // of the ROS 2 topic
-	also        []target // further messages that Apollo's messages become
-	lossy       bool     // no generated message keeps the fields that the ROS 2 messages do not have: they are lost
-	// fits reports whether the messages of a ROS 2 channel become the Apollo type; nil is always.
+	suffix      string   // suffix of the ROS 2 topic
+	also        []target // further ROS 2 messages that are made from an Apollo message
+	lossy       bool     // fields without a counterpart in ROS 2 are lost, because there is no generated message
+	// fits reports whether the messages of a ROS 2 channel become the Apollo type; nil means always.
 	fits   func(t *fromROS2, c *codec.Channel) bool
-	oneWay bool // only to ROS 2
+	oneWay bool // messages are translated to ROS 2 only
 
-	targets []target // all that Apollo's messages become, the generated message last
-	// toROS2 translates a message. Fields that it does not read are lost, unless losses is nil.
-	toROS2 func(r *parser, p *plan, source *codec.Message, losses *fieldLoss,
+	targets []target // all ROS 2 messages that are made from an Apollo message; the generated message is last
+	// toROS2 translates a message of Apollo. Fields that it does not read are lost, unless losses is nil.
+	toROS2 func(r *parser, p *plan, original *codec.Message, losses *fieldLoss,
 		emit func(target int, m msgs.Message)) error
 	fromROS2 func(*outgoing, *plan) translation
 }
 
-// target is one message that a message becomes.
+// target is a ROS 2 message that is made from an Apollo message.
 type target struct {
-	topic    string // absolute, or a suffix of Apollo's topic
+	topic    string // absolute topic, or a suffix of Apollo's topic
 	typeName string // a ROS 2 type, or generated
 }
 
 const (
-	// generated stands for the type that is generated.
+	// generated as a typeName means the type that is generated from the Apollo type.
 	generated = ""
 	// whole is the suffix of a generated message's topic if another message is on Apollo's topic.
 	whole = "_whole"
 )
 
-// unmapped is for types without a counterpart in ROS 2.
+// unmapped is the pair of all Apollo types without a counterpart in ROS 2.
 var unmapped = &pair{targets: []target{{"", generated}}}
 
 // Full names of types that are used outside of the table.
@@ -87,7 +87,7 @@ var pairs = []*pair{
 	newPair(control, pair{apollo: "apollo.control.ControlCommand"}),
 }
 
-// pairOf returns the pair of an Apollo type, nil if there is none.
+// pairOf returns the pair of an Apollo type, or nil if there is none.
 func pairOf(apollo string) *pair {
 	i := slices.IndexFunc(pairs, func(p *pair) bool { return p.apollo == apollo })
 	if i < 0 {
@@ -96,7 +96,7 @@ func pairOf(apollo string) *pair {
 	return pairs[i]
 }
 
-// pairBetween returns the pair from a ROS 2 type to an Apollo type, nil if there is none.
+// pairBetween returns the pair from a ROS 2 type to an Apollo type, or nil if there is none.
 func pairBetween(ros, apollo string) *pair {
 	if p := pairOf(apollo); p != nil && p.ros == ros && !p.oneWay {
 		return p
@@ -104,7 +104,7 @@ func pairBetween(ros, apollo string) *pair {
 	return nil
 }
 
-// pairFor returns the pair for a ROS 2 channel, nil if there is none.
+// pairFor returns the pair for a ROS 2 channel, or nil if there is none.
 func (t *fromROS2) pairFor(c *codec.Channel) *pair {
 	i := slices.IndexFunc(pairs, func(p *pair) bool {
 		return p.ros == c.Type && !p.oneWay && (p.fits == nil || p.fits(t, c))
@@ -115,7 +115,7 @@ func (t *fromROS2) pairFor(c *codec.Channel) *pair {
 	return pairs[i]
 }
 
-// newPair completes a pair whose fields are exchanged by one function in both directions.
+// newPair completes a pair. fields exchanges the fields of its messages in both directions.
 func newPair[T any, P interface {
 	*T
 	msgs.Message
@@ -129,11 +129,11 @@ func newPair[T any, P interface {
 	default:
 		p.targets = append(p.targets, target{"", generated})
 	}
-	p.toROS2 = func(r *parser, plan *plan, source *codec.Message, losses *fieldLoss,
+	p.toROS2 = func(r *parser, plan *plan, original *codec.Message, losses *fieldLoss,
 		emit func(int, msgs.Message)) error {
 		made := P(new(T))
 		var also []msgs.Message
-		fields(exchange{toROS2: true, in: r.begin(plan, source.Data, source.LogTime, losses), also: &also}, made)
+		fields(exchange{toROS2: true, in: r.begin(plan, original.Data, original.LogTime, losses), also: &also}, made)
 		if r.damage != nil {
 			return r.damage
 		}
@@ -145,7 +145,7 @@ func newPair[T any, P interface {
 		return nil
 	}
 	p.fromROS2 = func(r *outgoing, plan *plan) translation {
-		m, w := P(new(T)), new(writer)
+		m, w := P(new(T)), new(fieldWriter)
 		return func(out, payload []byte) ([]byte, error) {
 			if err := cdr.Unmarshal(payload, m); err != nil {
 				return out, err
@@ -158,7 +158,7 @@ func newPair[T any, P interface {
 	return &p
 }
 
-// isCorrectedIMU reports whether the first message of a channel has an orientation.
+// isCorrectedIMU reports whether a channel has orientations, by its topic or its first message.
 func isCorrectedIMU(t *fromROS2, c *codec.Channel) bool {
 	if strings.Contains(c.Topic, "corrected") {
 		return true
@@ -175,14 +175,14 @@ func isChassis(_ *fromROS2, c *codec.Channel) bool {
 	return strings.HasSuffix(c.Topic, "_twist") && len(c.Topic) > len("/_twist")
 }
 
-// exchange copies fields between an Apollo message, which has them by name, and a ROS 2 message, in either direction.
-// Apollo fields that the descriptor does not have read as zero and are not written. Unknown numbers, NaN in Apollo,
+// exchange copies fields between an Apollo message and a ROS 2 message, in either direction. It finds fields of Apollo
+// by name. Fields that the descriptor does not have read as zero and are not written. Unknown numbers, NaN in Apollo,
 // read as zero.
 type exchange struct {
 	toROS2 bool
-	in     message         // toROS2: the fields of Apollo's message
-	also   *[]msgs.Message // toROS2: becomes the messages on the further topics of the pair
-	out    *writer         // otherwise: writes Apollo's message
+	in     message         // with toROS2: Apollo's message
+	also   *[]msgs.Message // with toROS2: the messages of pair.also are appended to it
+	out    *fieldWriter    // without toROS2: writes Apollo's message
 	*outgoing
 }
 
@@ -196,7 +196,7 @@ func (x exchange) message(name string, fields func(x exchange)) {
 	x.out.message(name, func() { fields(x) })
 }
 
-// elements exchanges those of a repeated message. fields is called with the index of each.
+// elements exchanges the elements of a repeated message. fields exchanges the fields of element i.
 func elements[T any](x exchange, name string, all *[]T, fields func(x exchange, i int)) {
 	if !x.toROS2 {
 		for i := range *all {
@@ -219,9 +219,9 @@ func elements[T any](x exchange, name string, all *[]T, fields func(x exchange, 
 	}
 }
 
-// exchangeField exchanges a field by a function for each direction.
+// exchangeField exchanges a field with the functions read and write.
 func exchangeField[T any](
-	x exchange, name string, v *T, read func(message, string) T, write func(*writer, string, T),
+	x exchange, name string, v *T, read func(message, string) T, write func(*fieldWriter, string, T),
 ) {
 	if x.toROS2 {
 		*v = read(x.in, name)
@@ -231,26 +231,28 @@ func exchangeField[T any](
 }
 
 func (x exchange) number(name string, v *float64) {
-	exchangeField(x, name, v, message.known, (*writer).number)
+	exchangeField(x, name, v, message.known, (*fieldWriter).number)
 }
 
-func (x exchange) bool(name string, v *bool) { exchangeField(x, name, v, message.bool, (*writer).bool) }
+func (x exchange) bool(name string, v *bool) {
+	exchangeField(x, name, v, message.bool, (*fieldWriter).bool)
+}
 
 func (x exchange) text(name string, v *string) {
-	exchangeField(x, name, v, message.text, (*writer).text)
+	exchangeField(x, name, v, message.text, (*fieldWriter).text)
 }
 
 func (x exchange) bytes(name string, v *[]byte) {
-	exchangeField(x, name, v, message.bytes, (*writer).bytes)
+	exchangeField(x, name, v, message.bytes, (*fieldWriter).bytes)
 }
 
 // vector exchanges a Point3D or PointENU.
 func (x exchange) vector(name string, v *geometry_msgs.Vector3) {
-	exchangeField(x, name, v, message.vector, (*writer).vector)
+	exchangeField(x, name, v, message.vector, (*fieldWriter).vector)
 }
 
 func (x exchange) orientation(name string, q *geometry_msgs.Quaternion) {
-	exchangeField(x, name, q, message.orientation, (*writer).orientation)
+	exchangeField(x, name, q, message.orientation, (*fieldWriter).orientation)
 }
 
 // scaled exchanges a number that is unit times as large in Apollo.
@@ -321,7 +323,7 @@ func (x exchange) header(h *std_msgs.Header, frame string, sensor string) {
 }
 
 // header writes a header. sensor is the field that keeps the stamp in ns, or "".
-func (r *outgoing) header(w *writer, h *std_msgs.Header, sensor string) {
+func (r *outgoing) header(w *fieldWriter, h *std_msgs.Header, sensor string) {
 	w.message("header", func() {
 		ns := h.Stamp.Nanoseconds()
 		w.number("timestamp_sec", seconds(ns))
@@ -333,14 +335,15 @@ func (r *outgoing) header(w *writer, h *std_msgs.Header, sensor string) {
 	})
 }
 
-// measured writes the stamp as measurement_time, in s since the Unix epoch. Reading uses the header instead.
+// measured writes the stamp as measurement_time, in s since the Unix epoch. Reading ignores measurement_time and uses
+// the header.
 func (x exchange) measured(h *std_msgs.Header) {
 	if !x.toROS2 {
 		x.out.number("measurement_time", seconds(h.Stamp.Nanoseconds()))
 	}
 }
 
-// frameID writes the frame that some messages also have outside of the header. header reads it.
+// frameID writes the frame_id that some messages also have outside of their header. Reading is done by header.
 func (x exchange) frameID(h *std_msgs.Header) {
 	if !x.toROS2 {
 		x.out.text("frame_id", h.FrameId)

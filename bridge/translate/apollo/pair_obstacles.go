@@ -14,7 +14,7 @@ import (
 	"tapedeck/msgs/visualization_msgs"
 )
 
-// obstacleTypes and obstacleSubTypes are the numbers of the types by their names, which ROS 2 messages have.
+// obstacleTypes and obstacleSubTypes map the names of types, used in ROS 2 messages, to Apollo's numbers.
 var obstacleTypes = map[string]int64{
 	"UNKNOWN": 0, "UNKNOWN_MOVABLE": 1, "UNKNOWN_UNMOVABLE": 2, "PEDESTRIAN": 3, "BICYCLE": 4, "VEHICLE": 5,
 }
@@ -24,7 +24,8 @@ var obstacleSubTypes = map[string]int64{
 	"ST_BUS": 6, "ST_CYCLIST": 7, "ST_MOTORCYCLIST": 8, "ST_TRICYCLIST": 9, "ST_PEDESTRIAN": 10, "ST_TRAFFICCONE": 11,
 }
 
-// obstacles become boxes in the world, with their types as classes, and markers with arrows for the velocities.
+// obstacles exchanges PerceptionObstacles: obstacles are boxes in the world, and their types are classes. To ROS 2, it
+// also makes markers, with arrows for velocities.
 func obstacles(x exchange, m *vision_msgs.Detection3DArray) {
 	if x.toROS2 {
 		x.header(&m.Header, worldFrame, "")
@@ -129,7 +130,7 @@ var obstacleColors = map[int]std_msgs.ColorRGBA{
 	obstacleVehicle:    {R: 0.2, G: 1, B: 0.3, A: 0.6},
 }
 
-// minVelocity is the least velocity that gets an arrow, in m/s. The arrow is as long as the distance in a second.
+// minVelocity is the smallest velocity with an arrow, in m/s. The length of the arrow is the distance in one second.
 const minVelocity = 0.1
 
 func markersOf(header std_msgs.Header, o message, box vision_msgs.BoundingBox3D) []visualization_msgs.Marker {
@@ -153,14 +154,14 @@ func markersOf(header std_msgs.Header, o message, box vision_msgs.BoundingBox3D)
 	return all
 }
 
-// radarClasses are the numbers in radar_msgs of the ARS 408's classes, from 32000 on by convention: unknown, car,
-// truck, bus, trailer, motorcycle, bicycle, pedestrian.
+// radarClasses maps classes of the ARS 408 to classes of radar_msgs, which begin at 32000 by convention. The classes of
+// the ARS 408 are: unknown, car, truck, bus, trailer, motorcycle, bicycle, pedestrian.
 var radarClasses = []uint16{
 	radar_msgs.RadarTrack_NO_CLASSIFICATION, 32001, 32002, 32007, 32005, 32006, 32000, 32000,
 }
 
-// radar has x forward and y left, as ROS has. The id of an object is in the last bytes of its UUID. The covariances
-// have the variances along x and y at 0 and 3.
+// radar exchanges a ContiRadar. Its axes are x forward and y left, as in ROS. The last 4 bytes of a UUID are the id of
+// the object. In covariances, elements 0 and 3 are the variances along x and y.
 func radar(x exchange, m *radar_msgs.RadarTracks) {
 	x.header(&m.Header, radarFrame, "radar_timestamp")
 	elements(x, "contiobs", &m.Tracks, func(x exchange, i int) {

@@ -9,7 +9,7 @@ import (
 	"tapedeck/msgs/tf2_msgs"
 )
 
-// The frames of messages that name none.
+// Frames of messages that do not name a frame.
 const (
 	worldFrame   = "world"
 	vehicleFrame = "base_link"
@@ -102,7 +102,7 @@ func gps(x exchange, m *nav_msgs.Odometry) {
 	x.lose(m.Pose.Covariance != [36]float64{} || m.Twist.Covariance != [36]float64{}, "covariances")
 }
 
-// pose exchanges a Pose. Its velocities are in the frame of the world, those of an Odometry in that of the vehicle.
+// pose exchanges a Pose. Velocities are in the world's frame in a Pose, and in the vehicle's frame in an Odometry.
 func (x exchange) pose(m *nav_msgs.Odometry) {
 	pose, twist := &m.Pose.Pose, &m.Twist.Twist
 	x.vector("position", (*geometry_msgs.Vector3)(&pose.Position))
@@ -131,7 +131,7 @@ const (
 	datumWGS84       = 61
 )
 
-// solutionTypes are the solution types for NavSatStatus, as in Apollo's own bridge.
+// solutionTypes maps NavSatStatus to Apollo's solution types, as Apollo's own bridge does.
 var solutionTypes = map[int8]int64{
 	sensor_msgs.NavSatStatus_STATUS_NO_FIX:   0,
 	sensor_msgs.NavSatStatus_STATUS_FIX:      16,
@@ -173,7 +173,7 @@ func (x exchange) writeBestPose(m *sensor_msgs.NavSatFix) {
 	w.integer("sol_type", solution)
 	w.number("latitude", m.Latitude)
 	w.number("longitude", m.Longitude)
-	w.number("height_msl", m.Altitude) // and no undulation: the sum of both is above the ellipsoid
+	w.number("height_msl", m.Altitude) // height_msl + undulation is the height above the ellipsoid
 	w.number("undulation", 0)
 	w.integer("datum_id", datumWGS84)
 	c := m.PositionCovariance
@@ -190,7 +190,7 @@ func (x exchange) writeBestPose(m *sensor_msgs.NavSatFix) {
 	x.lose(m.Status.Service > sensor_msgs.NavSatStatus_SERVICE_GPS, "status.service")
 }
 
-// gnss only reads: a NavSatFix becomes a GnssBestPose.
+// gnss reads a Gnss. It does not write, because a NavSatFix becomes a GnssBestPose.
 func gnss(x exchange, m *sensor_msgs.NavSatFix) {
 	x.header(&m.Header, gnssFrame, "")
 	position := x.in.sub("position")
@@ -213,7 +213,7 @@ func gnss(x exchange, m *sensor_msgs.NavSatFix) {
 	*x.also = append(*x.also, velocity)
 }
 
-// setCovariance sets the covariance from standard deviations to the east, north and up, in m. All zero means unknown.
+// setCovariance sets the covariance from standard deviations east, north and up, in m. Three zeros mean unknown.
 func setCovariance(fix *sensor_msgs.NavSatFix, east, north, up float64) {
 	if east != 0 || north != 0 || up != 0 {
 		fix.PositionCovariance = [9]float64{0: east * east, 4: north * north, 8: up * up}

@@ -18,7 +18,7 @@ func chassis(x exchange, m *geometry_msgs.TwistStamped) {
 	x.lose(rest != geometry_msgs.Twist{}, "velocities other than forward")
 }
 
-// trajectory adds the length of the path, in m, and its duration, in s, to Apollo's message.
+// trajectory exchanges an ADCTrajectory. It also writes the length of the path, in m, and its duration, in s.
 func trajectory(x exchange, m *nav_msgs.Path) {
 	x.header(&m.Header, worldFrame, "")
 	start := m.Header.Stamp.Nanoseconds()
@@ -67,7 +67,7 @@ const (
 	gearLow     = 4
 )
 
-// control exchanges a ControlCommand. Apollo has percentages, and steers left where CARLA steers right.
+// control exchanges a ControlCommand. Apollo uses percentages. Positive steering is left in Apollo and right in CARLA.
 func control(x exchange, m *carla_msgs.CarlaEgoVehicleControl) {
 	x.header(&m.Header, "", "")
 	x.scaled("throttle", &m.Throttle, 100)

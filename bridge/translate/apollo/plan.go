@@ -9,51 +9,52 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// plan describes the translation between a ROS 2 message and one of Protocol Buffers with the same fields. The ROS 2
-// type is generated from that of Protocol Buffers (plansOf), or the other way round by record.Describe (planOf).
+// plan describes the translation between a ROS 2 type and a Protocol Buffers type with the same fields. Either the ROS
+// 2 type is generated from the Protocol Buffers type (describe), or record.Describe generates the Protocol Buffers type
+// from the ROS 2 type (planOf).
 type plan struct {
-	name string // of the ROS 2 type, "apollo_planning/msg/ADCTrajectory"
+	name string // name of the ROS 2 type, "apollo_planning/msg/ADCTrajectory"
 	// descriptor is nil for an element of a list of byte strings, which is not a message in Protocol Buffers.
 	descriptor protoreflect.MessageDescriptor
 	fields     []planField // in the order of the definition
-	least      int         // fewest bytes that a payload takes
+	least      int         // smallest size of the message in a ROS 2 payload, in bytes
 
 	byNumber byNumber[planField]
-	unset    []slot
-	blank    [8][]byte // the payload with nothing set, by the offset modulo 8 that it begins at; nil if not generated
-	open     bool      // its fields are being made
+	unset    []slot    // slots of the fields if no field is set
+	blank    [8][]byte // message with no field set, by its offset modulo 8 in the payload; nil before encodeBlanks
+	open     bool      // fields are being added
 }
 
 // planField is a field of a plan.
 type planField struct {
 	rosidl.Type
-	name    string // in ROS 2
-	source  string // in Protocol Buffers
-	message *plan  // of Nested
-	index   int    // in the plan
-	width   int    // of a number in ROS 2, in bytes; 0 if bytes is set
-	list    bool   // an array or sequence that is a repeated field
-	bytes   bool   // an array or sequence that is one field of bytes
-	raw     bool   // such a sequence, which holds encoded fields
+	name      string // name in ROS 2
+	protoName string // name in Protocol Buffers
+	message   *plan  // plan of the field's messages; nil unless Kind is Nested
+	index     int    // index in plan.fields
+	width     int    // size of a number in ROS 2, in bytes; 0 for other fields, and if bytes is set
+	list      bool   // an array or sequence that is a repeated field
+	bytes     bool   // an array or sequence that is one field of bytes
+	raw       bool   // with bytes: the sequence holds encoded fields
 
 	descriptor protoreflect.FieldDescriptor // nil for "data" in a byte string
 	number     protowire.Number
 	kind       protoreflect.Kind
-	wire       protowire.Type // of the field, or of each element
-	tag        uint64         // with which it is encoded
-	packed     bool           // numbers of a list
-	rivals     []int          // fields of the same oneof; the last one wins
+	wire       protowire.Type // wire type of the field, or of each element
+	tag        uint64         // tag with which the field is encoded
+	packed     bool           // a list of packed numbers
+	rivals     []int          // indices of the other fields of a oneof; the last field in a message wins
 
-	// An optional field is not written if it has its default: bits of a number, or a text.
+	// An optional field is not written if it has its default, which is in bits for a number, else in text.
 	optional bool
 	bits     uint64
 	text     string
 }
 
-// describe sets how the field is encoded in Protocol Buffers.
+// describe sets the encoding of the field in Protocol Buffers.
 func (f *planField) describe(d protoreflect.FieldDescriptor) {
 	f.descriptor, f.number, f.kind, f.packed = d, d.Number(), d.Kind(), d.IsPacked()
-	f.source = string(d.Name())
+	f.protoName = string(d.Name())
 	f.wire = numberKinds[f.kind].wire
 	switch f.kind {
 	case protoreflect.StringKind, protoreflect.BytesKind, protoreflect.MessageKind:
@@ -68,7 +69,7 @@ func (f *planField) describe(d protoreflect.FieldDescriptor) {
 	f.tag = protowire.EncodeTag(f.number, wire)
 }
 
-// isSet reports whether the field, which occurs in a message b, is neither zero nor empty.
+// isSet reports whether the field, which occurs in the message b, has a value other than zero or empty.
 func (f *planField) isSet(s slot, b []byte) bool {
 	if !f.list && !f.raw {
 		return s.bits != 0 || s.n > 0
@@ -81,13 +82,13 @@ func (f *planField) isSet(s slot, b []byte) bool {
 	return false
 }
 
-// takes reports whether the field may have a wire type. Numbers of a list may be packed or not, whatever the descriptor
+// takes reports whether the field may have a wire type. A list of numbers may be packed or not, whatever its descriptor
 // says.
 func (f *planField) takes(kind protowire.Type) bool {
 	return kind == f.wire || kind == protowire.BytesType && f.list && f.width > 0
 }
 
-// elementSize returns the fewest bytes that an element takes in ROS 2.
+// elementSize returns the smallest size of an element in ROS 2, in bytes.
 func (f *planField) elementSize() int {
 	switch {
 	case f.bytes:
@@ -125,13 +126,13 @@ func (p *plan) finish() {
 	p.least = max(p.least, 1)
 }
 
-// find returns the field with a name in Protocol Buffers, nil if there is none. It looks from an index on.
+// find returns the field with a name in Protocol Buffers, or nil if there is none. It begins to search at index from.
 func (p *plan) find(name string, from int) *planField {
 	for range p.fields {
 		if from >= len(p.fields) {
 			from = 0
 		}
-		if f := &p.fields[from]; f.source == name {
+		if f := &p.fields[from]; f.protoName == name {
 			return f
 		}
 		from++
@@ -139,7 +140,7 @@ func (p *plan) find(name string, from int) *planField {
 	return nil
 }
 
-// byNumber has fields by their numbers. Low numbers are looked up without a map.
+// byNumber maps numbers of Protocol Buffers to fields. Low numbers are looked up without a map.
 type byNumber[T any] struct {
 	low   []*T
 	other map[protowire.Number]*T
@@ -158,7 +159,7 @@ func (m *byNumber[T]) set(n protowire.Number, field *T) {
 	}
 }
 
-// get returns the field with a number, nil if there is none.
+// get returns the field with a number, or nil if there is none.
 func (m *byNumber[T]) get(n protowire.Number) *T {
 	if int(n) < len(m.low) {
 		return m.low[n]
@@ -166,7 +167,7 @@ func (m *byNumber[T]) get(n protowire.Number) *T {
 	return m.other[n]
 }
 
-// numberKinds lists, for the kinds of numbers, the wire type, the kind in ROS 2 and its size in bytes.
+// numberKinds has, for each kind of numbers, the wire type, the kind in ROS 2, and the size in ROS 2 in bytes.
 var numberKinds = [protoreflect.Sint64Kind + 1]struct {
 	wire  protowire.Type
 	kind  rosidl.Kind
@@ -188,7 +189,7 @@ var numberKinds = [protoreflect.Sint64Kind + 1]struct {
 	protoreflect.DoubleKind:   {protowire.Fixed64Type, rosidl.Float64, 8},
 }
 
-// defaultBits returns the bits of the default of a number: integers have 64 of them, with their sign.
+// defaultBits returns the bits of the default of a number. Integers are sign-extended to 64 bits.
 func defaultBits(d protoreflect.FieldDescriptor) uint64 {
 	switch v := d.Default(); d.Kind() {
 	case protoreflect.BoolKind:

@@ -11,10 +11,10 @@ import (
 	"tapedeck/msgs/rosidl/wire"
 )
 
-// encode appends the message in d to out.
+// encode decodes a ROS 2 message with d, and appends it to out in the encoding of Protocol Buffers.
 func (p *plan) encode(out []byte, d *wire.Decoder) ([]byte, error) {
 	if len(p.fields) == 0 {
-		d.Uint8() // a message has a byte at least
+		d.Uint8() // a ROS 2 message without fields has one byte
 	}
 	for i := range p.fields {
 		f := &p.fields[i]
@@ -142,7 +142,7 @@ func (f *planField) flat(d *wire.Decoder) bool {
 	return false
 }
 
-// take reads a number as its bits: integers as 64 of them, with their sign.
+// take reads a number and returns its bits. Integers are sign-extended to 64 bits.
 func (f *planField) take(d *wire.Decoder) uint64 {
 	switch f.Kind {
 	case rosidl.Bool:

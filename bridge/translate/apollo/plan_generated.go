@@ -9,22 +9,23 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// plans are the plans of a Protocol Buffers type and of all types that it contains, for which ROS 2 types are
-// generated.
+// plans are the plans of a Protocol Buffers type and of all contained types. ROS 2 types are generated from these
+// types.
 //
-// A generated message has the same fields in the order of their declaration. A field that is not set has its default,
-// which it reads as everywhere; which fields were set is not kept.
+// A generated message has the fields of the original message in the order of their declaration. A field that is not set
+// has its default. The generated message does not keep which fields were set.
 //
-// ROS 2 has no recursive messages: a field whose message contains itself, or is not described, becomes a uint8[] with
-// its encoded occurrences and their tags. ROS 2 has no lists of lists: a list of byte strings becomes a list of
-// messages with the field "data".
+// ROS 2 has no recursive messages: if the message of a field contains itself, or is not described, the field becomes a
+// uint8[] with the encoded occurrences of the field, including tags. ROS 2 has no lists of lists: a list of byte
+// strings becomes a list of messages with the field "data".
 type plans struct {
-	all    []*plan // the type itself is the last
+	all    []*plan // the plan of the type itself is the last one
 	byName map[protoreflect.FullName]*plan
 	taken  map[string]bool // names of ROS 2 types
 }
 
-// maxBlanks bounds the size of all messages with nothing set, in bytes. Each type of a description can double it.
+// maxBlanks is the largest sum of the sizes of plan.blank, in bytes. Each type of a malicious description can double
+// the sum.
 const maxBlanks = 32 << 20
 
 // describe returns the plans of a type. They depend on the description alone.
@@ -46,7 +47,7 @@ func (all *plans) plan(d protoreflect.MessageDescriptor) *plan {
 	p.fields = make([]planField, d.Fields().Len())
 	for i := range p.fields {
 		p.fields[i] = all.field(d.Fields().Get(i))
-		p.fields[i].name = untaken(names, fieldName(p.fields[i].source), "_")
+		p.fields[i].name = untaken(names, fieldName(p.fields[i].protoName), "_")
 	}
 	p.open = false
 	all.add(p)
@@ -59,7 +60,7 @@ func (all *plans) add(p *plan) {
 	all.all = append(all.all, p)
 }
 
-// encodeBlanks sets the payloads with nothing set.
+// encodeBlanks sets plan.blank of all plans.
 func (all *plans) encodeBlanks() error {
 	size := 0
 	for _, p := range all.all {
@@ -137,7 +138,7 @@ func (all *plans) library() (*rosidl.Library, error) {
 	return rosidl.ParseConcatenated(root.name, b.String())
 }
 
-// text returns the definition. The values of an enumeration precede the first field that has them.
+// text returns the ROS 2 definition. The constants of an enumeration precede the first field with that enumeration.
 func (p *plan) text() string {
 	var b strings.Builder
 	if p.descriptor != nil {
@@ -165,8 +166,8 @@ func (p *plan) text() string {
 	return b.String()
 }
 
-// appendConstants appends the values of an enumeration. A name that another enumeration has gets the name of its own
-// enumeration as a prefix.
+// appendConstants appends the values of an enumeration as constants. A name that is taken by another enumeration gets
+// the name of the value's enumeration as a prefix.
 func appendConstants(b *strings.Builder, d protoreflect.EnumDescriptor, taken map[string]bool) {
 	for i := range d.Values().Len() {
 		v := d.Values().Get(i)

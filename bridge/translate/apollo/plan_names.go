@@ -10,19 +10,19 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// name returns the name of the ROS 2 type for d, or for a part of d: apollo.canbus.Chassis is
-// apollo_canbus/msg/Chassis, which is also the prefix of types nested in it.
-func (all *plans) name(d protoreflect.MessageDescriptor, part string) string {
+// name returns the name of the ROS 2 type for d: apollo.canbus.Chassis becomes apollo_canbus/msg/Chassis. A type nested
+// in d has the name of d's ROS 2 type as a prefix, followed by suffix.
+func (all *plans) name(d protoreflect.MessageDescriptor, suffix string) string {
 	proto := d.ParentFile().Package()
 	pkg := "protobuf"
 	if proto != "" {
 		pkg = fieldName(string(proto))
 	}
-	name := typeName(strings.TrimPrefix(strings.TrimPrefix(string(d.FullName()), string(proto)), ".")) + part
+	name := typeName(strings.TrimPrefix(strings.TrimPrefix(string(d.FullName()), string(proto)), ".")) + suffix
 	return untaken(all.taken, pkg+"/msg/"+name, "")
 }
 
-// untaken takes and returns a name, with a number as suffix if it is already taken.
+// untaken returns name, or name with a number as a suffix if name is taken. It marks the result as taken.
 func untaken(taken map[string]bool, name, between string) string {
 	free := name
 	for n := 2; taken[free]; n++ {
@@ -32,7 +32,7 @@ func untaken(taken map[string]bool, name, between string) string {
 	return free
 }
 
-// keywords are those of the languages that ROS generates code for, as far as fields could have them as names.
+// keywords are the lower-case keywords of the languages for which ROS generates code.
 var keywords = strings.Fields(`
 	alignas alignof and as asm assert async auto await bool break case catch char class const constexpr continue
 	decltype def default del delete do double elif else enum except explicit export extern false finally float for

@@ -16,11 +16,12 @@ import (
 const (
 	// MetadataROSType is the ROS 2 type, "sensor_msgs/msg/Imu".
 	MetadataROSType = "ros2.type"
-	// MetadataROSDefinition is its concatenated definition.
+	// MetadataROSDefinition is the concatenated definition of the ROS 2 type.
 	MetadataROSDefinition = "ros2.definition"
 )
 
-// sameFields returns the translation of a channel without a counterpart in Apollo, to messages with the same fields.
+// sameFields returns the translation of a channel whose type has no counterpart in Apollo. The resulting messages have
+// the fields of the original messages.
 func sameFields(library *rosidl.Library, c *codec.Channel) (*outgoingChannel, error) {
 	name, files, err := record.Describe(library, c.Type)
 	if err != nil {
@@ -60,7 +61,8 @@ func (p *plan) begin(*outgoing) translation {
 	return func(out, payload []byte) ([]byte, error) { return p.encodePayload(out, d, payload) }
 }
 
-// planOf returns the plan for a ROS 2 type and the messages of a channel, which must have the same fields.
+// planOf returns the plan for a ROS 2 type and the Protocol Buffers messages of a channel. Both must have the same
+// fields.
 func planOf(library *rosidl.Library, typeName string, c *codec.Channel) (*plan, error) {
 	d, err := descriptorOf(c)
 	if err != nil {
@@ -69,6 +71,7 @@ func planOf(library *rosidl.Library, typeName string, c *codec.Channel) (*plan, 
 	return planner{library, map[string]*plan{}}.plan(typeName, d)
 }
 
+// planner makes plans for types of a library. known are the finished plans by the names of ROS 2 types.
 type planner struct {
 	library *rosidl.Library
 	known   map[string]*plan
@@ -113,7 +116,7 @@ func (p planner) plan(typeName string, d protoreflect.MessageDescriptor) (*plan,
 	return made, nil
 }
 
-// kinds are the kinds that record.Describe uses for those of ROS 2.
+// kinds maps ROS 2 kinds to the kinds that record.Describe uses.
 var kinds = map[rosidl.Kind]protoreflect.Kind{
 	rosidl.Bool: protoreflect.BoolKind, rosidl.Byte: protoreflect.Uint32Kind, rosidl.Char: protoreflect.Uint32Kind,
 	rosidl.Int8: protoreflect.Int32Kind, rosidl.Uint8: protoreflect.Uint32Kind, rosidl.Int16: protoreflect.Int32Kind,

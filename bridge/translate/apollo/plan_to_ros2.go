@@ -13,28 +13,29 @@ import (
 	"tapedeck/msgs/rosidl/wire"
 )
 
-// slot is the place of a field's value.
+// slot is the value of a field, or its place in the encoded message.
 type slot struct {
-	bits uint64 // of a number
-	// of anything else: its place in the encoded message and its length; of a list, the place of the first tag
-	at, n int
-	count int // how often it occurs
+	bits  uint64 // bits of a number
+	at, n int    // offset and length of any other value; at is the offset of the first tag of a list
+	count int    // number of occurrences
 }
 
-// maxGrowth is how much longer a payload may be than the encoded message, in bytes. Only malicious messages need more.
+// maxGrowth is the number of bytes by which a payload may be longer than the encoded message. Only malicious messages
+// need more.
 const maxGrowth = 256 << 20
 
 // planEncoder encodes messages of Protocol Buffers as ROS 2 messages in one pass.
 type planEncoder struct {
 	wire.Encoder
-	origin  int    // of alignment
-	slots   []slot // of the message and those around it
-	limit   int    // of the payload
-	unknown func(*plan)
+	origin  int         // offset from which alignment counts
+	slots   []slot      // slots of the current message and of the messages that contain it
+	limit   int         // largest length of the payload
+	unknown func(*plan) // see append
 }
 
-// append appends the payload of an encoded message. unknown is called for each field that the plan does not have or has
-// with another kind. If it is nil, the former are ignored and the latter are errors.
+// append appends the payload of an encoded message. unknown is called for each field that the plan does not have, or
+// has with another kind. If unknown is nil, a field that the plan does not have is ignored, and a field with another
+// kind is an error.
 func (e *planEncoder) append(dst []byte, p *plan, message []byte, unknown func(*plan)) ([]byte, error) {
 	e.Reset(dst)
 	e.origin, e.limit = len(dst)+wire.HeaderSize, len(dst)+len(message)+maxGrowth
@@ -48,7 +49,7 @@ func (e *planEncoder) append(dst []byte, p *plan, message []byte, unknown func(*
 	return payload, err
 }
 
-// blankOf returns the payload of a message with nothing set that begins at an offset.
+// blankOf returns the encoding of a message with no field set. offset is the message's offset in the payload.
 func blankOf(p *plan, offset int) ([]byte, error) {
 	var e planEncoder
 	e.Reset(nil)
@@ -81,8 +82,8 @@ func (e *planEncoder) message(p *plan, b []byte) error {
 	return e.Err()
 }
 
-// scan finds the places of the fields in an encoded message. slots begin as p.unset. For unknown see
-// planEncoder.append.
+// scan sets the slots of the fields of an encoded message. slots must be a copy of p.unset. See planEncoder.append for
+// unknown.
 func (p *plan) scan(slots []slot, b []byte, unknown func(*plan)) error {
 	for at := 0; at < len(b); {
 		number, kind, n := consumeTag(b[at:])
@@ -131,8 +132,8 @@ func (p *plan) scan(slots []slot, b []byte, unknown func(*plan)) error {
 	return nil
 }
 
-// consume returns the bits of a number, or the content of any other field, and its size behind the tag, negative for an
-// error.
+// consume returns the bits of a number, or the content of any other field. size is the size of the encoded value
+// without its tag; it is negative for an error.
 func consume(number protowire.Number, kind protowire.Type, b []byte) (bits uint64, content []byte, size int) {
 	switch kind {
 	case protowire.VarintType:
@@ -151,7 +152,7 @@ func consume(number protowire.Number, kind protowire.Type, b []byte) (bits uint6
 	return bits, content, size
 }
 
-// decode makes a number of its encoding: integers have 64 bits, with their sign.
+// decode decodes the bits of an encoded number. Integers are sign-extended to 64 bits.
 func (f *planField) decode(bits uint64) uint64 {
 	switch f.kind {
 	case protoreflect.Sint32Kind:
@@ -305,14 +306,15 @@ func (e *planEncoder) packed(f *planField, b []byte) (length int, err error) {
 	return length, nil
 }
 
-// occurrences iterates over those of a field in a scanned message.
+// occurrences iterates over the occurrences of a field in a scanned message.
 type occurrences struct {
-	field    *planField
-	b        []byte
-	at, left int
+	field *planField
+	b     []byte
+	at    int // offset of the next occurrence or of a field before it
+	left  int // number of remaining occurrences
 }
 
-// next goes to the next one.
+// next moves to the next occurrence. It returns false if there is none.
 func (o *occurrences) next() bool {
 	if o.left == 0 {
 		return false
@@ -327,7 +329,7 @@ func (o *occurrences) next() bool {
 	}
 }
 
-// one returns the occurrence: all of it with its tag, and its value.
+// one returns an occurrence: whole is the encoded field with its tag, bits or content is its value.
 func (o *occurrences) one() (whole []byte, kind protowire.Type, bits uint64, content []byte) {
 	number, kind, n := consumeTag(o.b[o.at:])
 	bits, content, size := consume(number, kind, o.b[o.at+n:])
@@ -336,7 +338,7 @@ func (o *occurrences) one() (whole []byte, kind protowire.Type, bits uint64, con
 	return whole, kind, bits, content
 }
 
-// merged joins the parts of a message, each of which must be a message.
+// merged concatenates the occurrences of a message field. Each occurrence must be a valid message.
 func merged(field *planField, s slot, b []byte) ([]byte, error) {
 	var all []byte
 	for o := (occurrences{field, b, 0, s.count}); o.next(); {

@@ -17,11 +17,11 @@ import (
 	"tapedeck/msgs/sensor_msgs"
 )
 
-// firstVendorField is the first number of fields that Apollo's own points do not have.
+// firstVendorField is the number of the first field that is added to Apollo's points.
 const firstVendorField = 16
 
-// describePoints adds the fields of the recording's clouds that Apollo does not have to the schema: one description for
-// all clouds, because readers take only one for each type.
+// describePoints adds to the schema the fields of the recording's clouds that Apollo does not have. All clouds get one
+// description, because readers accept only one for each type.
 func (t *fromROS2) describePoints() {
 	if t.clouds {
 		return
@@ -64,7 +64,7 @@ func (t *fromROS2) describePoints() {
 	}
 }
 
-// pointDatatypes lists, by the datatype of a PointField, its size in bytes and its type in Protocol Buffers.
+// pointDatatypes has the size in bytes and the type in Protocol Buffers of each datatype of a PointField.
 var pointDatatypes = [...]struct {
 	size int
 	kind descriptorpb.FieldDescriptorProto_Type
@@ -79,7 +79,7 @@ var pointDatatypes = [...]struct {
 	sensor_msgs.PointField_FLOAT64: {8, descriptorpb.FieldDescriptorProto_TYPE_DOUBLE},
 }
 
-// supported reports whether Apollo can hold a field of points, which must be one number.
+// supported reports whether Apollo can hold a field of points. The field must be one number.
 func supported(f *sensor_msgs.PointField) bool {
 	return f.Count <= 1 && f.Datatype > 0 && int(f.Datatype) < len(pointDatatypes)
 }
@@ -105,15 +105,15 @@ type column struct {
 type clouds struct {
 	*outgoing
 	cloud   sensor_msgs.PointCloud2
-	point   *planField // nil if the recording's clouds have no points
+	point   *planField // field of points; nil if the recording's clouds have no points
 	columns []column
-	of      []sensor_msgs.PointField // the fields that columns were made for
-	lost    []string                 // the fields among them that have no column
+	fields  []sensor_msgs.PointField // fields for which columns were made
+	lost    []string                 // names of fields without a column
 }
 
 // pointCloudOf returns a translation of clouds.
 func pointCloudOf(r *outgoing, p *plan) translation {
-	c, w := &clouds{outgoing: r}, new(writer)
+	c, w := &clouds{outgoing: r}, new(fieldWriter)
 	if f := p.find("point", 0); f != nil && f.message != nil {
 		c.point = f
 	}
@@ -141,15 +141,15 @@ func pointCloudOf(r *outgoing, p *plan) translation {
 
 // layOut sets the columns for the fields of the cloud, if they have changed.
 func (c *clouds) layOut() error {
-	if c.of != nil && slices.Equal(c.of, c.cloud.Fields) {
+	if c.fields != nil && slices.Equal(c.fields, c.cloud.Fields) {
 		return nil
 	}
-	c.of, c.columns, c.lost = append(c.of[:0], c.cloud.Fields...), c.columns[:0], nil
-	for _, f := range c.of {
+	c.fields, c.columns, c.lost = append(c.fields[:0], c.cloud.Fields...), c.columns[:0], nil
+	for _, f := range c.fields {
 		to := c.point.message.find(pointFieldName(f.Name), 0)
 		taken := slices.ContainsFunc(c.columns, func(o column) bool { return o.planField == to })
 		if to == nil || to.width == 0 || !supported(&f) || taken ||
-			to.source == "timestamp" && to.kind != protoreflect.Uint64Kind {
+			to.protoName == "timestamp" && to.kind != protoreflect.Uint64Kind {
 			if f.Name != "_" && f.Name != "" { // these are padding
 				c.lost = append(c.lost, fmt.Sprintf("field %s of the points", f.Name))
 			}
@@ -205,7 +205,7 @@ func (c *clouds) points(out []byte) ([]byte, error) {
 					continue
 				}
 				v := f.value(number)
-				if f.source == "timestamp" {
+				if f.protoName == "timestamp" {
 					b = protowire.AppendVarint(b, f.time(v, stamp))
 					continue
 				}
@@ -243,7 +243,7 @@ func (f *column) value(b []byte) float64 {
 	return math.Float64frombits(le.Uint64(b))
 }
 
-// append appends a number and reports whether it kept its value.
+// append appends a number. exact reports whether the number kept its value.
 func (f *column) append(b []byte, v float64) (_ []byte, exact bool) {
 	switch f.kind {
 	case protoreflect.DoubleKind:

@@ -20,18 +20,18 @@ type pointField struct {
 	kind     protoreflect.Kind
 	offset   int
 	datatype uint8
-	unit     float64 // of the number, in PointCloud2
+	unit     float64 // factor from the number in Protocol Buffers to the number in PointCloud2
 }
 
 // pointLayout has the offsets of the fields of a point.
 type pointLayout struct {
 	byNumber byNumber[pointField]
 	list     []sensor_msgs.PointField
-	blank    []byte // a point with nothing set
+	blank    []byte // a point with no field set
 }
 
-// layoutOf lays out points as in most clouds of ROS: x, y, z and intensity as float32, then the other fields of the
-// vendor. Times in ns become float64 in s, because PointCloud2 has no integers of 64 bits.
+// layoutOf returns the layout of most clouds of ROS: x, y, z and intensity as float32, then the other fields. Times in
+// ns become float64 in s, because PointCloud2 has no 64-bit integers.
 func layoutOf(d protoreflect.MessageDescriptor) *pointLayout {
 	l := new(pointLayout)
 	for _, name := range []protoreflect.Name{"x", "y", "z", "intensity"} {
@@ -85,7 +85,7 @@ type cloudBuffer struct {
 var cloudBuffers = sync.Pool{New: func() any { return new(cloudBuffer) }}
 
 // pointCloud translates a cloud without decoding a message for each point.
-func pointCloud(r *parser, p *plan, source *codec.Message, losses *fieldLoss, emit func(int, msgs.Message)) error {
+func pointCloud(r *parser, p *plan, original *codec.Message, losses *fieldLoss, emit func(int, msgs.Message)) error {
 	points := p.find("point", 0)
 	if points == nil || points.kind != protoreflect.MessageKind || !points.list {
 		return fmt.Errorf("%s has no points", p.descriptor.FullName())
@@ -103,21 +103,21 @@ func pointCloud(r *parser, p *plan, source *codec.Message, losses *fieldLoss, em
 			r.lost.add(losses.fields[points.index].fields[f.index].counter())
 		}
 	}
-	for b := source.Data; len(b) > 0; {
+	for b := original.Data; len(b) > 0; {
 		number, kind, n := consumeTag(b)
 		if n < 0 {
-			return fmt.Errorf("at byte %d: %w", len(source.Data)-len(b), parseError(n))
+			return fmt.Errorf("at byte %d: %w", len(original.Data)-len(b), parseError(n))
 		}
 		size := protowire.ConsumeFieldValue(number, kind, b[n:])
 		if size < 0 {
-			return fmt.Errorf("at byte %d: %w", len(source.Data)-len(b), parseError(size))
+			return fmt.Errorf("at byte %d: %w", len(original.Data)-len(b), parseError(size))
 		}
 		if number == points.number && kind == protowire.BytesType {
 			point, _ := protowire.ConsumeBytes(b[n:])
 			var err error
 			cloud, err = l.append(cloud, point, lose)
 			if err != nil {
-				return fmt.Errorf("a point at byte %d: %w", len(source.Data)-len(b), err)
+				return fmt.Errorf("a point at byte %d: %w", len(original.Data)-len(b), err)
 			}
 		} else {
 			rest = append(rest, b[:n+size]...)
@@ -125,7 +125,7 @@ func pointCloud(r *parser, p *plan, source *codec.Message, losses *fieldLoss, em
 		b = b[n+size:]
 	}
 	buffer.rest, buffer.points = rest, cloud
-	m := r.begin(p, rest, source.LogTime, losses)
+	m := r.begin(p, rest, original.LogTime, losses)
 	out := &sensor_msgs.PointCloud2{
 		Header: m.header(""), Width: uint32(m.uint("width")), Height: uint32(m.uint("height")),
 		Fields: l.list, PointStep: uint32(len(l.blank)), Data: cloud, IsDense: m.bool("is_dense"),
@@ -143,7 +143,7 @@ func pointCloud(r *parser, p *plan, source *codec.Message, losses *fieldLoss, em
 	return nil
 }
 
-// append appends a point to a cloud. lose is called with values that the layout does not have.
+// append appends a point to a cloud. It calls lose for values that the layout does not have.
 func (l *pointLayout) append(
 	cloud, point []byte, lose func(number protowire.Number, bits uint64, content []byte),
 ) ([]byte, error) {
@@ -189,7 +189,7 @@ func (f *pointField) convert(point []byte, bits uint64) {
 	}
 }
 
-// put writes a value in the field's own type.
+// put writes a value with the datatype of the field.
 func (f *pointField) put(point []byte, v float64) {
 	switch to := point[f.offset:]; f.datatype {
 	case sensor_msgs.PointField_FLOAT32:

@@ -34,7 +34,8 @@ func readSchema() (*descriptorpb.FileDescriptorSet, error) {
 	return set, nil
 }
 
-// closure returns the files of set that describe a type: all that its file imports, at any depth, and its file last.
+// closure returns the files of set that describe a type: all files that the type's file imports, at any depth, and then
+// the type's file.
 func closure(
 	set *descriptorpb.FileDescriptorSet, typeName protoreflect.FullName,
 ) (*descriptorpb.FileDescriptorSet, error) {

@@ -1,13 +1,14 @@
 // Package apollo translates the messages of Apollo, the driving platform, to ROS 2 and back. It follows the .proto
-// files of Apollo's modules/common_msgs. Field numbers differ between releases, so that it reads every message by the
-// field names in the descriptor that the recording itself carries.
+// files of Apollo's modules/common_msgs. Field numbers differ between releases, so the package finds fields by their
+// names in the descriptor that the recording contains.
 //
-// A message with a counterpart in ROS 2 becomes that. Messages without one, and those whose counterpart has fewer
-// fields, become messages that are generated from the descriptor, with its fields and names, so that nothing is lost.
+// A message with a counterpart in ROS 2 becomes the counterpart. If there is no counterpart, or if it lacks fields, the
+// message also becomes a message of a generated type with all fields of the descriptor, so that nothing is lost. The
+// lossy pairs have no generated message.
 //
-// The axes of Apollo's vehicle and IMU frames are right, forward and up, those of ROS forward, left and up. Vectors and
-// orientations of the vehicle are turned to the frame base_link. Data with a frame of its own in Apollo's /tf stays in
-// that frame. The world is Apollo's: UTM in an unknown zone, x east, y north, z up, in m.
+// The axes of Apollo's vehicle and IMU frames are right, forward and up. The axes of ROS are forward, left and up.
+// Vectors and orientations of the vehicle are converted to the frame base_link. Data with its own frame in Apollo's /tf
+// stays in that frame. The world is Apollo's: UTM in an unknown zone, x east, y north, z up, in m.
 package apollo
 
 import (
@@ -36,8 +37,8 @@ const (
 	MetadataTopic = "apollo.topic"
 	// MetadataDescriptor is the FileDescriptorSet that describes the type, in base64.
 	MetadataDescriptor = "apollo.descriptor"
-	// MetadataWhole is the topic of the generated messages, which have all fields of Apollo's. It is set for these and
-	// for the other messages that have a part of the fields.
+	// MetadataWhole is the topic of the generated messages, which have all fields of the Apollo messages. It is set for
+	// all channels that were made from a channel with generated messages.
 	MetadataWhole = "apollo.whole"
 )
 
@@ -50,7 +51,7 @@ func ToROS2(codec.Reader) (bridge.Translator, error) {
 type toROS2 struct {
 	bridge.EveryMessage
 	channels map[*codec.Channel]*channel
-	order    []*channel // those whose losses are counted
+	counted  []*channel // channels whose losses are reported, in the order of Topics
 }
 
 var _ bridge.Translator = (*toROS2)(nil)
@@ -60,13 +61,14 @@ type channel struct {
 	pair      *pair
 	plan      *plan
 	targets   []*codec.Channel
-	generates bool           // the plan encodes the messages of the last target
-	restores  bool           // they are those that FromROS2 made the channel from
-	only      *codec.Channel // the target that FromROS2 made the channel from; nil: unknown
+	generates bool           // plan encodes the messages of the last target
+	restores  bool           // the last target has the ROS 2 messages from which FromROS2 made the channel
+	only      *codec.Channel // the only target to be read, from which FromROS2 made the channel; nil: all targets
 	losses    bridge.LossCounters
 }
 
-// Topics restores what FromROS2 made a channel from, unless the messages of the channel do not match its metadata.
+// Topics implements bridge.Translator. If FromROS2 made a channel, it restores the original ROS 2 channel, unless the
+// messages of the channel do not match its metadata.
 func (t *toROS2) Topics(topic codec.TopicInfo) (become []codec.TopicInfo, err error) {
 	c := t.channels[topic.Channel]
 	if c == nil && topic.Channel.Metadata[MetadataROSType] != "" {
@@ -77,8 +79,8 @@ func (t *toROS2) Topics(topic codec.TopicInfo) (become []codec.TopicInfo, err er
 		if err != nil {
 			return nil, err
 		}
-		if c.only == nil { // otherwise FromROS2 added the fields that are lost
-			t.order = append(t.order, c)
+		if c.only == nil { // otherwise only fields that FromROS2 added are lost
+			t.counted = append(t.counted, c)
 		}
 	}
 	t.channels[topic.Channel] = c
@@ -92,52 +94,52 @@ func (t *toROS2) Topics(topic codec.TopicInfo) (become []codec.TopicInfo, err er
 
 // Losses returns the fields that no ROS 2 message has.
 func (t *toROS2) Losses() []codec.Loss {
-	var all []codec.Loss
-	for _, c := range t.order {
-		all = append(all, c.losses.Losses()...)
+	var losses []codec.Loss
+	for _, c := range t.counted {
+		losses = append(losses, c.losses.Losses()...)
 	}
-	return all
+	return losses
 }
 
-func newChannel(source *codec.Channel) (*channel, error) {
-	c := &channel{pair: pairOf(source.Type)}
+func newChannel(original *codec.Channel) (*channel, error) {
+	c := &channel{pair: pairOf(original.Type)}
 	if c.pair == nil {
 		c.pair = unmapped
 	}
-	d, err := descriptorOf(source)
+	d, err := descriptorOf(original)
 	if err != nil {
 		return nil, err
 	}
 	all, whole := describe(d), ""
 	if last := c.pair.targets[len(c.pair.targets)-1]; last.typeName == generated {
-		c.generates, whole = true, source.Topic+last.topic
+		c.generates, whole = true, original.Topic+last.topic
 		if err := all.encodeBlanks(); err != nil {
 			return nil, err
 		}
 	}
 	c.plan = all.root()
 	for _, target := range c.pair.targets {
-		to, err := target.channel(source.Topic, all)
+		to, err := target.channel(original.Topic, all)
 		if err != nil {
 			return nil, err
 		}
-		if len(source.QoS) > 0 {
-			to.QoS = source.QoS
+		if len(original.QoS) > 0 {
+			to.QoS = original.QoS
 		}
 		to.Metadata = map[string]string{}
-		maps.Copy(to.Metadata, source.Metadata)
-		to.Metadata[MetadataType], to.Metadata[MetadataTopic] = source.Type, source.Topic
-		to.Metadata[MetadataDescriptor] = base64.StdEncoding.EncodeToString(source.Schema.Data)
+		maps.Copy(to.Metadata, original.Metadata)
+		to.Metadata[MetadataType], to.Metadata[MetadataTopic] = original.Type, original.Topic
+		to.Metadata[MetadataDescriptor] = base64.StdEncoding.EncodeToString(original.Schema.Data)
 		if whole != "" {
 			to.Metadata[MetadataWhole] = whole
 		}
 		c.targets = append(c.targets, to)
 	}
-	c.restore(source)
+	c.restore(original)
 	return c, nil
 }
 
-// channel returns the channel of a target of messages on a topic of Apollo, with the plans of their types.
+// channel returns the ROS 2 channel of a target. apollo is the topic of Apollo, and all has the plans of its type.
 func (t target) channel(apollo string, all *plans) (*codec.Channel, error) {
 	topic := t.topic
 	if topic == "" || topic[0] != '/' {
@@ -191,10 +193,10 @@ func (t *toROS2) Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([
 	}
 	r.unknown = func(p *plan) {
 		c := r.channel
-		r.parser.lost.add(c.losses.Lost(r.source.Channel.Topic, undescribedIn(p, c.plan)))
+		r.parser.lost.add(c.losses.Lost(r.original.Channel.Topic, undescribedIn(p, c.plan)))
 	}
-	return func(source *codec.Message) ([]codec.Message, error) {
-		return r.translate(t.channels[source.Channel], source)
+	return func(original *codec.Message) ([]codec.Message, error) {
+		return r.translate(t.channels[original.Channel], original)
 	}
 }
 
@@ -202,16 +204,15 @@ func (t *toROS2) Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([
 type reading struct {
 	wanted  func(*codec.Channel) bool
 	made    func(target int, m msgs.Message) // emits a message that a pair made
-	unknown func(*plan)                      // is called for fields that a plan does not have
+	unknown func(*plan)                      // counts a message with fields that a plan does not have
 	encoder planEncoder
 	parser  parser
-	losses  map[*channel]*fieldLoss // of those that have only some of the fields
+	losses  map[*channel]*fieldLoss // losses of channels without generated messages
 
-	// Of the current message:
-	source  *codec.Message
-	channel *channel
-	batch   bridge.Batch
-	err     error
+	original *codec.Message // the current message
+	channel  *channel       // its translation
+	batch    bridge.Batch   // its translated messages
+	err      error          // errors of emit
 }
 
 // wants reports whether messages of a target are wanted.
@@ -225,23 +226,23 @@ func (r *reading) emit(target int, encode func(dst []byte) ([]byte, error)) {
 	if !r.wants(to) {
 		return
 	}
-	m := codec.Message{Channel: to, LogTime: r.source.LogTime, PublishTime: r.source.PublishTime}
+	m := codec.Message{Channel: to, LogTime: r.original.LogTime, PublishTime: r.original.PublishTime}
 	if err := r.batch.Add(m, encode); err != nil {
 		r.err = errors.Join(r.err, err)
 	}
 }
 
-func (r *reading) translate(c *channel, source *codec.Message) ([]codec.Message, error) {
-	r.source, r.channel, r.err, r.parser.lost = source, c, nil, r.parser.lost[:0]
+func (r *reading) translate(c *channel, original *codec.Message) ([]codec.Message, error) {
+	r.original, r.channel, r.err, r.parser.lost = original, c, nil, r.parser.lost[:0]
 	r.batch.Messages = r.batch.Messages[:0]
 	mapped := c.targets
 	if c.generates {
 		mapped = mapped[:len(mapped)-1]
 	} else if r.losses[c] == nil {
-		r.losses[c] = &fieldLoss{losses: &c.losses, topic: source.Channel.Topic}
+		r.losses[c] = &fieldLoss{losses: &c.losses, topic: original.Channel.Topic}
 	}
 	if slices.ContainsFunc(mapped, r.wants) {
-		if err := c.pair.toROS2(&r.parser, c.plan, source, r.losses[c], r.made); err != nil {
+		if err := c.pair.toROS2(&r.parser, c.plan, original, r.losses[c], r.made); err != nil {
 			return nil, err
 		}
 	}
@@ -251,7 +252,7 @@ func (r *reading) translate(c *channel, source *codec.Message) ([]codec.Message,
 			unknown = nil
 		}
 		r.emit(len(c.targets)-1, func(dst []byte) ([]byte, error) {
-			return r.encoder.append(dst, c.plan, source.Data, unknown)
+			return r.encoder.append(dst, c.plan, original.Data, unknown)
 		})
 	}
 	r.parser.lost.count()

@@ -7,7 +7,7 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// restored returns the translation of a channel that FromROS2 made of messages with the same fields, back to them.
+// restored returns the translation of a channel that sameFields made, back to the original ROS 2 messages.
 func restored(c *codec.Channel) (*channel, error) {
 	name, text := c.Metadata[MetadataROSType], c.Metadata[MetadataROSDefinition]
 	library, err := rosidl.ParseConcatenated(name, text)
@@ -30,11 +30,11 @@ func restored(c *codec.Channel) (*channel, error) {
 	return &channel{plan: p, generates: true, restores: true, targets: []*codec.Channel{target}}, nil
 }
 
-// restore makes the messages that FromROS2 made the channel c from the only ones that it becomes, if they are among
-// those that it becomes: the others have nothing more.
-func (c *channel) restore(source *codec.Channel) {
-	was, text := source.Metadata[MetadataROSType], source.Metadata[MetadataROSDefinition]
-	if was == "" || pairBetween(was, source.Type) == nil {
+// restore sets c.only if FromROS2 made the channel from messages of a target. The other targets then have no further
+// information.
+func (c *channel) restore(original *codec.Channel) {
+	was, text := original.Metadata[MetadataROSType], original.Metadata[MetadataROSDefinition]
+	if was == "" || pairBetween(was, original.Type) == nil {
 		return
 	}
 	for _, made := range c.targets {
@@ -42,7 +42,7 @@ func (c *channel) restore(source *codec.Channel) {
 			continue
 		}
 		c.only = made
-		made.QoS, made.Metadata = source.QoS, without(source.Metadata, MetadataROSType, MetadataROSDefinition)
+		made.QoS, made.Metadata = original.QoS, without(original.Metadata, MetadataROSType, MetadataROSDefinition)
 		if library, err := rosidl.ParseConcatenated(was, text); err == nil {
 			if hash, err := library.Hash(was); err == nil && hash == made.TypeHash {
 				made.Schema.Data = []byte(text)

@@ -10,15 +10,15 @@ import (
 	"tapedeck/msgs/geometry_msgs"
 )
 
-// writer appends a message of Apollo to out, field by field. Fields that the plan does not have are not written.
-type writer struct {
+// fieldWriter appends a message of Apollo to out, field by field. It does not write fields that the plan does not have.
+type fieldWriter struct {
 	out  []byte
 	plan *plan
-	next int // after the field that was found last: fields are written in about the order of the description
+	next int // index at which field begins to search: fields are written roughly in the order of the description
 }
 
-// field returns the field with a name, nil if there is none.
-func (w *writer) field(name string) *planField {
+// field returns the field with a name, or nil if there is none.
+func (w *fieldWriter) field(name string) *planField {
 	f := w.plan.find(name, w.next)
 	if f != nil {
 		w.next = f.index + 1
@@ -27,14 +27,14 @@ func (w *writer) field(name string) *planField {
 }
 
 // number writes a number into a field of any numeric kind.
-func (w *writer) number(name string, v float64) {
+func (w *fieldWriter) number(name string, v float64) {
 	if f := w.field(name); f != nil && f.width > 0 {
 		w.put(f, f.bitsOf(v))
 	}
 }
 
 // integer writes an integer, a bool or the number of an enum into a field of any numeric kind.
-func (w *writer) integer(name string, v int64) {
+func (w *fieldWriter) integer(name string, v int64) {
 	f := w.field(name)
 	switch {
 	case f == nil || f.width == 0:
@@ -45,11 +45,11 @@ func (w *writer) integer(name string, v int64) {
 	}
 }
 
-func (w *writer) put(f *planField, bits uint64) {
+func (w *fieldWriter) put(f *planField, bits uint64) {
 	w.out = f.appendNumber(protowire.AppendVarint(w.out, f.tag), bits)
 }
 
-// bitsOf returns the bits of a number in the field: integers have 64 bits, with their sign.
+// bitsOf returns the bits of a number in the field. Integers are sign-extended to 64 bits.
 func (f *planField) bitsOf(v float64) uint64 {
 	switch f.kind {
 	case protoreflect.FloatKind:
@@ -60,22 +60,22 @@ func (f *planField) bitsOf(v float64) uint64 {
 	return uint64(int64(v))
 }
 
-func (w *writer) bool(name string, v bool) { w.integer(name, int64(protowire.EncodeBool(v))) }
+func (w *fieldWriter) bool(name string, v bool) { w.integer(name, int64(protowire.EncodeBool(v))) }
 
-func (w *writer) text(name, v string) {
+func (w *fieldWriter) text(name, v string) {
 	if f := w.field(name); f != nil && (f.kind == protoreflect.StringKind || f.kind == protoreflect.BytesKind) {
 		w.out = protowire.AppendString(protowire.AppendVarint(w.out, f.tag), v)
 	}
 }
 
-func (w *writer) bytes(name string, v []byte) {
+func (w *fieldWriter) bytes(name string, v []byte) {
 	if f := w.field(name); f != nil && f.kind == protoreflect.BytesKind {
 		w.out = protowire.AppendBytes(protowire.AppendVarint(w.out, f.tag), v)
 	}
 }
 
 // numbers writes a repeated field of doubles.
-func (w *writer) numbers(name string, list []float64) {
+func (w *fieldWriter) numbers(name string, list []float64) {
 	f := w.field(name)
 	if f == nil || f.kind != protoreflect.DoubleKind {
 		return
@@ -87,8 +87,8 @@ func (w *writer) numbers(name string, list []float64) {
 	}
 }
 
-// message writes a message in the message, or one more of a repeated field: what write writes.
-func (w *writer) message(name string, write func()) {
+// message writes a message in the message, or an element of a repeated message. write writes the fields.
+func (w *fieldWriter) message(name string, write func()) {
 	f := w.field(name)
 	if f == nil || f.kind != protoreflect.MessageKind || f.message == nil {
 		return
@@ -100,7 +100,7 @@ func (w *writer) message(name string, write func()) {
 	w.out, w.plan, w.next = closeLength(w.out, start), outer, next
 }
 
-// closeLength writes the length of out[start:] in front of it, where one byte is reserved.
+// closeLength writes the length of out[start:] before it. One byte must be reserved for the length.
 func closeLength(out []byte, start int) []byte {
 	n := len(out) - start
 	if n < 0x80 {
@@ -115,7 +115,7 @@ func closeLength(out []byte, start int) []byte {
 	return out
 }
 
-func (w *writer) vector(name string, v geometry_msgs.Vector3) {
+func (w *fieldWriter) vector(name string, v geometry_msgs.Vector3) {
 	w.message(name, func() {
 		w.number("x", v.X)
 		w.number("y", v.Y)
@@ -123,7 +123,7 @@ func (w *writer) vector(name string, v geometry_msgs.Vector3) {
 	})
 }
 
-func (w *writer) orientation(name string, q geometry_msgs.Quaternion) {
+func (w *fieldWriter) orientation(name string, q geometry_msgs.Quaternion) {
 	w.message(name, func() {
 		w.number("qx", q.X)
 		w.number("qy", q.Y)
@@ -134,7 +134,8 @@ func (w *writer) orientation(name string, q geometry_msgs.Quaternion) {
 
 func seconds(ns int64) float64 { return float64(ns/1e9) + float64(ns%1e9)/1e9 }
 
-// gpsLead is by how many seconds GPS is ahead of UTC, from a time in s since the Unix epoch on.
+// gpsLead lists the numbers of seconds by which GPS is ahead of UTC, and the times from which they apply, in s since
+// the Unix epoch.
 var gpsLead = []struct{ from, seconds int64 }{{1483228800, 18}, {1435708800, 17}, {1341100800, 16}, {1230768000, 15}}
 
 // gpsSeconds returns the seconds since the epoch of GPS, 1980-01-06.
