@@ -17,14 +17,14 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// attachment is what the reader of the MCAP project finds of an attachment.
+// attachment is an attachment as the reader of the MCAP project finds it.
 type attachment struct {
 	name, mediaType  string
 	logTime, created int64
 	data             string
 }
 
-// extras returns the attachments and the metadata records of other programs in an MCAP file, as the reader of the MCAP
+// extras returns the attachments and the metadata records of other programs in an MCAP file. The reader of the MCAP
 // project finds them by the index.
 func extras(t *testing.T, path string) (attachments []attachment, records []codec.MetadataRecord) {
 	file, err := os.Open(path)
@@ -58,7 +58,7 @@ func extras(t *testing.T, path string) (attachments []attachment, records []code
 	return attachments, records
 }
 
-// writeExtras writes n messages, attachments and records as the MCAP project's writer does.
+// writeExtras writes n messages, attachments and records with the writer of the MCAP project.
 func writeExtras(t *testing.T, n int, attachments []attachment, records ...codec.MetadataRecord) string {
 	path := filepath.Join(t.TempDir(), "in.mcap")
 	file, err := os.Create(path)
@@ -91,7 +91,7 @@ func writeExtras(t *testing.T, n int, attachments []attachment, records ...codec
 	return path
 }
 
-// TestAttachments keeps attachments and metadata records in whatever is made of a recording.
+// TestAttachments keeps attachments and metadata records in all outputs of a recording.
 func TestAttachments(t *testing.T) {
 	first := attachment{"car.urdf", "application/xml", 1001 * second, 7, "<robot/>"}
 	other := attachment{"car.urdf", "", 0, 0, "another robot"}
@@ -112,7 +112,7 @@ func TestAttachments(t *testing.T) {
 		inputs  []string
 		want    []attachment
 		records []codec.MetadataRecord
-		rest    []string // further files, which have the records only
+		rest    []string // further files, which have only the records
 	}{
 		"whole":   {},
 		"clip":    {set: func(o *Options) { o.Begin = "5" }},
@@ -164,7 +164,7 @@ func TestAttachments(t *testing.T) {
 	}
 }
 
-// TestLeftAttachments converts to formats that have no attachments, some of which have metadata.
+// TestLeftAttachments converts to formats without attachments. Some of these formats have metadata.
 func TestLeftAttachments(t *testing.T) {
 	in := writeExtras(t, 3, []attachment{{name: "car.urdf"}, {name: "map.bin"}},
 		codec.MetadataRecord{Name: "car", Values: map[string]string{"plate": "1"}},
@@ -203,7 +203,7 @@ func TestLeftAttachments(t *testing.T) {
 	}
 }
 
-// TestMergedMetadata keeps values of several recordings that have the same key.
+// TestMergedMetadata keeps different values of one key from several recordings.
 func TestMergedMetadata(t *testing.T) {
 	var inputs []string
 	for _, cause := range []string{"crash", "button"} {
@@ -217,7 +217,7 @@ func TestMergedMetadata(t *testing.T) {
 	require.Equal(t, map[string]string{"cause": "crash", "cause (2)": "button", "car": "a"}, info.Metadata)
 }
 
-// TestDamagedAttachment has an attachment with a wrong checksum, which only --strict refuses.
+// TestDamagedAttachment converts an attachment with a wrong checksum. Only --strict refuses it.
 func TestDamagedAttachment(t *testing.T) {
 	for _, n := range []int{0, 4} {
 		in := writeExtras(t, max(n, 1), []attachment{{name: "car.urdf", data: "<robot/>"}})

@@ -28,7 +28,7 @@ func TestTopicsAreNames(t *testing.T) {
 	require.Equal(t, uint64(3), result.Messages)
 }
 
-// Times outside of the recording are an error, as is a part without messages. Nothing is left behind.
+// Times outside of the recording are an error, and so is a time range without messages. No file is left behind.
 func TestNothingSelected(t *testing.T) {
 	n, late := channel(t, "/n", "std_msgs/msg/UInt32"), channel(t, "/late", "std_msgs/msg/UInt32")
 	in := write(t, "in.mcap", append(numbers(t, n, 3), codec.Message{Channel: late, LogTime: 1002 * second,
@@ -37,7 +37,7 @@ func TestNothingSelected(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Options)
 		in     string
-		error  string // "" is none
+		error  string // "": no error
 	}{
 		"last message": {func(o *Options) { o.Begin = "2" }, in, ""},
 		"behind the end": {func(o *Options) { o.Begin = "3" }, in,
@@ -68,7 +68,7 @@ func TestNothingSelected(t *testing.T) {
 	}
 }
 
-// A log of CARLA whose frames hold nothing of the recording is not written.
+// A CARLA log is not written if its frames would hold no message of the recording.
 func TestEmptyFrames(t *testing.T) {
 	c := channel(t, "/tf", "tf2_msgs/msg/TFMessage")
 	var all []codec.Message
@@ -85,8 +85,8 @@ func TestEmptyFrames(t *testing.T) {
 	require.Empty(t, entries)
 }
 
-// sequence is an iterator over messages of these sizes. The payload of each is of one byte that counts them, in memory
-// that is used again.
+// sequence yields messages of the given sizes. Each payload repeats one byte, which counts the messages. All payloads
+// use the same memory.
 type sequence struct {
 	sizes  []int
 	next   int

@@ -32,8 +32,7 @@ import (
 	"tapedeck/test/samples/generate"
 )
 
-// robotRecording writes a recording of a robot with a camera, which takes a picture every 0.1 s, and an arm, and two
-// tasks.
+// robotRecording writes a recording of a robot with an arm, a camera with a picture every 0.1 s, and two tasks.
 func robotRecording(t *testing.T, name string) string {
 	channels := map[string]*codec.Channel{}
 	var all []codec.Message
@@ -84,7 +83,7 @@ func mappingFile(t *testing.T, text string) string {
 	return path
 }
 
-// episodesOf returns the episodes at path, which is of an episode format.
+// episodesOf returns the episodes at path, which has a format of episodes.
 func episodesOf(t *testing.T, path string) []*episode.Episode {
 	r, err := formats.All().Open(nil, path)
 	require.NoError(t, err)
@@ -141,7 +140,7 @@ func TestRecordingsBecomeEpisodes(t *testing.T) {
 			require.Equal(t, int64(1_000_501)*1e6, all[0].Cameras[0].Stamps[0])
 			require.InDelta(t, 10*57.29577951308232, all[0].Arms[0].Streams[episode.Joint].Values[0], 1e-9)
 			if name != "x.mcap" {
-				return // of the other outputs the format of the input is no matter
+				return // for other outputs the format of the input does not matter
 			}
 
 			o.To = ""
@@ -215,7 +214,7 @@ func TestRecordingBecomesASession(t *testing.T) {
 	require.Equal(t, int64(1_000_003)*1e6, episodesOf(t, out)[0].Cameras[0].Stamps[0])
 }
 
-// Episodes stay what they are if they are moved in time, with messages in between or not.
+// Episodes do not change when they are moved in time, with or without a recording of messages between.
 func TestMovedEpisodes(t *testing.T) {
 	first := episodesAs(t, "session", "sessions")
 	o := DefaultOptions()
@@ -238,7 +237,7 @@ func TestMovedEpisodes(t *testing.T) {
 	}
 }
 
-// Formats of episodes report what they do not keep, and refuse it with --strict.
+// Formats of episodes report data that they do not keep, and refuse it with --strict.
 func TestLossesOfEpisodes(t *testing.T) {
 	in := robotRecording(t, "x.mcap")
 	other := write(t, "other.mcap", numbers(t, channel(t, "/battery", "std_msgs/msg/UInt32"), 3)...)
@@ -286,7 +285,7 @@ func TestLossesOfEpisodes(t *testing.T) {
 	}
 }
 
-// Attachments of a recording are lost in all formats of episodes, which is reported.
+// All formats of episodes lose attachments and report the loss.
 func TestAttachmentsOfEpisodes(t *testing.T) {
 	in := filepath.Join(t.TempDir(), "in.mcap")
 	extras := writeExtras(t, 1, []attachment{{name: "car.urdf"}, {name: "map.bin"}})
@@ -322,7 +321,7 @@ func TestFeaturesOfOthers(t *testing.T) {
 		strings.TrimSpace(texts(result.Losses)))
 }
 
-// depths are in mm: unknown at first, then within 10 m, and one beyond that.
+// depths returns depths in mm: unknown at first, then up to 10 m, and one of more than 10 m.
 func depths(i int) []uint16 {
 	list := make([]uint16, 64*48)
 	for k := range list {
@@ -332,7 +331,7 @@ func depths(i int) []uint16 {
 	return list
 }
 
-// depthRecording writes a recording of a camera of depths in an encoding, and of an arm.
+// depthRecording writes a recording of a depth camera in an encoding, and of an arm.
 func depthRecording(t *testing.T, encoding string) string {
 	image, joints := channel(t, "/camera_0/image_raw", "sensor_msgs/msg/Image"),
 		channel(t, "/arm_0/joint_states", "sensor_msgs/msg/JointState")
@@ -423,7 +422,7 @@ func TestDepthCameras(t *testing.T) {
 	}
 }
 
-// Videos of images that are too small for the usual encoder have another one, which is a warning.
+// Images that are too small for the usual video encoder use another one. A warning says so.
 func TestSmallVideo(t *testing.T) {
 	encoders, err := exec.Command("ffmpeg", "-v", "error", "-encoders").Output()
 	if err != nil || !strings.Contains(string(encoders), "libsvtav1") {
@@ -446,7 +445,7 @@ func TestSmallVideo(t *testing.T) {
 	require.Contains(t, warnings, "camera_0: 32×24 pixels are too small for libsvtav1, libx264 makes the video")
 }
 
-// A fixed rate leaves frames out, which counts as a loss.
+// A fixed rate skips frames, which is a loss.
 func TestFramesWithoutRows(t *testing.T) {
 	in := robotRecording(t, "x.mcap")
 	o := DefaultOptions()
@@ -458,7 +457,7 @@ func TestFramesWithoutRows(t *testing.T) {
 		texts(result.Losses))
 }
 
-// A mapping that names what the recording has not is an error, unless --partial accepts it.
+// A mapping with topics that the recording lacks is an error without --partial.
 func TestMappingOfMissingTopics(t *testing.T) {
 	in := robotRecording(t, "x.mcap")
 	o := DefaultOptions()
@@ -559,7 +558,7 @@ func TestEpisodesAreRefused(t *testing.T) {
 	}
 }
 
-// A file with links that may not be replaced is an error before anything is converted.
+// An existing file with links that must not be replaced is an error before anything is converted.
 func TestLinkFileExists(t *testing.T) {
 	o := DefaultOptions()
 	o.To, o.LinkFile = "hdf5", withoutEpisode(t)
@@ -576,7 +575,7 @@ func TestLinkFileExists(t *testing.T) {
 	}
 }
 
-// If links cannot be written, nothing is.
+// If links cannot be written, there is no output.
 func TestLinkFileFails(t *testing.T) {
 	in, folder := robotRecording(t, "x.mcap"), t.TempDir()
 	o, out := DefaultOptions(), filepath.Join(folder, "each")
@@ -596,7 +595,7 @@ func TestLinkFileFails(t *testing.T) {
 	require.FileExists(t, o.LinkFile)
 }
 
-// The reference session becomes all that there is and comes back.
+// The reference session is converted to all formats and back.
 func TestReferenceSession(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is slow under the race detector, and others convert episodes there")
@@ -613,7 +612,7 @@ func TestReferenceSession(t *testing.T) {
 		_, warnings, err := do(t, path(name+".session"), o, path(name))
 		require.NoError(t, err)
 		got := episodesOf(t, path(name+".session"))[0]
-		if name == "x.mcap" { // the others have no place for what else there is
+		if name == "x.mcap" { // other formats have no place for the other data
 			require.Empty(t, warnings)
 			require.Equal(t, "x.mcap.session", got.Name, "EasyTeleop names folders alone")
 			require.JSONEq(t, string(want.Metadata), string(got.Metadata))
@@ -652,7 +651,7 @@ func TestReferenceSession(t *testing.T) {
 			}
 		}
 	}
-	// The rows are the same whether a recording was in between or not.
+	// Rows are equal with and without a recording of messages between.
 	o := DefaultOptions()
 	a, _, err := do(t, path("a.hdf5"), o, in)
 	require.NoError(t, err)
@@ -686,7 +685,7 @@ func TestReferenceSession(t *testing.T) {
 	require.Len(t, episodesOf(t, path("all.hdf5")), 2)
 	_, _, err = do(t, path("one.hdf5"), o, in)
 	require.ErrorContains(t, err, "--link-file needs a folder of HDF5 files")
-	// Joints of sessions are in degrees, those of recordings in radians.
+	// Joints of sessions are in degrees, joints of recordings in radians.
 	o = DefaultOptions()
 	_, _, err = do(t, path("mixed.hdf5"), o, path("x.mcap"), in)
 	require.NoError(t, err)
@@ -694,7 +693,7 @@ func TestReferenceSession(t *testing.T) {
 	require.Len(t, all, 2)
 	require.InDeltaSlice(t, all[0].Arms[0].Streams[episode.Joint].Values, all[1].Arms[0].Streams[episode.Joint].Values,
 		1e-6)
-	// Two at once are two.
+	// Two inputs give two episodes.
 	o = DefaultOptions()
 	o.To = "session"
 	_, _, err = do(t, path("two"), o, in, in)
@@ -702,7 +701,8 @@ func TestReferenceSession(t *testing.T) {
 	require.Len(t, episodesOf(t, path("two")), 2)
 }
 
-// TestPublishTimes has frames of several cameras and episodes read at once: nothing is counted then.
+// TestPublishTimes reads frames of several cameras and episodes at once. These concurrent readings must not count
+// losses.
 func TestPublishTimes(t *testing.T) {
 	var all []codec.Message
 	for _, topic := range []string{"/left/image_raw", "/right/image_raw"} {

@@ -17,7 +17,7 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// TestExports converts to formats that are only written: what each takes, what it reports, and where it goes.
+// TestExports converts to formats that can only be written. It checks the options, the reports and the paths of files.
 func TestExports(t *testing.T) {
 	stamp := std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: 1000}}
 	image := func(encoding string) []byte {
@@ -66,7 +66,7 @@ func TestExports(t *testing.T) {
 			o := DefaultOptions()
 			o.To, o.Origin = c.to, c.origin
 			folder := t.TempDir()
-			for range 2 { // the second time it replaces what is there
+			for range 2 { // the second time it replaces the output
 				r, err := run(t, o, filepath.Join(folder, c.name), in)
 				require.NoError(t, err)
 				require.EqualValues(t, c.messages, r.Messages)
@@ -97,7 +97,7 @@ func TestExports(t *testing.T) {
 		})
 	}
 
-	// Nothing is left where nothing could be written.
+	// A failed conversion leaves no files.
 	none := write(t, "none.mcap", codec.Message{Channel: fixes, LogTime: 1000 * second, Data: payload(t,
 		&sensor_msgs.NavSatFix{Header: stamp, Status: sensor_msgs.NavSatStatus{Status: -1}})},
 		codec.Message{Channel: camera, LogTime: 1001 * second, Data: image("smoke")})

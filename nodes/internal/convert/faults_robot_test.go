@@ -43,7 +43,7 @@ func jointsIn(t *testing.T, path, topic string) []float64 {
 	return joints.Position
 }
 
-// The numbers of a dataset with two columns of one name stay apart, through each format.
+// Two columns of a dataset with the same name stay two columns through each format.
 func TestColumnsOfOneName(t *testing.T) {
 	in := samples.Path(t, "faults/lerobot_dup_names")
 	want := episodesOf(t, in)[0].Arms[0].Streams[episode.Joint].Values
@@ -68,7 +68,7 @@ func TestColumnsOfOneName(t *testing.T) {
 	}
 }
 
-// Joints of a dataset that does not tell their unit have none in other formats either, until an option names it.
+// If a dataset does not give the unit of joints, they have no unit in other formats until an option names it.
 func TestUnknownJointUnit(t *testing.T) {
 	in := samples.Path(t, "faults/lerobot_degrees")
 	first := episodesOf(t, in)[0].Arms[0].Streams[episode.Joint].Values[0]
@@ -102,7 +102,7 @@ func TestUnknownJointUnit(t *testing.T) {
 			}
 		}
 	}
-	// What MCAP says of it comes back, although JointState is in rad.
+	// MCAP keeps the unit in metadata, although JointState is in rad.
 	mcap, back := filepath.Join(t.TempDir(), "x.mcap"), filepath.Join(t.TempDir(), "session")
 	o := DefaultOptions()
 	_, _, err := rewrite(t, mcap, o, in)
@@ -170,7 +170,7 @@ func TestSelectedEpisodes(t *testing.T) {
 	}
 }
 
-// discardedTakes writes the folder of a session that is kept, and of one that was discarded.
+// discardedTakes writes the folders of a kept session and of a discarded one.
 func discardedTakes(t *testing.T) (kept, discarded string) {
 	folder := t.TempDir()
 	for i, task := range []string{"pick", "place"} {
@@ -186,7 +186,7 @@ func discardedTakes(t *testing.T) (kept, discarded string) {
 	return filepath.Join(folder, "pick"), filepath.Join(folder, "place")
 }
 
-// A discarded episode is in no output, unless --episodes names it, and stays where nothing else may be lost.
+// A discarded episode is in no output unless --episodes names it. recover keeps it if the format can mark it.
 func TestDiscardedEpisodes(t *testing.T) {
 	kept, discarded := discardedTakes(t)
 	folder := filepath.Dir(kept)
@@ -238,7 +238,7 @@ func TestDiscardedEpisodes(t *testing.T) {
 			if c.save {
 				j.Damaged = func(err error) { require.NoError(t, err) }
 			}
-			if c.save && (to == "hdf5" || to == "lerobot") { // they hold no mark
+			if c.save && (to == "hdf5" || to == "lerobot") { // these formats have no mark for discarded episodes
 				want, left = all[:1], told
 			}
 			r, err := j.Run(t.Context())
@@ -249,7 +249,7 @@ func TestDiscardedEpisodes(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.Equal(t, left, r.SkippedEpisodes)
-			if to == "mcap" && len(c.ins) > 1 { // whose metadata have the names of both
+			if to == "mcap" && len(c.ins) > 1 { // the metadata have the names of both inputs
 				continue
 			}
 			require.Equal(t, want, tasks(out), to)
@@ -262,7 +262,7 @@ func TestDiscardedEpisodes(t *testing.T) {
 				continue
 			}
 			o.To, o.RobotOptions.Stamps = "session", "auto"
-			again, _, err := do(t, out+".again", o, out) // out of the messages
+			again, _, err := do(t, out+".again", o, out) // from messages
 			require.NoError(t, err)
 			require.Equal(t, told, again.SkippedEpisodes)
 			require.Equal(t, all[:1], tasks(out+".again"))
@@ -270,7 +270,7 @@ func TestDiscardedEpisodes(t *testing.T) {
 	}
 }
 
-// Frames of a dataset's videos become JPEGs in a recording, which is a loss, or pixels if an option wants them.
+// Frames of a dataset's videos become JPEGs in a recording, which is a loss, or pixels with --images raw.
 func TestVideosBecomeJPEGs(t *testing.T) {
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
 		t.Skip("ffmpeg is not installed")

@@ -77,7 +77,7 @@ func numbers(t *testing.T, c *codec.Channel, n int) (all []codec.Message) {
 	return all
 }
 
-// run converts and returns what came of it.
+// run converts inputs to output.
 func run(t *testing.T, o Options, output string, inputs ...string) (*Result, error) {
 	job := Job{Formats: formats.All(), Inputs: inputs, Output: output, Options: o}
 	return job.Run(t.Context())
@@ -106,7 +106,7 @@ func readAll(t *testing.T, path string) (all []codec.Message, info *codec.Info) 
 	}
 }
 
-// A conversion reports QoS that it cannot read once, and leaves it out of the output.
+// A conversion reports unreadable QoS once, and the output does not have it.
 func TestUnreadQoS(t *testing.T) {
 	odd := *channel(t, "/odd", "std_msgs/msg/UInt32")
 	odd.QoS, odd.Metadata = nil, map[string]string{codec.UnreadQoS: "- history: odd", "key": "value"}
@@ -220,7 +220,7 @@ func TestEncodings(t *testing.T) {
 			require.Equal(t, c.lost != "", len(result.Losses) > 0, texts(result.Losses))
 			require.Contains(t, texts(result.Losses), c.lost)
 
-			// What was translated says the same as before.
+			// Translated messages have equal values.
 			back := filepath.Join(t.TempDir(), "back.mcap")
 			_, err = run(t, Options{Encoding: "cdr", Unmatched: "skip"}, back, output)
 			require.NoError(t, err)
@@ -234,7 +234,7 @@ func TestEncodings(t *testing.T) {
 	}
 }
 
-// What has the wanted encoding is not touched.
+// Messages that have the requested encoding already are not changed.
 func TestPayloadsAreCopied(t *testing.T) {
 	for _, c := range []struct {
 		in    string
@@ -277,7 +277,7 @@ func TestPayloadsAreCopied(t *testing.T) {
 	}
 }
 
-// Transforms of /tf are not taken for those that were made from poses.
+// Recorded transforms of /tf are not confused with transforms made from poses.
 func TestApolloTransformsSurviveJoinedChannels(t *testing.T) {
 	in := generate.Path(t, "apollo/apollo_cpp_sensors.record")
 	for _, step := range []string{"out.record", "out"} {
@@ -301,7 +301,7 @@ func TestApolloTransformsSurviveJoinedChannels(t *testing.T) {
 	}
 }
 
-// A record of messages that came from Apollo has them as ROS 2's, which is said, unless the user chose that.
+// Messages translated from Apollo's stay ROS 2 messages in a record. A warning says so, unless an option chose that.
 func TestMessagesThatWereApollos(t *testing.T) {
 	in := generate.Path(t, "apollo/apollo_cpp_sensors.record")
 	bag := filepath.Join(t.TempDir(), "a.bag")
@@ -337,7 +337,7 @@ func TestMessagesThatWereApollos(t *testing.T) {
 	}
 }
 
-// A database holds one definition of a type, with an old metadata.yaml none.
+// A database has one definition of a type; with an old metadata.yaml it has none.
 func TestDefinitionsInDatabases(t *testing.T) {
 	one, same := channel(t, "/one", "std_msgs/msg/UInt32"), channel(t, "/same", "std_msgs/msg/UInt32")
 	other := channel(t, "/other", "std_msgs/msg/UInt32")
@@ -388,9 +388,9 @@ func TestChanges(t *testing.T) {
 		topics    string
 		count     int
 		first     int64 // LogTime of the first message
-		last      int64 // likewise, of the stamped one
-		published int64 // of it
-		stamp     int32 // in it
+		last      int64 // LogTime of the stamped message
+		published int64 // PublishTime of the stamped message
+		stamp     int32 // stamp in the stamped message, s
 	}{
 		"none": {func(*Options) {}, "/n /stamped", 11, 1000 * second, 1020 * second, 1019 * second, 500},
 		"remap": {func(o *Options) { o.Remap, o.AllowUnmatched = []string{"/n:=/m", "/q:=/r"}, true }, "/m /stamped",
@@ -444,7 +444,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// With another order, messages are not written in the order of their times.
+// With --message-order, messages are not written in the order of their log times.
 func TestTimesOfAnotherOrder(t *testing.T) {
 	messages := numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 3)
 	for i := range messages {
@@ -457,7 +457,7 @@ func TestTimesOfAnotherOrder(t *testing.T) {
 	require.Equal(t, []int64{898 * second, 900 * second}, []int64{result.Start, result.End})
 }
 
-// Stamps are moved on the way from one foreign encoding to another, too.
+// Stamps are also moved on the way from one foreign encoding to another.
 func TestRestampOfWhatIsTranslated(t *testing.T) {
 	in := generate.Path(t, "apollo/apollo_cpp_sensors.record")
 	o := DefaultOptions()
@@ -493,7 +493,7 @@ func TestRestampOfWhatIsTranslated(t *testing.T) {
 	require.True(t, some)
 }
 
-// Files of a duration are as few as there are durations, however the times in headers go back and forth.
+// Splitting by duration makes one file for each duration, even if times in headers go back and forth.
 func TestSplitsOutOfOrder(t *testing.T) {
 	stamped := channel(t, "/stamped", "std_msgs/msg/Header")
 	var all []codec.Message
@@ -615,7 +615,7 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// TestEvents keeps what a recorder says of a recording, however messages are encoded.
+// TestEvents keeps the events of a recorder, with every encoding of messages.
 func TestEvents(t *testing.T) {
 	e := codec.Event{Kind: codec.EventDrop, Topic: "/n", Time: 1000 * second, Until: 1001 * second, Count: 12,
 		Text: "the disk is slow"}
@@ -639,7 +639,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestChannelMetadata converts a topic with a caller id, and one with only what is said by its type.
+// TestChannelMetadata converts a topic with a caller id, and a topic whose metadata follow from its type.
 func TestChannelMetadata(t *testing.T) {
 	called, plain := channel(t, "/called", "std_msgs/msg/UInt32"), channel(t, "/plain", "std_msgs/msg/UInt32")
 	called.Metadata = map[string]string{"callerid": "/talker", "md5sum": "*"}
@@ -721,7 +721,7 @@ func TestNothingThatCanBeWritten(t *testing.T) {
 	require.NoFileExists(t, output)
 }
 
-// A log becomes messages of ROS 2, and these a log.
+// A log is converted to ROS 2 messages, and these to a log.
 func TestLogOfMessages(t *testing.T) {
 	in := generate.Path(t, "carla/sr2020_DistanceToLaneCenter.log")
 	folder := t.TempDir()
@@ -740,7 +740,7 @@ func TestLogOfMessages(t *testing.T) {
 	require.NotContains(t, texts(result.Losses), "metadata")
 }
 
-// Each file of a log that is composed of messages of ROS 2 begins with the actors that are there, and so does a clip.
+// Each file of a log composed of ROS 2 messages begins with the present actors. A clip does, too.
 func TestFilesOfLogOfMessages(t *testing.T) {
 	folder := t.TempDir()
 	bag, whole := filepath.Join(folder, "bag"), filepath.Join(folder, "whole.log")
@@ -790,7 +790,7 @@ func TestFilesOfLogOfMessages(t *testing.T) {
 	}
 }
 
-// Logs of several recordings are not one log, but those of one are.
+// Logs of different recordings cannot be one log, but files of one recording can.
 func TestSeveralLogs(t *testing.T) {
 	a, b := generate.Path(t, "carla/sr2020_DistanceToLaneCenter.log"), generate.Path(t, generate.CARLALog)
 	folder := t.TempDir()
@@ -802,7 +802,7 @@ func TestSeveralLogs(t *testing.T) {
 	o.Encoding = "keep"
 	result, err := run(t, o, filepath.Join(folder, "ab.mcap"), a, b)
 	require.NoError(t, err)
-	require.Equal(t, 1, result.Topics) // of the same name
+	require.Equal(t, 1, result.Topics) // both have one name
 	o = DefaultOptions()
 	o.MaxBagMessages = 300
 	split, err := run(t, o, filepath.Join(folder, "split.log"), a)
@@ -819,7 +819,7 @@ func TestSeveralLogs(t *testing.T) {
 	}
 }
 
-// A log is laid out in a profile that is asked for, and else in the one that it has or had.
+// A log is written in the profile of the option, or else in its recorded profile.
 func TestProfileOfLog(t *testing.T) {
 	in := samples.Path(t, "carla/sr2020_DistanceToLaneCenter.log")
 	folder := t.TempDir()
@@ -900,7 +900,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// What a format cannot be written with is wrong usage, found before an input is opened.
+// Options that a format does not take are wrong usage. They are found before an input is opened.
 func TestUsageOfFormats(t *testing.T) {
 	compression := func(name string) func(*Options) {
 		return func(o *Options) { o.Compression = name }
@@ -1006,7 +1006,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A recording of several files is replaced as a whole, but not a file that is only called like one of it.
+// A recording of several files is replaced as a whole. A file of another recording with a similar name is kept.
 func TestOverwriteSeries(t *testing.T) {
 	in := write(t, "in.mcap", numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 30)...)
 	o := DefaultOptions()
@@ -1026,7 +1026,7 @@ func TestOverwriteSeries(t *testing.T) {
 	require.Equal(t, []string{out, later}, left)
 }
 
-// Messages that are in two of the recordings which are merged, as in one and a snapshot of it, are written twice with a
+// If two merged recordings have messages in common, as a recording and its snapshot, they are written twice with a
 // warning.
 func TestDoubled(t *testing.T) {
 	c, other := channel(t, "/n", "std_msgs/msg/UInt32"), channel(t, "/m", "std_msgs/msg/UInt32")

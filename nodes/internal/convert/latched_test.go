@@ -16,8 +16,8 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// latchedDrive returns a second of each: two static transforms, three maps, of which publishers keep one, and numbers
-// from 1000 s to 1009 s.
+// latchedDrive returns messages: two static transforms, one of them twice, three maps, of which publishers keep one,
+// and a number in each second from 1000 s to 1009 s.
 func latchedDrive(t *testing.T) []codec.Message {
 	latched := codec.DefaultQoS()
 	latched.Durability, latched.Depth = codec.TransientLocal, 1
@@ -38,7 +38,7 @@ func latchedDrive(t *testing.T) []codec.Message {
 	return all
 }
 
-// lines returns messages as "topic seconds payload", where numbers have one digit and texts their text.
+// lines returns messages as "topic seconds payload". Numbers have one digit.
 func lines(messages []codec.Message) (all []string) {
 	for _, m := range messages {
 		text := fmt.Sprint(m.Data[4])
@@ -50,7 +50,8 @@ func lines(messages []codec.Message) (all []string) {
 	return all
 }
 
-// Clips and further files begin with what a new subscriber would have received, with the time of their first message.
+// Clips and further files begin with the messages that a new subscriber would have received, with the time of their
+// first message.
 func TestLatched(t *testing.T) {
 	state := func(second string) []string {
 		return []string{"/tf_static " + second + " camera", "/tf_static " + second + " laser",
@@ -105,7 +106,7 @@ func TestLatched(t *testing.T) {
 	}
 }
 
-// Each further file begins with the state, which counts neither for its size nor for its messages.
+// Each further file begins with the latched messages. They count neither for its size nor for its messages.
 func TestLatchedInSplits(t *testing.T) {
 	in := write(t, "in.mcap", latchedDrive(t)...)
 	o := DefaultOptions()
@@ -120,7 +121,7 @@ func TestLatchedInSplits(t *testing.T) {
 	require.Equal(t, "latched messages at the start of files (3 messages on /tf_static, /map)",
 		result.Repeated.String())
 
-	// The files together are what was there before.
+	// All files together have the messages of the input.
 	r, err := formats.All().Open(nil, result.Path)
 	require.NoError(t, err)
 	defer r.Close()
@@ -138,7 +139,7 @@ func TestLatchedInSplits(t *testing.T) {
 	require.Equal(t, lines(latchedDrive(t)), lines(together))
 	require.Len(t, together, int(whole.MessageCount))
 
-	// What is repeated is larger than a file may be.
+	// The repeated messages are larger than max_bag_size.
 	var warnings []string
 	o.MaxBagMessages, o.MaxBagSize = 0, 4*(48+8+2)
 	o.Repeat = []string{"/n=20"}
@@ -198,7 +199,7 @@ func (it *slowIterator) Next() (_ *codec.Message, err error) {
 	return it.first, err
 }
 
-// The search for latched messages ends with the context, and goes by the index with --restamp, too.
+// The search for latched messages ends with the context. With --restamp it also uses the index.
 func TestLatchedSearch(t *testing.T) {
 	for name, restamp := range map[string]bool{"": false, "restamp": true} {
 		t.Run(name, func(t *testing.T) {

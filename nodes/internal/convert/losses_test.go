@@ -26,8 +26,8 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// lossyRecording returns a recording of three seconds with all that some format does not keep, with an
-// attachment or without.
+// lossyRecording returns a recording of three seconds with all kinds of data that some format does not keep, with or
+// without an attachment.
 func lossyRecording(t *testing.T, attached bool) string {
 	const side = 16
 	bounds := image.Rect(0, 0, side, side)
@@ -100,7 +100,7 @@ func lossyRecording(t *testing.T, attached bool) string {
 	return writeWith(t, "in.mcap", o, all...)
 }
 
-// TestLossesOfFormats converts to all formats: each tells what it loses, and --strict refuses that and nothing else.
+// TestLossesOfFormats converts to all formats. Each reports its losses, and --strict refuses exactly these.
 func TestLossesOfFormats(t *testing.T) {
 	const (
 		cameras = "/cam/depth, /cam/gray, /cam/jpeg, /cam/png16, /cam/png_clear"
@@ -136,10 +136,10 @@ func TestLossesOfFormats(t *testing.T) {
 	for _, c := range []struct {
 		name    string // of the output
 		to      string
-		topics  string // selected ones, of a recording without attachments; "": all
+		topics  string // selected topics, from a recording without attachments; "": all
 		options func(*Options)
 		lost    string
-		// unplaced are kinds of what the format has no place for, which is no loss.
+		// unplaced are kinds of data for which the format has no place. They are no loss.
 		unplaced []string
 	}{
 		{"out.mcap", "mcap", "", plain, "", nil},
@@ -147,7 +147,7 @@ func TestLossesOfFormats(t *testing.T) {
 		{"out", "rosbag2", "", func(o *Options) { o.Storage = "sqlite3" }, topics + attachment + publish, nil},
 		{"out.record", "record", "", plain, attachment + recording, nil},
 		{"out.bag", "bag", "", plain, qos + attachment + recording + publish, nil},
-		{"out.log", "carla", "", plain, "", nil}, // an error, as there is no actor
+		{"out.log", "carla", "", plain, "", nil}, // an error: there is no actor
 		{"out", "csv", "", plain, attachment + arrays, envelope},
 		{"out", "jsonl", "", plain, attachment + arrays, envelope},
 		{"out", "csv", joints, plain, "", envelope},

@@ -40,7 +40,7 @@ func episodesAs(t *testing.T, format, name string) string {
 	return path
 }
 
-// withPointers returns sessions whose images are pointers of Git LFS.
+// withPointers returns sessions whose images are Git LFS pointers.
 func withPointers(t *testing.T) string {
 	path := episodesAs(t, "session", "sessions")
 	images, err := filepath.Glob(filepath.Join(path, "*/frames/*/*"))
@@ -64,7 +64,7 @@ func withoutFrames(t *testing.T) string {
 	return path
 }
 
-// withoutEpisode returns a file with links to two others, of which one is missing.
+// withoutEpisode returns a file with links to two other files, one of them missing.
 func withoutEpisode(t *testing.T) string {
 	o := DefaultOptions()
 	folder := t.TempDir()
@@ -75,7 +75,7 @@ func withoutEpisode(t *testing.T) string {
 	return o.LinkFile
 }
 
-// Files that are missing are an error that names them and says what to do, and a loss with --partial.
+// Missing files are an error that names them and says what to do, or a loss with --partial.
 func TestMissingFiles(t *testing.T) {
 	for name, c := range map[string]struct {
 		make    func(*testing.T) string
@@ -123,7 +123,7 @@ func TestMissingFiles(t *testing.T) {
 				r, err := convert()
 				require.NoError(t, err)
 				require.Contains(t, texts(r.Losses), c.loss)
-				if format == "session" { // likewise if they are read as messages
+				if format == "session" { // also if episodes are read as messages
 					o.Overwrite, o.Offset = true, time.Second
 					edited, err := convert()
 					require.NoError(t, err)
@@ -139,7 +139,7 @@ func TestMissingFiles(t *testing.T) {
 	}
 }
 
-// Damaged images are as if they had not been recorded, which is reported: --missing-image decides about their rows.
+// Damaged images are reported and handled as if they had not been recorded: --missing-image decides about their rows.
 func TestDamagedImages(t *testing.T) {
 	in := episodesAs(t, "session", "sessions")
 	images, err := filepath.Glob(filepath.Join(in, "*/frames/*/*"))

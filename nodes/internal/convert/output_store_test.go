@@ -28,7 +28,7 @@ const (
 	inOne   = 1000
 )
 
-// manyBytes writes a recording of 10 messages of that size in bytes.
+// manyBytes writes a recording of 10 messages of size bytes.
 func manyBytes(t *testing.T, path string, size int) {
 	w, err := all.Formats().Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
@@ -124,7 +124,7 @@ func TestFailedConversionToAStore(t *testing.T) {
 	}
 }
 
-// Neither an object that is not proven is left, nor is one removed that was there before.
+// An object that is not proven is removed. An object that existed before is not removed.
 func TestFailedConversionRemovesItsOwn(t *testing.T) {
 	const key = "new/folder/folder_0.mcap"
 	in := filepath.Join(t.TempDir(), "in.record.00000")
@@ -143,7 +143,7 @@ func TestFailedConversionRemovesItsOwn(t *testing.T) {
 		"unproven": "", "of another": http.MethodHead, "of another at the end": http.MethodPut,
 	} {
 		t.Run(name, func(t *testing.T) {
-			theirs := method != "" // their object comes to be at our first request of this method
+			theirs := method != "" // another process creates the object at our first request of this method
 			s := storetest.New(t)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -169,7 +169,7 @@ func TestFailedConversionRemovesItsOwn(t *testing.T) {
 	}
 }
 
-// Files that an earlier recording of the same name leaves are removed. None of them may be an input.
+// Files left by an earlier recording with the same name are removed. None of them may be an input.
 func TestOverwriteInAStore(t *testing.T) {
 	s, dir := storetest.New(t), t.TempDir()
 	in := filepath.Join(dir, "in.record.00000")
@@ -209,7 +209,7 @@ func TestOverwriteInAStore(t *testing.T) {
 	require.Equal(t, []string{"new/a_1.mcap", name(0), name(1), other}, s.Keys())
 }
 
-// A conversion that fails leaves the objects that were there and are the same.
+// A failed conversion keeps the objects that existed before.
 func TestFailedOverwriteInAStore(t *testing.T) {
 	s, dir := storetest.New(t), t.TempDir()
 	in := filepath.Join(dir, "in.record.00000")
@@ -237,7 +237,7 @@ func TestFailedOverwriteInAStore(t *testing.T) {
 	require.Equal(t, keys, s.Keys())
 }
 
-// Files are only open while they are read, as there may be more of them than a process may open.
+// Files are open only while they are read, because there may be more files than a process may open.
 func TestConvertManyFilesToAStore(t *testing.T) {
 	s, dir := storetest.New(t), t.TempDir()
 	t.Setenv("TMPDIR", t.TempDir())
@@ -266,7 +266,7 @@ func TestConvertManyFilesToAStore(t *testing.T) {
 	require.LessOrEqual(t, most.Load(), int64(1))
 }
 
-// An input in a store is not replaced, be it the output or in its folder.
+// An input in a store is not replaced, whether it is the output or in the output's folder.
 func TestInputInAStore(t *testing.T) {
 	s := storetest.New(t)
 	format, err := FormatOf(formats.All(), "", "rosbag2")

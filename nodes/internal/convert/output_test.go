@@ -41,7 +41,7 @@ func TestOutputThatAppearsMeanwhile(t *testing.T) {
 	}
 }
 
-// A folder that is called as a further file of the output is not the output, and stays.
+// A folder with the name of a further file of the output is not part of the output, and stays.
 func TestOverwriteSparesFolders(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "out.mcap")
@@ -96,7 +96,7 @@ func TestOverwriteShorter(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, append(short, unlike), left, "the rest of the longer one is gone")
 
-	// NAME.record means the new recording, be it one file or several.
+	// NAME.record means the new recording, whether it is one file or several.
 	for _, splits := range []int{0, 2, 0} {
 		files, err := create(splits)
 		require.NoError(t, err)
@@ -126,7 +126,7 @@ func TestOverwriteShorter(t *testing.T) {
 	require.EqualError(t, err, active.Name()+" is being written; name another output")
 }
 
-// A further file that would take the place of an input, or of another file, ends the conversion and leaves nothing.
+// If a further file would replace an input or another file, the conversion fails and leaves no files.
 func TestSplitsInTheWay(t *testing.T) {
 	for _, name := range []string{"out_1.mcap", "out.record.00001"} {
 		path := write(t, name, numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 3)...)

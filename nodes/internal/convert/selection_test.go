@@ -50,13 +50,13 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// Options that name topics which are not there are errors, unless --allow-unmatched accepts them.
+// Options that name missing topics are errors without --allow-unmatched.
 func TestUnmatched(t *testing.T) {
 	n := channel(t, "/n", "std_msgs/msg/UInt32")
 	in := write(t, "in.mcap", append(numbers(t, n, 3), numbers(t, channel(t, "/face", "std_msgs/msg/Int32"), 3)...)...)
 	for name, c := range map[string]struct {
 		change func(*Options)
-		error  string // "" is none
+		error  string // "": no error
 		topics int
 	}{
 		"topics":   {func(o *Options) { o.Topics = []string{"/n", "/m"} }, "--topics /m;", 1},
@@ -96,7 +96,8 @@ func TestUnmatched(t *testing.T) {
 	}
 }
 
-// joinedRecordings have messages of two publishers on /n, the second in a recording of its own if apart.
+// joinedRecordings returns recordings with messages of two publishers on /n. If apart, the second publisher's are in a
+// second recording.
 func joinedRecordings(t *testing.T, apart bool) []string {
 	first := channel(t, "/n", "std_msgs/msg/UInt32")
 	second := channel(t, "/n", "std_msgs/msg/UInt32")
@@ -108,7 +109,7 @@ func joinedRecordings(t *testing.T, apart bool) []string {
 	return []string{write(t, "1.mcap", append(numbers(t, first, 2), numbers(t, second, 2)...)...)}
 }
 
-// Metadata of a channel is about all of its messages.
+// Metadata of a channel must apply to all messages of the channel.
 func TestMetadataOfChannelsThatBecomeOne(t *testing.T) {
 	both := []string{"map[callerid:/first car:7] 2", "map[callerid:/second car:7] 2"}
 	lost := "metadata of topics (/n)\n"
@@ -155,7 +156,7 @@ func TestThrottledChannelsOfOneTopic(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 10, result.Messages)
 
-	// Each reading begins anew.
+	// Each Iterator counts from the start.
 	o.Throttle = []string{"/n=1/7"}
 	p, err := o.parse()
 	require.NoError(t, err)
@@ -187,7 +188,7 @@ func TestTimeRange(t *testing.T) {
 	for name, c := range map[string]struct {
 		change      func(*Options)
 		first, last int64  // s
-		text        string // of the error or the warning
+		text        string // error or warning
 	}{
 		"offset":         {func(o *Options) { o.StartOffset = 2 * time.Second }, 1002, 1009, ""},
 		"from the end":   {func(o *Options) { o.StartOffset = -3 * time.Second }, 1006, 1009, ""},

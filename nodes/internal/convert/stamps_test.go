@@ -12,8 +12,8 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// TestShortFirstMessage orders messages by their headers of which the first is too short, for a translation that looks
-// at the first message of its topic.
+// TestShortFirstMessage orders messages by their headers. The first message is too short for the translation, which
+// looks at the first message of its topic.
 func TestShortFirstMessage(t *testing.T) {
 	c := channel(t, "/imu", "sensor_msgs/msg/Imu")
 	whole := payload(t, &sensor_msgs.Imu{})
@@ -31,7 +31,7 @@ func TestShortFirstMessage(t *testing.T) {
 	require.EqualValues(t, 1, result.Messages)
 }
 
-// TestCompressedPayloads converts messages that were compressed one by one, and says so.
+// TestCompressedPayloads converts messages that were compressed one by one. A warning says so.
 func TestCompressedPayloads(t *testing.T) {
 	encoder, err := zstd.NewWriter(nil)
 	require.NoError(t, err)

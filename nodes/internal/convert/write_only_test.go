@@ -138,7 +138,7 @@ func TestStandardOutput(t *testing.T) {
 	}
 }
 
-// TestTopicWithoutName leaves out what a format cannot name.
+// TestTopicWithoutName skips a topic that the format cannot name.
 func TestTopicWithoutName(t *testing.T) {
 	a, none := channel(t, "/a", "std_msgs/msg/UInt32"), channel(t, "", "std_msgs/msg/UInt32")
 	in := write(t, "in.mcap", append(numbers(t, a, 2), numbers(t, none, 3)...)...)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// matched returns the differences that match finds, and those that are left once place has found partners by time.
+// matched returns the differences that match finds, and the differences after placeByTime has found partners by time.
 func matched(a, b []message, offset int64) (found, placed []hunk) {
 	repeats := match(a, b, false)
 	found = slices.Collect(differences(a, b))
@@ -38,7 +38,7 @@ func weight(hunks []hunk) (n int) {
 	return n
 }
 
-// payloads makes a sequence of payloads, one for each letter.
+// payloads returns a sequence of payloads, one for each letter.
 func payloads(letters string) []message {
 	var s []message
 	for _, l := range letters {
@@ -47,7 +47,7 @@ func payloads(letters string) []message {
 	return s
 }
 
-// at makes a sequence of payloads with log times.
+// at returns a sequence of payloads with log times.
 func at(letters string, times ...int64) []message {
 	s := payloads(letters)
 	for i, t := range times {
@@ -88,7 +88,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// TestMatchIsSound checks with random sequences that what lies between the hunks is the same and nothing is left out.
+// TestMatchIsSound checks with random sequences that elements between hunks are equal and that no element is missing.
 func TestMatchIsSound(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 500 {
@@ -148,7 +148,7 @@ func TestMatchFindsLossesInLongSequences(t *testing.T) {
 	require.Equal(t, []hunk{{0, n, 0, n}}, joined(found))
 }
 
-// Where payloads repeat, log times tell which message is missing.
+// If payloads repeat, log times decide which message is missing.
 func TestPlace(t *testing.T) {
 	for name, test := range map[string]struct {
 		a, b   []message
@@ -171,7 +171,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// What repeats without end at one time takes no longer than other messages: the square of it would take hours.
+// Many repetitions at one time take linear time. Quadratic time would take hours.
 func TestPlaceOfOneTime(t *testing.T) {
 	a := make([]message, 2_000_000)
 	b := make([]message, len(a)/2)
@@ -179,7 +179,7 @@ func TestPlaceOfOneTime(t *testing.T) {
 	require.Equal(t, []hunk{{len(b), len(a), len(b), len(b)}}, slices.Collect(differences(a, b)))
 }
 
-// Where one side has more changed messages than the other, log times tell which of them are missing.
+// If one side has more changed messages than the other, log times decide which of them are missing.
 func TestMatchByTime(t *testing.T) {
 	for name, test := range map[string]struct {
 		a, b []message

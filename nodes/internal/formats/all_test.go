@@ -22,10 +22,10 @@ func TestAll(t *testing.T) {
 		"parquet", "csv", "jsonl", "images", "mp4", "pcd", "ply", "gpx", "geojson", "kml", "tum"}, names)
 }
 
-// TestSplits holds Format.Splits against the writers.
+// TestSplits compares Format.Splits with the writers.
 func TestSplits(t *testing.T) {
 	for _, f := range All() {
-		if f.Create == nil || f.Name == "mp4" { // which needs ffmpeg
+		if f.Create == nil || f.Name == "mp4" { // mp4 needs ffmpeg
 			continue
 		}
 		w, err := f.Create(filepath.Join(t.TempDir(), "out"), codec.CreateOptions{})
@@ -35,7 +35,7 @@ func TestSplits(t *testing.T) {
 	}
 }
 
-// TestMains looks at all executables that read HDF5 files.
+// TestMains checks all executables that read HDF5 files.
 func TestMains(t *testing.T) {
 	const program = `{{if eq .Name "main"}}{{$dir := .Dir}}{{range .Deps}}` +
 		`{{if eq . "tapedeck/codec/format/hdf5"}}{{$dir}}` + "\n{{end}}{{end}}{{end}}"
@@ -50,10 +50,10 @@ func TestMains(t *testing.T) {
 	}
 }
 
-// TestRecorderKnowsOthers records to each format that only the converter writes: the error names the way there.
+// TestRecorderKnowsOthers records to each format that only the converter writes. The error says how to convert to it.
 func TestRecorderKnowsOthers(t *testing.T) {
 	for _, f := range All() {
-		if f.Live != nil || f.Name == "hdf5" { // which is named otherwise
+		if f.Live != nil || f.Name == "hdf5" { // hdf5 has other names
 			continue
 		}
 		if f.Writes() {

@@ -16,8 +16,8 @@ import (
 	"tapedeck/test/samples/generate"
 )
 
-// Whatever a file of any format holds: it is opened, described and read to an end, as it is and as ROS 2, with what is
-// damaged and without, and takes no more memory than its size allows. "make fuzz" tries for longer.
+// A file of any format with any content is opened, described and read to an end, unchanged and as ROS 2 messages, with
+// and without damaged messages. That takes no more memory than the file's size allows. "make fuzz" runs longer.
 
 func FuzzRecord(f *testing.F) {
 	fuzz(f, "x.record", "apollo/multichunk.record", "apollo/example.record.00000", "apollo/apollo_cpp_sensors.record",
@@ -60,9 +60,11 @@ func FuzzTlog(f *testing.F) {
 }
 
 // longestSeed is how much of a sample is tried.
+// longestSeed is the number of bytes of a sample that are tried.
 const longestSeed = 96 << 10
 
 // fuzz tries what samples become, under a name that a format has.
+// fuzz reads mutated samples, under a name that a format has.
 func fuzz(f *testing.F, name string, patterns ...string) {
 	for _, b := range samples.Seeds(f, patterns...) {
 		f.Add(b[:min(len(b), longestSeed)])
@@ -83,8 +85,8 @@ func fuzz(f *testing.F, name string, patterns ...string) {
 			return r, nil
 		})
 		runtime.ReadMemStats(&after)
-		// Buffers and indices of each of six readings, and whatever is compressed, which is a part of what LZ4 can make
-		// of it.
+		// Memory for buffers and indices of each of six readings, and for decompressed data, up to a part of LZ4's
+		// largest ratio.
 		allowed := uint64(128<<20 + 1000*len(b))
 		require.Less(t, after.TotalAlloc-before.TotalAlloc, allowed)
 	})

@@ -39,7 +39,7 @@ func TestInfoDetails(t *testing.T) {
 	}
 }
 
-// Other recordings are told as if they were converted, in the local time zone.
+// Other recordings are described as if they were converted. Times are in the local time zone.
 func TestInfoAsApolloOfOthers(t *testing.T) {
 	zone := time.Local
 	time.Local = time.FixedZone("", 8*3600)

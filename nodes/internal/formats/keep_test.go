@@ -16,7 +16,7 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// TestKeptPayloads keeps payloads of all chunks, some until the end, and looks whether they stay as they were.
+// TestKeptPayloads holds payloads of all chunks, some until the end, and checks that they do not change.
 func TestKeptPayloads(t *testing.T) {
 	const count, size = 200, 50_000
 	payload := func(i int) []byte {

@@ -30,7 +30,7 @@ const (
 	memoryBytes    = 200_000 // of a frame
 )
 
-// heap is how much is in memory that is still in use.
+// heap returns the number of bytes in memory that are still in use.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -38,7 +38,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// measured are frames, each in memory of its own, which measure the heap.
+// measured are frames that measure the heap. Each has its own memory.
 type measured struct {
 	jpeg []byte
 	most *int64
@@ -53,8 +53,8 @@ func (f *measured) Frame(i int) (episode.Frame, error) {
 
 func (f *measured) Close() error { return nil }
 
-// The numbers of all episodes are in memory at the same time, their frames are not: 90 MB pass through 16 MB. Each
-// processor has frames at work, so their number is set.
+// The numbers of all episodes are in memory at once, but not the frames: 90 MB pass through 16 MB. The number of
+// processors is set, because each has frames in memory.
 func TestFramesInMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is slow under the race detector and has one goroutine")

@@ -15,13 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFormatsAreNamedHere looks for formats that nodes, or the root of codec, know by name or by package.
+// TestFormatsAreNamedHere searches nodes and package codec for names and packages of formats.
 func TestFormatsAreNamedHere(t *testing.T) {
 	named := map[string]bool{}
 	for _, f := range All() {
 		named[f.Name] = true
 	}
-	// These are also what the recorder calls a recording, and a service of rosbag2.
+	// These words are also used for recordings in the recorder, and for a service of rosbag2.
 	delete(named, "session")
 	delete(named, "record")
 	packages := regexp.MustCompile(`^tapedeck/(codec/(carla|hdf5|lerobot|mcap|record|rosbag2?|session|table|tlog|` +
@@ -37,7 +37,7 @@ func TestFormatsAreNamedHere(t *testing.T) {
 				value, err := strconv.Unquote(literal.Value)
 				require.NoError(t, err)
 				if value == "tapedeck/codec/format/tlog" && strings.Contains(path, "mavlink_publisher") {
-					return true // it knows the messages of MAVLink
+					return true // the package handles messages of MAVLink
 				}
 				require.False(t, named[value] || packages.MatchString(value), "%s names the format %q", path, value)
 			}

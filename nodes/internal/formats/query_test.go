@@ -15,8 +15,8 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// TestZeroQuery reads messages of times that clocks show before they are set, and those that do not fit: no query
-// leaves them out.
+// TestZeroQuery reads messages with times of clocks that were not set, and with times that do not fit. The zero query
+// excludes none of them.
 func TestZeroQuery(t *testing.T) {
 	c := &codec.Channel{
 		Topic: "/a", Type: "std_msgs/msg/String", Encoding: codec.EncodingCDR,

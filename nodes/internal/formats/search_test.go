@@ -53,7 +53,7 @@ func TestSearch(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// A folder that is read as one recording holds no other one.
+// A folder that is read as one recording must not have another recording.
 func TestOpenFolder(t *testing.T) {
 	for _, test := range []struct {
 		files []string
@@ -92,7 +92,7 @@ func TestOpenFolder(t *testing.T) {
 	}
 }
 
-// A key that cannot be a path is named; the rest is found.
+// A key that cannot be a path is named in the error. Recordings at other keys are found.
 func TestSearchBesideOddKeys(t *testing.T) {
 	s := storetest.New(t)
 	for _, key := range []string{"d/a.mcap", "d//b.mcap", "d/e/c.mcap", "d/e/../f.mcap", "d/z.mcap"} {

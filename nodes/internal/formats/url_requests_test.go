@@ -13,8 +13,8 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// TestRequests counts what it takes to describe a large recording in a store, and to read the first message in the
-// midst of it.
+// TestRequests counts the requests for describing a large recording in a store, and for reading the first message in
+// its middle.
 func TestRequests(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it writes recordings of 1 GB")
@@ -23,11 +23,11 @@ func TestRequests(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		format codec.Format
-		key    string // of what is opened
-		most   int    // requests for Info; 0: any number
+		key    string // of the recording
+		most   int    // limit of requests for Info; 0: any number
 		bytes  int64  // for Info
 		trips  int    // for the first message; SQLite sends 35 requests, most of them together
-		first  int64  // bytes for it: three chunks, or pages and two payloads
+		first  int64  // bytes for the first message: three chunks, or pages and two payloads
 	}{
 		{"mcap", writes(t, "mcap", ""), "drive.mcap", 4, 1 << 20, 10, 16_000_000},
 		{"record", writes(t, "record", ""), "drive.record", 12, size / 1000, 10, 51_000_000},
@@ -92,8 +92,8 @@ func writes(t *testing.T, name, storage string) codec.Format {
 
 const payloadSize = 1_000_000
 
-// writeDrive writes a recording of so many bytes of images, which have 1 MB each, and of an IMU and a latched
-// transform, and puts it into a store.
+// writeDrive writes a recording of size bytes of 1 MB images, of an IMU and a latched transform, and puts it into a
+// store.
 func writeDrive(t testing.TB, s *storetest.Server, format codec.Format, size int64) {
 	dir := t.TempDir()
 	w, err := format.Create(filepath.Join(dir, "drive"+format.Extension), codec.CreateOptions{Compression: "none"})

@@ -20,7 +20,7 @@ import (
 	"tapedeck/test/samples"
 )
 
-// TestURLs reads recordings of each format from the disk and from a store: what they hold is the same.
+// TestURLs reads recordings of each format from the disk and from a store. The contents must be equal.
 func TestURLs(t *testing.T) {
 	server := storetest.New(t)
 	files := server.Files()
@@ -70,8 +70,8 @@ func put(t *testing.T, server *storetest.Server, path, key string) (size int) {
 	return size
 }
 
-// contents returns the format of a recording, and a text that is the same for recordings that hold the same. An error
-// is one of these texts.
+// contents returns the format of a recording, and a text of its content. Recordings with equal contents have equal
+// texts. The text may be an error.
 func contents(files *store.Files, path string) (format, text string) {
 	r, err := formats.All().Open(files, path)
 	if err != nil {

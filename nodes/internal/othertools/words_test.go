@@ -41,7 +41,7 @@ func TestFirstWord(t *testing.T) {
 	require.NoError(t, Command(cmd, nil, "recording"))
 }
 
-// Each answer is a command that exists, of an executable or of the program it comes from.
+// Each answer is an existing command of an executable, or of the other program.
 func TestAnswers(t *testing.T) {
 	for word, answer := range Commands {
 		require.Equal(t, strings.ToLower(word), word)

@@ -74,7 +74,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestLongEntry keeps an entry of more than a megabyte, such as that of a conversion to ten thousand files.
+// TestLongEntry keeps an entry of more than a megabyte, such as the entry of a conversion to ten thousand files.
 func TestLongEntry(t *testing.T) {
 	folder := t.TempDir()
 	out := filepath.Join(folder, "a.mcap")
@@ -112,9 +112,9 @@ func TestStore(t *testing.T) {
 	s.Put("new/sub/a.mcap", []byte("whole"))
 	require.NoError(t, claim(false, true).Finish([]string{out}))
 	require.NoError(t, claim(true, true).Release())
-	s.Put("logs/a.bag", []byte("gab")) // of the same size
+	s.Put("logs/a.bag", []byte("gab")) // equal size, other content
 	require.NoError(t, claim(false, true).Finish([]string{out}))
-	s.Put("logs/a.bag", []byte("gab")) // another time, the same content
+	s.Put("logs/a.bag", []byte("gab")) // other time, equal content
 	require.NoError(t, claim(true, true).Release())
 	s.Put("new/sub/a.mcap", []byte("cut"))
 	_, err := Take(files, folder, "sub/a.mcap", Conversion{}, false)
@@ -160,7 +160,7 @@ func TestLinks(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// An entry that cannot be replaced, as on a full disk, is not lost.
+// An entry that cannot be replaced, for example on a full disk, is not lost.
 func TestEntryThatCannotBeReplaced(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "entry")
 	require.NoError(t, os.WriteFile(path, []byte("before"), 0o666))

@@ -51,7 +51,7 @@ func TestParseCondition(t *testing.T) {
 	}
 }
 
-// newTestDetector returns a detector for messages of that type.
+// newTestDetector returns a detector for messages of a type.
 func newTestDetector(t *testing.T, typeName, text string) *Detector {
 	t.Helper()
 	d, err := detect(t, typeName, text)
@@ -141,7 +141,7 @@ func TestConditionsHold(t *testing.T) {
 			continue
 		}
 		require.False(t, d.Fires(data), "%s: only the first of several messages fires", name)
-		for n := range data { // whatever is cut off, nothing breaks, and what is left is not looked beyond
+		for n := range data { // a truncated payload must neither panic nor be read beyond its end
 			d.Fires(data[:n:n])
 			d.Values(data[:n:n])
 		}

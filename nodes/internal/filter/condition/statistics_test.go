@@ -12,8 +12,8 @@ import (
 	"tapedeck/msgs"
 )
 
-// TestPossible compares statistics of random messages with the messages themselves: none that meets a condition may be
-// ruled out, and what statistics can rule out is.
+// TestPossible compares statistics of random messages with the messages. Possible must be true if a message meets the
+// condition, and false if statistics can rule that out.
 func TestPossible(t *testing.T) {
 	lib := msgs.Library()
 	seed := rand.Uint64()

@@ -22,7 +22,7 @@ func TestNumbered(t *testing.T) {
 	}
 }
 
-// Patterns come from callers of services, too.
+// Callers of services also give patterns.
 func TestHostilePattern(t *testing.T) {
 	p, err := Parse("/a*")
 	require.NoError(t, err)

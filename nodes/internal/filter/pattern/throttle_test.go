@@ -17,7 +17,7 @@ func TestThrottle(t *testing.T) {
 	for _, c := range []struct {
 		rule string
 		rate int // messages a second
-		want int // of those in ten seconds; one more is allowed
+		want int // messages that pass in ten seconds; one more is allowed
 	}{
 		{"/n=5Hz", 100, 50}, {"/n=5Hz", 10, 50}, {"/n=5hz", 5, 50}, {"/n=5Hz", 4, 40}, {"/n=5 Hz", 6, 50},
 		{"/n=0.5Hz", 30, 5}, {"*=20Hz", 30, 200}, {"/n=1/10", 100, 100}, {"/n=1/1", 7, 70}, {"/n=1/3", 9, 30},
@@ -47,7 +47,7 @@ func TestThrottle(t *testing.T) {
 	}{
 		{begin, true}, {begin + second/2, false}, {begin + second, true}, {begin + 60*second, true},
 		{begin + 60*second + second/2, false},
-		{begin, true}, {begin + second/2, false}, {begin + second, true}, // simulated time began anew
+		{begin, true}, {begin + second/2, false}, {begin + second, true}, // simulated time was reset
 		{0, true}, {second / 2, false}, {second, true},
 	} {
 		require.Equal(t, step.passes, limited.Passes(step.stamp), step.stamp-begin)

@@ -52,7 +52,7 @@ func TestSelect(t *testing.T) {
 	const ms = 1e6
 	for name, test := range map[string]struct {
 		Range
-		start, end int64 // ns after first; of end, 0 is none
+		start, end int64 // ns after first; end 0: no end
 		outside    bool
 		err        string
 	}{
