@@ -107,14 +107,14 @@ func TestExpectAndCheckErrors(t *testing.T) {
 	}
 }
 
-// In real recordings nothing is found that is not so, and each meets what was learnt from it.
+// Real recordings have no false findings, and each meets the contract learnt from it.
 func TestCheckSamples(t *testing.T) {
-	// Samples that are much as others are.
+	// Samples that are similar to others.
 	like := []string{"bag/cruise_example-lz4.bag", "rosbag2/rosbags_rs/test_bag_sqlite3",
 		"carla/scenario_runner_DistanceToLaneCenter.log", "apollo/example.record.00000"}
 	for name, want := range map[string][]string{
 		"apollo/example.record.00000": nil,
-		// Its pictures are all the same and lack their end, and its transforms have two roots.
+		// The pictures of this sample are equal and truncated, and its transforms have two roots.
 		"apollo/apollo_cpp_sensors.record":               {"/tf ", "/image/compressed", "/image/compressed", "/image "},
 		"apollo/multichunk.record":                       nil,
 		"bag/cruise_example.bag":                         nil,
@@ -181,7 +181,7 @@ func TestInfoShowsLatency(t *testing.T) {
 	require.InEpsilon(t, 3, got.Topics[0].Latency.Median, 0.04)
 }
 
-// beginning returns a copy of so many bytes with which a file begins.
+// beginning returns a copy of the first size bytes of a file.
 func beginning(t *testing.T, path string, size int) string {
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -190,7 +190,8 @@ func beginning(t *testing.T, path string, size int) string {
 	return path
 }
 
-// The telemetry of a real flight comes over a slow radio link, with gaps, and up to a second late: no clock was set.
+// The telemetry of a real flight came over a slow radio link, with gaps and up to a second late. That is not a clock
+// that was set.
 func TestCheckFlight(t *testing.T) {
 	path := samples.Path(t, "mavlink/dronekit_flight.tlog")
 	if testing.Short() {
@@ -202,7 +203,7 @@ func TestCheckFlight(t *testing.T) {
 	require.NotRegexp(t, ` (clock|nan|stamp|frozen|end|tf|payload) `, stdout)
 }
 
-// A recording that cannot be read is an error in JUnit; findings of topics without messages are failures there.
+// A recording that cannot be read is an error in JUnit. Findings about topics without messages are failures.
 func TestCheckJUnit(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "junit.xml")
 	for range 2 {

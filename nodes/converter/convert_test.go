@@ -170,7 +170,7 @@ func TestEachOnItsOwn(t *testing.T) {
 	require.ErrorContains(t, err, "create "+a)
 }
 
-// Converting recordings by themselves does not fail because of one that was discarded.
+// Converting each recording by itself does not fail because of a discarded one.
 func TestEachLeavesOutDiscarded(t *testing.T) {
 	folder := t.TempDir()
 	var ins []string
@@ -252,7 +252,8 @@ func TestOverwrite(t *testing.T) {
 	})
 }
 
-// TestTables writes tables of a bag of ROS 1 to standard output and to files, and looks at what commands say of these.
+// TestTables writes tables of a ROS 1 bag to standard output and to files, and checks what commands print about the
+// files.
 func TestTables(t *testing.T) {
 	path := samples.Path(t, "bag/cruise_example.bag")
 	stdout, stderr, err := run(t, path, "-", "--to", "csv", "--topics", "/turtle1/pose")
@@ -283,7 +284,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// The last line counts the output, not the input: an episode may be split, and frames may be in no row.
+// The last line counts episodes and frames of the output. An episode may be split, and frames may be without a row.
 func TestReportOfEpisodes(t *testing.T) {
 	camera := &rows.TrackReport{StreamReport: rows.StreamReport{Name: "camera_0", Samples: 30}, Used: 24}
 	for row := range 5 {
@@ -303,7 +304,7 @@ func TestReportOfEpisodes(t *testing.T) {
 	require.Contains(t, reportEpisodes(result, true), times)
 }
 
-// Losses that the format causes by itself are one line, and so are many losses of one topic, unless all are asked for.
+// Without -v, losses that the format always causes share a line, and so do many losses of one topic.
 func TestReportOfLosses(t *testing.T) {
 	result := &convert.Result{Losses: []convert.Loss{
 		{What: "quality of service, except durability", Topics: []string{"/imu", "/tf"}, Format: true},

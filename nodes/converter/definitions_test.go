@@ -12,7 +12,7 @@ import (
 	"tapedeck/codec"
 )
 
-// wheelDefinition returns a folder for --definition-paths with car_msgs/msg/Wheel, which nothing else defines.
+// wheelDefinition returns a folder for --definition-paths with car_msgs/msg/Wheel, which no recording defines.
 func wheelDefinition(t *testing.T) (prefix string) {
 	t.Setenv("AMENT_PREFIX_PATH", "")
 	prefix = t.TempDir()
@@ -22,7 +22,7 @@ func wheelDefinition(t *testing.T) (prefix string) {
 	return prefix
 }
 
-// TestDefinitionPaths reads a recording that does not hold the definition of its type, or an empty one.
+// TestDefinitionPaths reads recordings without the definition of their type, or with an empty one.
 func TestDefinitionPaths(t *testing.T) {
 	prefix := wheelDefinition(t)
 	for name, schema := range map[string]codec.Schema{"missing": {}, "empty": {Encoding: codec.SchemaROS2Msg}} {
@@ -56,7 +56,7 @@ func TestDefinitionPaths(t *testing.T) {
 			require.Empty(t, stderr)
 			require.Equal(t, "turns: 5\n---\n", stdout)
 
-			// The copy holds it.
+			// The copy has the definition.
 			out := filepath.Join(t.TempDir(), "out.mcap")
 			_, _, err = run(t, in, out, "--definition-paths", prefix)
 			require.NoError(t, err)
@@ -67,7 +67,7 @@ func TestDefinitionPaths(t *testing.T) {
 	}
 }
 
-// Commands that show values take --definition-paths: without it they fail, or say that they lack the definition.
+// Commands that show values have --definition-paths. Without it they fail, or report that the definition is missing.
 func TestDefinitionPathsOfCommands(t *testing.T) {
 	prefix := wheelDefinition(t)
 	t.Chdir(t.TempDir())
@@ -104,7 +104,7 @@ func TestDefinitionPathsOfCommands(t *testing.T) {
 	}
 }
 
-// TestLabels has a topic whose payloads are compressed, and two whose definition is empty: they are read, and told.
+// TestLabels reads a topic with compressed payloads and two topics with an empty definition. A note reports them.
 func TestLabels(t *testing.T) {
 	encoder, err := zstd.NewWriter(nil)
 	require.NoError(t, err)

@@ -94,7 +94,7 @@ func TestDiffOfFields(t *testing.T) {
 		a, b []codec.Message
 		args []string
 		same bool
-		says []string // the last is the verdict
+		says []string // texts in the output; the last is the verdict
 	}{
 		"told without being asked": {
 			a: base, b: near,
@@ -247,7 +247,7 @@ func TestDiffOfFields(t *testing.T) {
 	}
 }
 
-// TestDiffOfEncodings compares messages of ROS 1 with what they are in ROS 2.
+// TestDiffOfEncodings compares ROS 1 messages with their translation to ROS 2.
 func TestDiffOfEncodings(t *testing.T) {
 	one := &codec.Channel{Topic: "/x", Type: "std_msgs/Float64", Encoding: codec.EncodingROS1,
 		Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("float64 data\n")}}
@@ -275,7 +275,7 @@ func TestDiffOfEncodings(t *testing.T) {
 	require.ErrorIs(t, err, diff.ErrDifferent)
 	require.Contains(t, stdout, "different: 2 of 2 topics, 1 topic missing in B, 1 topic only in B\n")
 
-	// What both have is compared as it is, though another topic is not.
+	// A topic with one encoding in both is compared without translation, even if another topic is translated.
 	a, b = append(a, message(other, 3, math.Float64frombits(0x7ff8000000000000))), append(b,
 		message(other, 3, math.Float64frombits(0x7ff8000000000001)))
 	stdout, err = compare(a, b)
@@ -303,7 +303,7 @@ func TestDiffOfEncodings(t *testing.T) {
 	require.Equal(t, "2.5", got.Topics[0].Differences[0].Fields[0].A)
 }
 
-// A field that one definition lacks is a difference if it says something.
+// A field that one definition lacks is a difference if its value is not the default.
 func TestDiffOfFieldsThatOneLacks(t *testing.T) {
 	with := func(fields string) *codec.Channel {
 		return &codec.Channel{
@@ -351,7 +351,7 @@ func TestDiffOfFieldsThatOneLacks(t *testing.T) {
 	}
 }
 
-// Rules about a topic that is nowhere are an error, those about such a field a warning.
+// A rule about an unknown topic is an error. A rule about an unknown field is a warning.
 func TestRulesAboutNothing(t *testing.T) {
 	a := filepath.Join(t.TempDir(), "a.mcap")
 	drive(t, a, 1, 2)

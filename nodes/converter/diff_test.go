@@ -59,7 +59,7 @@ func TestDiff(t *testing.T) {
 		declare [2][]*codec.Channel
 		args    []string
 		same    bool
-		says    []string // the last is the verdict
+		says    []string // texts in the output; the last is the verdict
 	}{
 		"the same": {
 			a: base, b: base, same: true,
@@ -240,7 +240,7 @@ func TestDiffOfSimultaneousMessages(t *testing.T) {
 		"byte 6: 0x66 and 0x58")
 }
 
-// Messages of one time come in any order of topics, but in one order within a topic.
+// Messages with equal times may come in any order of topics, but keep their order in each topic.
 func TestDiffOfOrderAtOneTime(t *testing.T) {
 	a := []codec.Message{at(imu, 7, "aaaa"), at(imu, 7, "bbbb"), at(odom, 7, "cccc"), at(imu, 9, "dddd")}
 	for _, test := range []struct {
@@ -261,7 +261,7 @@ func TestDiffOfOrderAtOneTime(t *testing.T) {
 	}
 }
 
-// Damage is skipped: what follows it is compared.
+// Damage is skipped. Messages after it are compared.
 func TestDiffOfDamaged(t *testing.T) {
 	whole := writeLines(t, "whole.lines", sequence(imu, 1, "abcd"))
 	changed := writeLines(t, "changed.lines", sequence(imu, 1, "abcX"))
@@ -309,7 +309,7 @@ func TestDiffOfDamaged(t *testing.T) {
 	require.Empty(t, report.B.Damaged)
 }
 
-// ROS 1 has topics without a '/' in front, and what is made of them has it.
+// Topics of ROS 1 may lack the leading '/', which their translations have.
 func TestDiffOfBareNames(t *testing.T) {
 	bare, other := *imu, *odom
 	bare.Topic, other.Topic = "imu", "odom"
@@ -321,7 +321,7 @@ func TestDiffOfBareNames(t *testing.T) {
 		require.Contains(t, stdout, "note: compared though only one side has a '/' in front of their names: imu\n")
 		require.Contains(t, stdout, "identical: 1 topic, 3 messages\n")
 	}
-	// Where one has both, and where types differ, they are different topics.
+	// If one recording has both names, or if types differ, they are different topics.
 	both := writeLines(t, "both.lines", append(slices.Clone(full), named...))
 	for _, path := range []string{both, writeLines(t, "c.lines", sequence(&other, 1, "abc"))} {
 		stdout, _, err := run(t, "diff", a, path)
@@ -334,7 +334,7 @@ func TestDiffOfBareNames(t *testing.T) {
 	require.Contains(t, stdout, "message 2 differs")
 }
 
-// What --strict of older versions did is called --bytes.
+// An unknown --strict is answered with --bytes.
 func TestDiffHasNoStrict(t *testing.T) {
 	_, _, err := run(t, "diff", "a.mcap", "b.mcap", "--strict")
 	require.ErrorContains(t, err, "use --bytes")

@@ -14,7 +14,7 @@ import (
 	"tapedeck/nodes/internal/convert/manifest"
 )
 
-// Shards convert each recording of a list once, whatever was done before; what fails does not stop the others.
+// Shards convert each recording of a list once, also after earlier conversions. A failure does not stop the others.
 func TestShards(t *testing.T) {
 	folder := t.TempDir()
 	list, out := filepath.Join(folder, "files.txt"), filepath.Join(folder, "new")
@@ -45,7 +45,7 @@ func TestShards(t *testing.T) {
 	require.Equal(t, map[string]int{"converted": 7, "failed": 1}, shards())
 	require.Equal(t, map[string]int{"skipped": 7, "failed": 1}, shards())
 
-	// As if killed: its entry was begun, its output not completed.
+	// A killed conversion has an entry without an end, and an incomplete output.
 	entry := filepath.Join(out, manifest.Folder, "3.lines.mcap.json")
 	require.NoError(t, os.WriteFile(entry, []byte("{\"done\": false}\n"), 0o666))
 	require.NoError(t, os.Mkdir(filepath.Join(out, "3.lines.mcap.part"), 0o777))
@@ -60,8 +60,8 @@ func TestShards(t *testing.T) {
 	require.Contains(t, stderr, "--output-folder FOLDER")
 }
 
-// Folders are searched, and outputs keep their subfolders. Recordings of one name do not meet, nor do parts of one with
-// another.
+// Folders are searched, and outputs keep their subfolders. Recordings with equal names get different outputs, also if
+// their splits would have equal names.
 func TestFolders(t *testing.T) {
 	folder := t.TempDir()
 	logs, out := filepath.Join(folder, "logs"), filepath.Join(folder, "logs/new")
@@ -106,7 +106,7 @@ func TestFolders(t *testing.T) {
 	require.Equal(t, "warning: there are no recordings to be converted\n", stderr)
 }
 
-// Several files that are named by the beginning of their names are skipped, too, once they are converted.
+// A recording that is named by the beginning of its files' names is also skipped after its conversion.
 func TestSeriesIsRemembered(t *testing.T) {
 	folder := t.TempDir()
 	in := writeLines(t, "a.lines", []codec.Message{at(imu, 1e9, "a"), at(imu, 2e9, "b")})

@@ -17,7 +17,7 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// typed returns a message of a generated type.
+// typed returns a message with a generated type.
 func typed(t *testing.T, topic string, ns int64, m msgs.Message) codec.Message {
 	payload, err := cdr.Marshal(m)
 	require.NoError(t, err)
@@ -119,7 +119,7 @@ func TestEchoRefuses(t *testing.T) {
 	}
 }
 
-// What is damaged is named, and everything else is printed.
+// Damage is reported, and everything else is printed.
 func TestEchoOfDamaged(t *testing.T) {
 	all := poses(t)
 	all[1].Data = all[1].Data[:20]

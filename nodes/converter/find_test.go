@@ -23,7 +23,7 @@ import (
 	"tapedeck/test/samples"
 )
 
-// drive writes an MCAP of /n [Float64], a message every 100 ms, after a latched message on /map.
+// drive writes an MCAP file with /n [Float64], a message every 100 ms, and before that a latched message on /map.
 func drive(t *testing.T, path string, values ...float64) { driveAt(t, path, 1.7e18, values...) }
 
 func driveAt(t *testing.T, path string, start int64, values ...float64) {
@@ -79,7 +79,7 @@ func TestFind(t *testing.T) {
 		"found 2 times in 1 of 3 recordings; 1 of them had to be read\n", find("/n data > 5"))
 	require.Equal(t, "found 0 times in 0 of 3 recordings; 0 of them had to be read\n", find("/n data > 10"))
 
-	// A clip has the latched message before it, and times that are near each other share one.
+	// A clip has the latched message from before it. Times that are near each other share a clip.
 	clips := filepath.Join(folder, "clips")
 	args := []string{"n data == 10", "--clip", clips, "--json", "--before", "1s", "--after", "500ms"}
 	var lines []foundLine
@@ -119,7 +119,7 @@ func TestFind(t *testing.T) {
 	require.ErrorIs(t, config.Execute(t.Context(), newCommand(printable.Writer(full), full),
 		[]string{"find", catalog, "/n data == 10"}), syscall.ENOSPC)
 
-	// One that has changed is read whole, and so is one of whose field nothing is known.
+	// A changed recording is read whole, and so is a recording whose field the tables lack.
 	drive(t, filepath.Join(folder, "logs/b.mcap"), 1, 2, 30)
 	stdout, stderr, err = run(t, "find", catalog, "/n data > 20")
 	require.NoError(t, err)
@@ -135,7 +135,7 @@ func TestFind(t *testing.T) {
 	require.Contains(t, stderr, "warning: --fields: no recording has numbers of /m data; did you mean /n?")
 	require.Contains(t, find("/n data > 20"), "found 1 time in 1 of 3 recordings; 3 of them had to be read\n")
 
-	// What cannot be compared is a warning, what cannot be read a failure.
+	// A field that cannot be compared is a warning. A recording that cannot be read is a failure.
 	stdout, stderr, err = run(t, "find", catalog, "/n speed > 20")
 	require.Error(t, err)
 	require.Contains(t, stderr, `car1/a.mcap: condition "/n speed > 20": `)
@@ -151,7 +151,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Times do not overflow near the last one that there is.
+// Times do not overflow near the latest possible time.
 func TestFindAtTheEndOfTime(t *testing.T) {
 	folder := t.TempDir()
 	const start = math.MaxInt64 - 3e9
@@ -168,7 +168,7 @@ func TestFindAtTheEndOfTime(t *testing.T) {
 	require.Equal(t, []int64{start + 1e8, start + 5e8}, []int64{messages[1].LogTime, messages[5].LogTime})
 }
 
-// Processes that index the same recordings at once do not hurt each other, and a recording that fails none.
+// Processes may index the same recordings at once. A recording that fails does not stop the others.
 func TestIndexAtOnce(t *testing.T) {
 	folder := t.TempDir()
 	catalog := filepath.Join(folder, "catalog")
@@ -205,7 +205,7 @@ func TestIndexAtOnce(t *testing.T) {
 			require.Len(t, rows, map[string]int{"recordings": 1, "topics": 2, "events": 0, "signals": 1}[table], table)
 		}
 	}
-	// Each shard adds its part.
+	// Each shard adds its recordings.
 	other := filepath.Join(folder, "other")
 	for _, part := range []string{"0/2", "1/2"} {
 		_, _, code := execute(t, "index", filepath.Join(folder, "logs"), "-o", other, "--shard", part, "--jobs", "1")
@@ -216,7 +216,7 @@ func TestIndexAtOnce(t *testing.T) {
 	require.Len(t, entries, recordings)
 }
 
-// A condition on a topic or field that is nowhere is an error, whether the tables rule it out or a recording is read.
+// A condition on an unknown topic or field is an error, whether the tables show that or a recording is read.
 func TestFindWhatIsNowhere(t *testing.T) {
 	folder := t.TempDir()
 	catalog := fleet(t, folder)

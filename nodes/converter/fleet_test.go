@@ -15,7 +15,7 @@ import (
 	"tapedeck/codec"
 )
 
-// The Job of the guide gives each pod another shard, and all of them are taken.
+// The Kubernetes Job of the guide gives each pod another shard, and pods take all shards.
 func TestKubernetesJob(t *testing.T) {
 	text, err := os.ReadFile("../../docs/guide/fleet.md")
 	require.NoError(t, err)

@@ -82,7 +82,7 @@ func TestULog(t *testing.T) {
 	require.ErrorContains(t, err, "does not say in which format to write")
 }
 
-// Times that stand out are an event and a finding, in every format.
+// Outlying times are an event and a finding, in every format.
 func TestOutlyingTimes(t *testing.T) {
 	for name, want := range map[string]string{
 		"clock_set.tlog":           "the times of 10 messages are 19676 days before",
@@ -99,7 +99,7 @@ func TestOutlyingTimes(t *testing.T) {
 		require.Contains(t, stdout, "1 finding\n")
 	}
 	beyond := samples.Path(t, "faults/time_beyond_int64.mcap")
-	folder := t.TempDir() // a bag of ROS 2
+	folder := t.TempDir() // a ROS 2 bag
 	text, err := os.ReadFile(beyond)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "a.mcap"), text, 0o666))

@@ -28,7 +28,7 @@ var linesFormat = codec.Format{
 	Keeps:    codec.Keeps{PublishTime: true, QoS: true, Metadata: true},
 }
 
-// line is one of such a file: a channel, a message or the end.
+// line is a line of linesFormat: a channel, a message or the end.
 type line struct {
 	Lines    int               `json:",omitempty"`
 	Channel  *codec.Channel    `json:",omitempty"`
@@ -142,8 +142,7 @@ type linesWriter struct {
 	fail     string
 }
 
-// createLines takes "fail" as a compression: the first message cannot be written then; with "fail late" it is Close
-// that fails.
+// createLines accepts "fail" as a compression: writing the first message fails then. With "fail late" Close fails.
 func createLines(path string, o codec.CreateOptions) (codec.Writer, error) {
 	file, err := os.Create(path)
 	if err != nil {
@@ -191,7 +190,7 @@ func (w *linesWriter) Close() error {
 	return errors.Join(err, w.w.Flush(), w.file.Close())
 }
 
-// writeLines writes a recording of these messages and channels to a new file and returns its path.
+// writeLines writes a recording of the messages and channels to a new file and returns its path.
 func writeLines(t *testing.T, name string, messages []codec.Message, declare ...*codec.Channel) string {
 	path := t.TempDir() + "/" + name
 	w, err := known.Codecs().Create(path, codec.CreateOptions{})

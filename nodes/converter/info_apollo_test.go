@@ -9,7 +9,7 @@ import (
 	"tapedeck/test/samples"
 )
 
-// The texts that Apollo's own cyber_recorder prints of real recordings.
+// The texts that Apollo's own cyber_recorder prints for real recordings.
 func TestInfoAsApollo(t *testing.T) {
 	for name, want := range map[string]string{
 		"example.record.00000": `version:        1.0
@@ -55,7 +55,7 @@ message_number: 0
 			}
 		})
 	}
-	// One that was not closed: what stands before the channels, as the header has it, and an error.
+	// For a record that was not closed: the lines before the channels, from the header, and an error.
 	path := samples.Path(t, "apollo/incomplete_killed.record")
 	stdout, _, err := run(t, "info", "--apollo", path)
 	require.EqualError(t, err, path+" has no index that can be read; without --apollo its channels are told")

@@ -14,7 +14,7 @@ import (
 	"tapedeck/msgs/service_msgs"
 )
 
-// info counts the calls of services and actions, in events with -v.
+// info counts the calls of services and actions. With -v it counts them in events.
 func TestInfoOfCalls(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "calls.mcap")
 	w, err := known.Codecs().Create(path, codec.CreateOptions{})

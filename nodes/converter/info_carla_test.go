@@ -88,7 +88,7 @@ func TestInfoAsCARLA(t *testing.T) {
 	stdout, _, err := run(t, "info", "--carla", path, path)
 	require.NoError(t, err)
 	require.Equal(t, head+created+hit+tail+"\n"+head+created+hit+tail, stdout)
-	// One that was cut.
+	// A truncated log.
 	log, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path, log[:len(log)-9], 0o600))
@@ -137,7 +137,7 @@ Topics:     1
 `, "\n"+stdout)
 }
 
-// What a recording of another world becomes in ROS 2.
+// A recording of another world is described by its ROS 2 messages.
 func TestInfoAsROS2(t *testing.T) {
 	stdout, _, err := run(t, "info", "--ros2", carlaLog(t))
 	require.NoError(t, err)

@@ -65,7 +65,7 @@ Events:     2
 `, "\n"+out.String())
 }
 
-// recordedInfo is of a recording whose recorder kept what happened.
+// recordedInfo returns the Info of a recording with events of the recorder.
 func recordedInfo() *codec.Info {
 	info := sampleInfo()
 	info.Complete = true
@@ -125,7 +125,7 @@ func TestInfoJSONOfEvents(t *testing.T) {
 	require.Nil(t, got.Topics[1].Totals)
 }
 
-// Channels of a topic that do not differ are one row.
+// Channels of a topic that do not differ share a row.
 func TestInfoTextOfChannels(t *testing.T) {
 	channel := func(topic string, n uint64, qos ...codec.QoS) codec.TopicInfo {
 		return codec.TopicInfo{Channel: &codec.Channel{Topic: topic, Type: "std_msgs/String", Encoding: "ros1",
@@ -202,7 +202,7 @@ func TestInfoJSON(t *testing.T) {
 	}`, out.String())
 }
 
-// TestInfoJSONOfNothing sees that lists are lists and numbers are numbers where there is nothing to divide by.
+// TestInfoJSONOfNothing checks that empty lists are lists, not null, and that numbers divided by 0 are numbers.
 func TestInfoJSONOfNothing(t *testing.T) {
 	for name, in := range map[string]*codec.Info{
 		"no messages": {Format: "mcap", Complete: true},
@@ -351,7 +351,7 @@ func TestInfoMeasures(t *testing.T) {
 	require.Contains(t, stdout, "Payload:    60 B\n")
 }
 
-// What a session says of itself is lines, in its folder and in what it was converted to.
+// The metadata of a session are lines, for the session and for its conversions.
 func TestInfoMetadataOfEpisodes(t *testing.T) {
 	e := episode.Summary{Name: "one", Metadata: json.RawMessage(`{"devices": {"arm": {"ip": "1.2.3.4", "joints": 6,
 		"at": [1, {"x": null}], "calibration": {"k": {"a": 1.50}}}}, "end_time": 1795249335.139884, "note": null}`)}
@@ -413,7 +413,7 @@ func TestInfoMetadata(t *testing.T) {
 	require.Contains(t, out.String(), "            29 = x\n            and 10 more; --json shows all\n")
 }
 
-// info fails for a damaged recording, after it has described it.
+// info describes a damaged recording and then fails.
 func TestExitCodesOfInfo(t *testing.T) {
 	folder := t.TempDir()
 	whole, damaged := filepath.Join(folder, "whole.mcap"), filepath.Join(folder, "damaged.mcap")
@@ -429,7 +429,7 @@ func TestExitCodesOfInfo(t *testing.T) {
 	clear(content[len(content)/4 : len(content)/2])
 	clear(content[len(content)-200:])
 	require.NoError(t, os.WriteFile(damaged, content, 0o600))
-	active := filepath.Join(folder, "killed.mcap.active") // without its end, as after the recorder was killed
+	active := filepath.Join(folder, "killed.mcap.active") // without an end: the recorder was killed
 	content, err = os.ReadFile(whole)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(active, content[:len(content)/2], 0o600))

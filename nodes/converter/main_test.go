@@ -30,11 +30,11 @@ import (
 	"tapedeck/nodes/internal/formats/live"
 )
 
-// TestMain lets the test's executable be the converter, so that tests see exit codes.
+// TestMain runs the converter in the test's executable if a test has spawned it, so that tests see exit codes.
 func TestMain(m *testing.M) {
 	all.Main()
 	time.Local = time.UTC
-	debug.SetGCPercent(500) // else half of the time goes into collecting what little each command allocates
+	debug.SetGCPercent(500) // else half of the time is spent in garbage collection
 	known = append(known, formats.Format{Format: linesFormat})
 	if os.Getenv("CONVERTER_TEST_RUN") != "" {
 		main()
@@ -50,7 +50,7 @@ func execute(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	return out.String(), errOut.String(), code
 }
 
-// spawn runs the converter as a process of its own.
+// spawn runs the converter in a process of its own.
 func spawn(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = append(os.Environ(), "CONVERTER_TEST_RUN=1")
@@ -78,7 +78,7 @@ var (
 	info = &codec.Channel{Topic: "/info", Type: "std_msgs/msg/String", Encoding: codec.EncodingCDR}
 )
 
-// at returns a message with a CDR payload of its own.
+// at returns a message with its own CDR payload.
 func at(c *codec.Channel, ns int64, text string) codec.Message {
 	return codec.Message{Channel: c, LogTime: ns, Data: append([]byte{0, 1, 0, 0}, text...)}
 }
@@ -88,7 +88,7 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-// What cannot be printed is an error of each command.
+// Each command fails if its output cannot be written.
 func TestFullStandardOutput(t *testing.T) {
 	folder := t.TempDir()
 	path := func(name string) string { return filepath.Join(folder, name) }
@@ -207,7 +207,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// TestProcess runs the converter as users do, for each kind of exit code.
+// TestProcess runs the converter in processes, for each kind of exit code.
 func TestProcess(t *testing.T) {
 	a := writeLines(t, "a.lines", []codec.Message{at(imu, 1e9, "abcd")})
 	nowhere, out := filepath.Join(t.TempDir(), "nowhere.lines"), t.TempDir()
@@ -227,7 +227,7 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// A recording may have almost the name of a command.
+// A recording may have a name that is similar to a command's.
 func TestRecordingNamedAsCommand(t *testing.T) {
 	in := writeLines(t, "a.lines", []codec.Message{at(imu, 1e9, "abcd")})
 	t.Chdir(t.TempDir())

@@ -26,14 +26,14 @@ func TestHintsAreForUnknownFlags(t *testing.T) {
 	configtest.Hints(t, newCommand(io.Discard, io.Discard), hints)
 }
 
-// The output may be named by -o beside the positional one, and reports and contracts have it last, too.
+// The output may be named by -o or by the last argument, also for reports and contracts.
 func TestOutputsAreNamed(t *testing.T) {
 	t.Chdir(t.TempDir())
 	drive(t, "a.mcap", 1, 2, 3)
-	drive(t, "convert", 4) // a file, although it has the name of a command of ros2 bag
+	drive(t, "convert", 4) // a file with the name of a command of ros2 bag
 	require.NoError(t, os.WriteFile("taken.yaml", []byte("output_bags: []"), 0o600))
 	for _, c := range []struct {
-		line, out, err string // out is a file that is written
+		line, out, err string // out is a written file
 	}{
 		{"a.mcap -o b.mcap", "b.mcap", ""},
 		{"-o c.mcap a.mcap convert", "c.mcap", ""},

@@ -24,9 +24,9 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// writeHostile writes a recording in which each text that others choose is s, and its messages have the given text.
+// writeHostile writes a recording in which each text from outside is s. The texts of its messages are data.
 func writeHostile(t *testing.T, path, s, data string) {
-	label := s[:min(len(s), 1<<14)] // what the format cannot hold longer
+	label := s[:min(len(s), 1<<14)] // limit of the format
 	w, err := known.Codecs().Create(path, codec.CreateOptions{
 		Format: "mcap", Metadata: map[string]string{label: s},
 		Attachments: []codec.Attachment{{Name: label, MediaType: label, Size: int64(len(s)),
@@ -58,7 +58,7 @@ func writeHostile(t *testing.T, path, s, data string) {
 	require.NoError(t, w.Close())
 }
 
-// printAll runs the commands on hostile recordings and returns what each of them shows.
+// printAll runs the commands on hostile recordings and returns what each of them prints.
 func printAll(t *testing.T, s string) map[string]string {
 	folder := t.TempDir()
 	name := strings.Map(func(r rune) rune {
@@ -111,7 +111,7 @@ func printAll(t *testing.T, s string) map[string]string {
 	return shown
 }
 
-// FuzzPrinters checks that no text of others reaches the terminal as it is, and that none of them makes lines.
+// FuzzPrinters checks that texts of recordings reach the terminal only escaped, and that they add no lines.
 func FuzzPrinters(f *testing.F) {
 	seeds := []string{
 		"a\nb\x1b[2J\x1b[31mred\x7f\b\b\r\u2028\u2029\v\f\u202egnp.exe\u2066\u200f\u200e%s%n%!d(tab\there",

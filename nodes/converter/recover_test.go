@@ -23,7 +23,7 @@ import (
 	"tapedeck/test/samples/generate"
 )
 
-// damage makes the first line of a recording of lines that begins with prefix unreadable.
+// damage makes the first line that begins with prefix unreadable, in a recording of lines.
 func damage(t *testing.T, path, prefix string) {
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -31,7 +31,7 @@ func damage(t *testing.T, path, prefix string) {
 	require.NoError(t, os.WriteFile(path, bytes.Replace(data, []byte(prefix), []byte("?"), 1), 0o644))
 }
 
-// cut takes the end off a recording of lines.
+// cut removes the end of a recording of lines.
 func cut(t *testing.T, path string) {
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -110,7 +110,7 @@ func TestRecoveredName(t *testing.T) {
 	}
 }
 
-// TestRecoverKilled reads what a killed recorder leaves, by the name that it would have got and by the one that it has.
+// TestRecoverKilled reads the file of a killed recorder, by its final name and by its present name.
 func TestRecoverKilled(t *testing.T) {
 	for _, name := range []string{"drive.record.00000", "drive.mcap", "drive"} {
 		path := filepath.Join(t.TempDir(), name)
@@ -142,7 +142,7 @@ func TestRecoverKilled(t *testing.T) {
 	}
 }
 
-// TestZeroedBeginning opens recordings whose first bytes are gone, by what else tells their format.
+// TestZeroedBeginning opens recordings whose first bytes are zero. Their names or later bytes show the format.
 func TestZeroedBeginning(t *testing.T) {
 	for _, name := range []string{"drive.mcap", "drive.bag", "drive.record"} {
 		for _, zeros := range []int{8, 64, 4096} {
@@ -193,7 +193,7 @@ func TestZeroedBeginning(t *testing.T) {
 	}
 }
 
-// TestUncheckedContents has damage in a chunk, which no index tells of.
+// TestUncheckedContents has damage in a chunk that no index shows.
 func TestUncheckedContents(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "drive.mcap")
 	w, err := known.Codecs().Create(path, codec.CreateOptions{})
@@ -219,7 +219,7 @@ func TestUncheckedContents(t *testing.T) {
 	require.Contains(t, stdout, "\"complete\": true,\n  \"contents_checked\": false,")
 }
 
-// TestOddNames are files that are named like recordings and are none.
+// TestOddNames opens files that have names of recordings but are none.
 func TestOddNames(t *testing.T) {
 	for _, name := range []string{"x.mcap", "x.bag", "x.record", "x.log", "x.hdf5", "x"} {
 		dir := t.TempDir()
@@ -244,7 +244,7 @@ func TestReindexOfFile(t *testing.T) {
 	require.ErrorContains(t, err, "reindex s3://fleet/drive: only a bag on a disk is repaired in place")
 }
 
-// Everything readable is converted, and the rest is named; only --strict refuses.
+// Everything readable is converted and the rest is reported. Only --strict refuses that.
 func TestConvertDamaged(t *testing.T) {
 	flight := beginning(t, samples.Path(t, "mavlink/dronekit_flight.tlog"), 400_000)
 	// An MCAP with a byte changed in one of its chunks.
@@ -293,8 +293,8 @@ func TestConvertDamaged(t *testing.T) {
 	}
 }
 
-// TestRecoverSuspect recovers recordings in which payloads were overwritten, or that were cut. Messages of a chunk
-// whose checksum is wrong are listed, and marked in the output. Missing messages are counted where the file tells.
+// TestRecoverSuspect recovers truncated recordings and recordings with overwritten payloads. Messages of a chunk with a
+// wrong checksum are listed, and marked in the output. Missing messages are counted if the file shows their number.
 func TestRecoverSuspect(t *testing.T) {
 	const count = 400
 	payload := func(i int) []byte { return bytes.Repeat([]byte{byte(i), byte(i >> 8), 7, 1}, 50) }
@@ -320,7 +320,7 @@ func TestRecoverSuspect(t *testing.T) {
 			name    string
 			do      func(data []byte) []byte
 			suspect bool
-			counted bool // lost messages are
+			counted bool // lost messages are counted
 		}{
 			{"overwritten payload", func(b []byte) []byte {
 				b[bytes.Index(b, payload(200))+102] ^= 0x55
@@ -331,7 +331,7 @@ func TestRecoverSuspect(t *testing.T) {
 				return b
 			}, true, true},
 			{"cut off", func(b []byte) []byte { return b[:bytes.Index(b, payload(300))+50] }, false,
-				name == "drive.record"}, // whose header counts them
+				name == "drive.record"}, // its header counts messages
 		} {
 			t.Run(name+" "+c.name, func(t *testing.T) {
 				path, data := write(t, name)
@@ -382,7 +382,7 @@ func TestRecoverSuspect(t *testing.T) {
 	}
 }
 
-// TestRecoverSeries loses messages of one of several files, and counts them once.
+// TestRecoverSeries recovers several files. Lost messages of one file are counted once.
 func TestRecoverSeries(t *testing.T) {
 	const count = 300
 	path := filepath.Join(t.TempDir(), "drive.record.00000")
@@ -465,7 +465,7 @@ func firstFrame(t *testing.T, c *episode.Camera) episode.Frame {
 	return f
 }
 
-// TestRecoverRows recovers training sets: rows stay as they are, whatever timeline they are on.
+// TestRecoverRows recovers training sets. Rows do not change, whatever their timeline.
 func TestRecoverRows(t *testing.T) {
 	session := samples.Path(t, "session/easyteleop_reference/temp/20261121_082214")
 	folder := t.TempDir()
@@ -501,7 +501,7 @@ func TestRecoverRows(t *testing.T) {
 		}
 	}
 
-	// A page of images is damaged, and with it an episode.
+	// A damaged page of images damages an episode.
 	_, _, err := run(t, session, at("fixed.hdf5"), at("union.hdf5"), at("three"), "--to", "lerobot", "--timeline",
 		"fixed:10", "--missing-image", "black")
 	require.NoError(t, err)
@@ -519,8 +519,8 @@ func TestRecoverRows(t *testing.T) {
 	require.Len(t, episodesOf(t, at("three.recover")), 2)
 }
 
-// TestRecoverOfCARLA damages real logs. What is saved is what CARLA had written without what is lost: durations lead
-// from frame to frame, and the last one is unknown.
+// TestRecoverOfCARLA damages real logs. The saved log has the undamaged frames. The duration of a frame leads to the
+// next saved one, and the last duration is unknown.
 func TestRecoverOfCARLA(t *testing.T) {
 	const durationAt = 5 + 8 // in a frame
 	for _, name := range []string{"scenario_runner_DistanceToLaneCenter.log", "sr2020_DistanceToLaneCenter.log"} {
@@ -528,7 +528,7 @@ func TestRecoverOfCARLA(t *testing.T) {
 		log, err := os.ReadFile(path)
 		require.NoError(t, err)
 		_, frames := readAll(t, path)
-		starts := []int{len(log)} // where frames begin, and the end
+		starts := []int{len(log)} // offsets of frames, and the end
 		for _, f := range slices.Backward(frames) {
 			starts = slices.Insert(starts, 0, starts[0]-len(f.Data))
 		}

@@ -15,7 +15,7 @@ import (
 	"tapedeck/test/samples/generate"
 )
 
-// The pages of recordings of each format draw all that they have, and follow keys.
+// The pages of recordings of each format draw all their data, and react to keys.
 func TestReportInBrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it drives a browser")

@@ -15,7 +15,7 @@ import (
 	"tapedeck/test/samples/generate"
 )
 
-// readPage returns what a page shows.
+// readPage returns the data of a page.
 func readPage(t *testing.T, path string) (recordings []page.Data) {
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -66,7 +66,7 @@ func TestReportPage(t *testing.T) {
 		}},
 	} {
 		if testing.Short() && c.name == "rosbag2/rosbags_rs/test_bag_sqlite3" {
-			continue // a large bag, whose page shows nothing that the page of the small one lacks
+			continue // a large bag; its page shows nothing that the small bag's page lacks
 		}
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "out.html")
@@ -103,7 +103,7 @@ func TestReportPageOfSeveral(t *testing.T) {
 	require.Len(t, pages[1].Cameras, 3)
 }
 
-// A failed report leaves the page of that name as it was.
+// A failed report does not change an existing page.
 func TestReportPageFails(t *testing.T) {
 	sample := generate.Path(t, "bag/cruise_example.bag")
 	folder := t.TempDir()
@@ -130,7 +130,7 @@ func TestReportPageFails(t *testing.T) {
 	require.Len(t, entries, 1, "nothing else is left")
 }
 
-// Nothing but an older page is replaced.
+// Only an older page is replaced.
 func TestOutputIsNoReport(t *testing.T) {
 	sample := imuDrive(t, "good.lines", 50, "imu")
 	before, err := os.ReadFile(sample)
@@ -166,7 +166,7 @@ func TestOutputIsNoReport(t *testing.T) {
 	require.Len(t, entries, 1, "nothing else is left")
 }
 
-// Of several recordings one must have the topic of a plot.
+// One of several recordings must have the topic of a plot.
 func TestReportPlotOfSeveral(t *testing.T) {
 	a, b := imuDrive(t, "a.lines", 50, "imu"), writeLines(t, "b.lines", nil)
 	for _, c := range []struct{ first, second, plot, want string }{

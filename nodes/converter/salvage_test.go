@@ -18,7 +18,7 @@ import (
 	"tapedeck/codec/text/human"
 )
 
-// extent is where in a file something is.
+// extent is a range of bytes in a file.
 type extent struct{ start, end int }
 
 func (e extent) meets(o extent) bool { return e.start < o.end && o.start < e.end }
@@ -28,14 +28,14 @@ type victim struct {
 	name     string
 	data     []byte
 	payloads [][]byte
-	// of each message the chunk that it is in, if that is compressed, or the pages of SQLite, else the message
+	// by message: the extent of its chunk, if that is compressed, or its pages in SQLite, else of the message
 	chunks []extent
 }
 
-// storages are the formats of which recordings are damaged, each in a single file.
+// storages are the formats of the damaged recordings, each in a single file.
 var storages = []struct {
 	name, compression string
-	fake              []byte // what a part of such a file begins with
+	fake              []byte // bytes with which a record of such a file begins
 }{
 	{"drive.record", "", []byte{1, 0, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 0, 0, 0, 0, 0x0a, 30, 0x0a, 4, '/', 'i', 'm', 'u',
 		0x10}},
@@ -53,7 +53,7 @@ const (
 	salvageChunk    = 20 // messages
 )
 
-// makeVictim writes a recording of messages whose payloads are random, so that nothing else looks like them.
+// makeVictim writes a recording of messages with random payloads, which are unlike all other data.
 func makeVictim(t *testing.T, name, compression string, random *rand.Rand) *victim {
 	path := filepath.Join(t.TempDir(), name)
 	list, create := known.Codecs(), codec.CreateOptions{Compression: compression}
@@ -114,8 +114,8 @@ func makeVictim(t *testing.T, name, compression string, random *rand.Rand) *vict
 // harm is one kind of damage.
 type harm struct {
 	name  string
-	moves bool // what is behind it, of which SQLite finds nothing again
-	// do damages b, which is a copy, and says what of it was hit.
+	moves bool // the bytes after it move; SQLite does not find these again
+	// do damages b, which is a copy, and returns the damaged extents.
 	do func(b, fake []byte, random *rand.Rand) (damaged []byte, hit []extent)
 }
 
@@ -180,8 +180,7 @@ var harms = []harm{
 	}},
 }
 
-// spared reports whether message i, or the chunk that it is in, was not hit, nor what comes right before it and says
-// how long it is.
+// spared reports whether neither message i, or its chunk, was hit, nor the data before it that holds its length.
 func (v *victim) spared(i int, hits []extent) bool {
 	own, before := v.chunks[i], extent{}
 	for j := i - 1; j >= 0 && before == (extent{}); j-- {
@@ -193,11 +192,11 @@ func (v *victim) spared(i int, hits []extent) bool {
 	return !slices.ContainsFunc(hits, own.meets)
 }
 
-// listedRange is how recover lists messages that are damaged or lost.
+// listedRange matches a line of recover that lists damaged or lost messages.
 var listedRange = regexp.MustCompile(`(?m)^(may be damaged, kept|lost): \d+ messages? on `)
 
-// TestSalvage damages recordings in many ways and places. What recover saves has every message outside the damage, and
-// it tells of the damage.
+// TestSalvage damages recordings in many ways and places. The recovered recording must have every message outside the
+// damage, and recover must report the damage.
 func TestSalvage(t *testing.T) {
 	rounds := 3
 	for i, s := range storages {

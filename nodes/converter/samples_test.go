@@ -57,7 +57,7 @@ func TestInfoJSONOfApolloSample(t *testing.T) {
 	require.Contains(t, stdout, `"start_time": 1627031535114943571,`)
 }
 
-// TestThereAndBack converts each sample into the other formats and back, after which nothing may differ.
+// TestThereAndBack converts each sample to the other formats and back. The results must be equal to the samples.
 func TestThereAndBack(t *testing.T) {
 	names := []string{
 		"apollo/apollo_cpp_sensors.record", "apollo/incomplete_killed.record", "apollo/ooo_chunks.record",
@@ -100,8 +100,8 @@ func TestSegmentsBecomeOne(t *testing.T) {
 	require.Contains(t, stdout, ": 202 messages, ")
 }
 
-// TestRecoverDamagedSamples truncates samples and flips bits. What recover saves must be messages of the original, in
-// its order, or the one line of its error must say what is wrong.
+// TestRecoverDamagedSamples truncates samples and flips bits. recover must save messages of the original, in order, or
+// print one line that says what is wrong.
 func TestRecoverDamagedSamples(t *testing.T) {
 	rounds := 30
 	if testing.Short() {

@@ -18,7 +18,8 @@ import (
 	"tapedeck/test/samples"
 )
 
-// A log of CARLA that was split is the same log when it is read together: without the state that each file begins with.
+// A split log of CARLA that is read as one has the messages of the whole log, without the state with which each file
+// begins.
 func TestSeriesOfCARLA(t *testing.T) {
 	for _, name := range []string{"scenario_runner_DistanceToLaneCenter.log", "sr2020_DistanceToLaneCenter.log"} {
 		path := samples.Path(t, "carla/"+name)
@@ -50,7 +51,7 @@ func TestSeriesOfCARLA(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, stderr, "this is about d.log alone")
 
-		// Reading from the middle of it begins with the state there.
+		// Reading from the middle begins with the state at that time.
 		_, stderr, err = run(t, path, "a.log", "--begin", "3", "--end", "5")
 		require.NoError(t, err, stderr)
 		_, stderr, err = run(t, "d.log", "b.log", "--begin", "3", "--end", "5")
@@ -60,7 +61,7 @@ func TestSeriesOfCARLA(t *testing.T) {
 	}
 }
 
-// TestSeries names the first of several files to each command, which then reads all of them.
+// TestSeries gives each command the first of several files. The command must read all of them.
 func TestSeries(t *testing.T) {
 	for _, extension := range []string{".mcap", ".record", ".bag"} {
 		t.Run(extension, func(t *testing.T) {
@@ -105,7 +106,7 @@ func TestSeries(t *testing.T) {
 				require.NoError(t, err, stderr)
 				require.Contains(t, stdout, ": 60 messages")
 				require.Empty(t, stderr)
-				if extension != ".bag" { // whose payloads differ
+				if extension != ".bag" { // payloads of bags differ
 					stdout, stderr, err = run(t, "diff", "--as", "raw", out, first)
 					require.NoError(t, err, stdout+stderr)
 				}
@@ -134,7 +135,7 @@ func TestSeries(t *testing.T) {
 			require.Contains(t, stdout, "Duration:   41.", stdout)
 			stdout, stderr, err = run(t, "index", ".", "-o", "catalogue")
 			require.NoError(t, err, stderr)
-			if extension != ".record" { // which is found as d.record
+			if extension != ".record" { // d.record means its files
 				require.Contains(t, stdout, "1 recording unchanged", stdout)
 			}
 
@@ -148,8 +149,8 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// The files of a split recording are one recording even if nothing was received for long where one ends, or if they
-// repeat messages that are not latched.
+// The files of a split recording are one recording even if there is a long pause between two files, or if they repeat
+// messages that are not latched.
 func TestSplitAtPause(t *testing.T) {
 	for _, test := range []struct {
 		output, first string
@@ -160,7 +161,7 @@ func TestSplitAtPause(t *testing.T) {
 		{"d.mcap", "d.mcap", 600, false, true},
 		{"d.bag", "d.bag", 600, false, true},
 		{"d.record", "d.record.00000", 600, false, false},
-		{"d", "d", 600, false, false}, // which has a metadata.yaml
+		{"d", "d", 600, false, false}, // the bag has a metadata.yaml
 		{"d.mcap", "d.mcap", 1, false, false},
 		{"d.mcap", "d.mcap", 1, true, true},
 		{"d", "d", 1, true, true},
@@ -198,7 +199,7 @@ func TestSplitAtPause(t *testing.T) {
 	}
 }
 
-// A file that is missing in the middle of a recording, or that cannot be read, is named by each command.
+// Each command names a file of a recording that is missing in the middle, or cannot be read.
 func TestMissingSplit(t *testing.T) {
 	text := &codec.Channel{Topic: "/text", Type: "std_msgs/msg/String", Encoding: codec.EncodingCDR,
 		QoS: []codec.QoS{codec.DefaultQoS()}}

@@ -33,7 +33,7 @@ func newTestServer(t *testing.T, change func(*serveOptions)) *server {
 	return s
 }
 
-// fileOptions returns the names of the fields of a struct whose values are paths.
+// fileOptions returns the names of the fields of a struct that have paths as values.
 func fileOptions(t reflect.Type) (names []string) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -89,7 +89,7 @@ func TestCallsStayInTheirFolder(t *testing.T) {
 	require.Equal(t, []string{"/a/b.mcap", "../c.mcap", "/d.bag"}, append(job.Inputs, job.Output))
 }
 
-// What is opened instead of a file that does not exist is a link to another folder.
+// A link to another folder must not be opened in the place of a file that does not exist.
 func TestCallsDoNotFollowRecordingsOutOfTheirFolder(t *testing.T) {
 	folder := t.TempDir()
 	root := filepath.Join(folder, "root")
@@ -151,7 +151,7 @@ func TestFewCallsWait(t *testing.T) {
 	go func() { ended <- s.await(ctx) }()
 	require.Eventually(t, func() bool { return s.waiting.Load() == 1 }, time.Minute, time.Millisecond)
 	require.ErrorContains(t, s.await(t.Context()), "1 conversions are waiting already (max_waiting)")
-	_, err := s.convert(t.Context(), &tapedeck.Convert_Request{Output: "../a.mcap"}) // its paths are not looked at
+	_, err := s.convert(t.Context(), &tapedeck.Convert_Request{Output: "../a.mcap"}) // paths are checked later
 	require.ErrorContains(t, err, `convert to "../a.mcap": 1 conversions are waiting already`)
 	cancel()
 	require.ErrorIs(t, <-ended, context.Canceled)

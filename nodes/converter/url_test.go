@@ -16,7 +16,7 @@ import (
 	"tapedeck/nodes/internal/describe"
 )
 
-// TestInputsInStore names recordings in a store wherever a command takes one.
+// TestInputsInStore gives recordings in a store to every command that takes one.
 func TestInputsInStore(t *testing.T) {
 	server := storetest.New(t)
 	dir := t.TempDir()
@@ -117,13 +117,14 @@ func TestFleetInStore(t *testing.T) {
 	_, _, err = run(t, server.URL("logs/car0/0.mcap"), "--output-folder", "https://example.org/x", "--to", "mcap")
 	require.ErrorContains(t, err, "--output-folder")
 
-	// A conversion that is killed before the manifest has its end leaves what is replaced, even if it is cut.
+	// A conversion killed before its entry was finished leaves an output that is replaced, also if the entry is
+	// truncated.
 	entry := "new/.converted/car0/0.mcap.json"
 	text, ok := server.Content(entry)
 	require.True(t, ok)
 	server.Put(entry, text[:len(text)/2])
 	server.Put("new/car0/0.mcap", []byte("half"))
-	require.Equal(t, map[string]int{"skipped": 4, "converted": 2}, convert("0/1")) // and what is new below logs
+	require.Equal(t, map[string]int{"skipped": 4, "converted": 2}, convert("0/1")) // the killed one, and a new recording
 	_, _, err = run(t, "diff", server.URL("logs/car0/0.mcap"), server.URL("new/car0/0.mcap"))
 	require.NoError(t, err)
 
@@ -136,11 +137,11 @@ func TestFleetInStore(t *testing.T) {
 	putOf("gps", changed)
 	is, _ := server.Content(changed)
 	require.Len(t, is, len(was), "only its ETag tells")
-	put("logs/car0/4.mcap") // as it was
+	put("logs/car0/4.mcap") // unchanged
 	require.Equal(t, map[string]int{"indexed": 1, "skipped": recordings}, index())
 	require.Equal(t, map[string]int{"skipped": recordings + 1}, index())
 
-	// A catalogue in the store has the same files. A recording is only in it if all of them can be sent.
+	// A catalogue in a store has the same files as in a folder. It has a recording only if all its files were sent.
 	toStore := func() map[string]int {
 		return statuses("index", server.URL("logs/"), "-o", server.URL("catalogue"))
 	}

@@ -23,11 +23,11 @@ var (
 	verbs     = regexp.MustCompile(`\b1 (is|was|has|differs)\b`)
 	libraries = regexp.MustCompile(`proto:|sql:|SQL logic|%!|<nil>|runtime error|strconv\.|EOF$|\bEOF\b`)
 	word      = regexp.MustCompile(`[A-Za-z]+|[^A-Za-z]+`)
-	// What a report as Apollo's tool prints it has, and what values have.
+	// apart matches lines that are not checked: lines in the form of Apollo's tool, and lines with values.
 	apart = regexp.MustCompile(`^ +/.* messages: |[A-Za-z_.]+ is .* in A, `)
 )
 
-// wrong returns what a report should not say, "" if it is fine.
+// wrong returns a word that a report must not contain, "" if there is none.
 func wrong(report string) string {
 	for line := range strings.Lines(report) {
 		line = strings.TrimSpace(line)
@@ -53,7 +53,7 @@ func wrong(report string) string {
 	return ""
 }
 
-// twice returns a part of an error, between colons, that is there more than once.
+// twice returns a phrase between colons that an error has more than once.
 func twice(line string) string {
 	seen := map[string]bool{}
 	for _, part := range strings.FieldsFunc(line, func(r rune) bool { return r == ';' || r == ':' }) {
@@ -98,11 +98,11 @@ func damages(data []byte, random *rand.Rand, n int) (all [][]byte) {
 	return all
 }
 
-// Reports about small and damaged recordings of all formats count one thing as one thing, name no library, and say
-// nothing twice.
+// Reports about small and damaged recordings of all formats use the singular for one thing, name no library, and repeat
+// no phrase.
 func TestWordsOfReports(t *testing.T) {
 	lines := writeLines(t, "one.lines", append(poses(t)[:1], typed(t, "/text", 2e9, &std_msgs.String{Data: "x"})))
-	var parts []codec.Message // of a message and of one with more bytes, each in a topic of its own
+	var parts []codec.Message // a message, and one with more bytes, each on its own topic
 	whole := append(poses(t)[0].Data, 0)
 	for n := range len(whole) + 1 {
 		c := *poseChannel
@@ -192,7 +192,7 @@ func TestWordsOfReports(t *testing.T) {
 	}
 }
 
-// Topics that --remap gives the name of a topic of another type are named.
+// A warning names topics to which --remap gives the name of a topic with another type.
 func TestRemapOntoAnotherType(t *testing.T) {
 	dir := t.TempDir()
 	drive(t, filepath.Join(dir, "a.mcap"), 1, 2) // /n and /map

@@ -16,7 +16,7 @@ import (
 	"tapedeck/msgs/tf2_msgs"
 )
 
-// makeLog writes a log of CARLA: of 11 frames, 0.1 s apart, in which the hero and another vehicle drive 1 m each.
+// makeLog writes a CARLA log of 11 frames, 0.1 s apart, in which the hero and another vehicle drive 1 m each.
 func makeLog(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "drive.log")
 	w, err := all.Formats().Create(path, codec.CreateOptions{})

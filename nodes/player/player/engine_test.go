@@ -14,14 +14,14 @@ import (
 	"tapedeck/codec"
 )
 
-// testTimer is a timer whose time passes at once. It calls what was scheduled with on when that time comes.
+// testTimer is a timer whose time passes at once. It calls functions that were scheduled with on at their times.
 type testTimer struct {
 	t       *testing.T
 	time    int64
 	at      []int64
 	do      []func()
 	woken   bool
-	stalled func() // is called when nothing would ever happen
+	stalled func() // called when no event is scheduled
 }
 
 func (s *testTimer) now() int64 { return s.time }
@@ -54,12 +54,12 @@ func (s *testTimer) sleep(until int64) {
 // memoryInput is an input in memory.
 type memoryInput struct {
 	messages []codec.Message
-	state    map[string]bool // topics that are latched
-	starve   int             // how many times there is nothing yet before each message
+	state    map[string]bool // latched topics
+	starve   int             // number of times that Next returns nil before each message
 	wake     func()
 }
 
-// record adds messages "topic@ms".
+// record returns an input with messages "topic@ms".
 func record(texts ...string) *memoryInput {
 	r := &memoryInput{state: map[string]bool{}}
 	channels := map[string]*codec.Channel{}
@@ -128,7 +128,7 @@ func (f *memoryFeed) Next() (*codec.Message, error) {
 
 func (f *memoryFeed) Close() error { return nil }
 
-// testRun collects what was played, each with the time by the timer: "a@10+10" is a message, "clock 10+10" a /clock.
+// testRun collects what was played with the timer's time: "a@10+10" is a message, "clock 10+10" a /clock.
 type testRun struct {
 	*engine
 	t      *testing.T
@@ -136,7 +136,7 @@ type testRun struct {
 	input  *memoryInput
 	events []string
 	fail   error
-	busy   int64 // ns that it takes to publish
+	busy   int64 // duration of publishing, ns
 }
 
 func (s *testRun) publish(m *codec.Message) error {
@@ -150,7 +150,7 @@ func (s *testRun) publishClock(clock int64) error {
 	return nil
 }
 
-// newTestRun plans to play an input from 0 to 100 ms.
+// newTestRun prepares to play an input from 0 to 100 ms.
 func newTestRun(t *testing.T, r *memoryInput, change func(*settings)) *testRun {
 	s := &testRun{t: t, clock: &testTimer{t: t}, input: r}
 	r.wake = s.clock.wake
@@ -162,13 +162,13 @@ func newTestRun(t *testing.T, r *memoryInput, change func(*settings)) *testRun {
 	return s
 }
 
-// on has a request made at a time.
+// on makes a request at a time.
 func (s *testRun) on(ms int64, request func(e *engine)) *testRun {
 	s.clock.on(ms, func() { s.requests <- func() { request(s.engine) } })
 	return s
 }
 
-// run plays to the end and returns what was played.
+// run plays to the end and returns the played messages.
 func (s *testRun) run() string {
 	s.t.Helper()
 	s.requests <- s.engine.begin
@@ -324,7 +324,7 @@ func TestEngineClock(t *testing.T) {
 	}
 }
 
-// What is played late holds the clock up, and is caught up with.
+// A late message delays the clock, which then catches up.
 func TestEngineClockWaitsForTheOutput(t *testing.T) {
 	s := newTestRun(t, record("a@10", "b@20", "c@90"), func(p *settings) { p.clockPeriod = 20e6 })
 	s.busy = 25e6
@@ -369,7 +369,7 @@ func TestEngineKeptAlive(t *testing.T) {
 	require.Equal(t, []any{false, false, "ENDED", true, true, false}, said)
 }
 
-// A loop takes some time, however short what is played is.
+// A loop takes some time, even if the played time range is empty.
 func TestEngineLoopsOfOneMessage(t *testing.T) {
 	s := newTestRun(t, record("a@0", "b@5"), func(p *settings) { p.end, p.rounds, p.keepAlive = 1, 2, true })
 	s.on(10, func(e *engine) { require.True(t, e.playAgain(5e6, 5e6+1)) })
@@ -442,8 +442,8 @@ func TestLockStepReaches(t *testing.T) {
 	require.Equal(t, int64(never), l.nextMark())
 }
 
-// TestEngineClockOfToday plays what was recorded in this century as fast as possible: /clock has no decades to catch up
-// with.
+// TestEngineClockOfToday plays a recording of this century as fast as possible. /clock must not begin in 1970 and catch
+// up.
 func TestEngineClockOfToday(t *testing.T) {
 	s := newTestRun(t, record("a@1700000000000", "a@1700000000010"), func(p *settings) {
 		p.start, p.end, p.clockPeriod, p.rate = 1_700_000_000e9, 1_700_000_001e9, 1e6, immediate
@@ -550,7 +550,7 @@ type endingTimer struct {
 func (e *endingTimer) wake() { require.NoError(e.t, e.engine.run(e.t.Context())) }
 
 func TestEngineEndsWithARequest(t *testing.T) {
-	for range 100 { // as select chooses at random
+	for range 100 { // select chooses at random
 		s := newTestRun(t, record("a@0"), nil)
 		s.timer = &endingTimer{s.clock, s.engine}
 		require.True(t, s.do(func() { s.stop() }))

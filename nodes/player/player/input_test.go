@@ -28,7 +28,7 @@ import (
 
 func everything(*codec.Channel) bool { return true }
 
-// messages returns how many messages the recordings of a source have.
+// messages returns the number of messages of merged recordings.
 func messages(s *mergedRecordings) (n uint64) {
 	for _, info := range s.Infos() {
 		n += info.MessageCount
@@ -36,8 +36,8 @@ func messages(s *mergedRecordings) (n uint64) {
 	return n
 }
 
-// writeRecording writes a recording of empty messages of a topic at these times. Unless it is closed it looks like that
-// of a killed process.
+// writeRecording writes a recording of empty messages of a topic at the given times. If closed is false, the recording
+// looks like one of a killed process.
 func writeRecording(t *testing.T, name, topic string, closed bool, times ...int64) string {
 	path := filepath.Join(t.TempDir(), name)
 	w, err := all.Formats().Create(path, codec.CreateOptions{})
@@ -57,8 +57,8 @@ func writeRecording(t *testing.T, name, topic string, closed bool, times ...int6
 	return path
 }
 
-// The first of several files means all of them, also where all are named. A later one is played alone, and a recording
-// beside another that has the same messages with a warning.
+// The first of several files means all of them, also if all are named. A later file is played alone. If two recordings
+// have the same messages, a warning says so.
 func TestRecordingsOfSeries(t *testing.T) {
 	folder := t.TempDir()
 	place := func(name string, times ...int64) string {
@@ -223,12 +223,12 @@ func TestTopicFilter(t *testing.T) {
 	}
 }
 
-// Options that name topics which are not there are an error.
+// Options that name missing topics are an error.
 func TestUnmatched(t *testing.T) {
 	channels := []*codec.Channel{{Topic: "/imu", Type: "sensor_msgs/msg/Imu"}, {Topic: "front", Type: "a/msg/Image"}}
 	for name, test := range map[string]struct {
 		options options
-		error   string // "" is none
+		error   string // "": no error
 		played  int
 	}{
 		"all":      {options{}, "", 2},
@@ -266,7 +266,7 @@ func TestUnmatched(t *testing.T) {
 	}
 }
 
-// Recordings that are far apart are warned of; --align-starts plays them at the same time.
+// Recordings that are far apart cause a warning. --align-starts plays them at the same time.
 func TestAlignStarts(t *testing.T) {
 	const day = int64(24 * time.Hour)
 	a := writeRecording(t, "a.record", "/a", true, 800*day, 800*day+5)
@@ -290,7 +290,7 @@ func TestAlignStarts(t *testing.T) {
 	require.EqualValues(t, 4, messages(s))
 }
 
-// Files that are missing are named: in a warning, or with --stop-at-damage in an error if they are to be played.
+// Missing files are named in a warning. With --stop-at-damage, missing files that would be played are an error.
 func TestMissingFiles(t *testing.T) {
 	sample := samples.Path(t, "session/easyteleop_reference/temp/20261121_082214")
 	for name, c := range map[string]struct {
@@ -322,7 +322,7 @@ func TestMissingFiles(t *testing.T) {
 	}
 }
 
-// withoutVideo makes a dataset of LeRobot of ten rows of a session, whose video of camera_0 is not there.
+// withoutVideo makes a LeRobot dataset of ten rows of a session. The video of camera_0 is missing.
 func withoutVideo(t *testing.T, sample, folder string) {
 	s, err := session.Open(nil, sample)
 	require.NoError(t, err)
@@ -337,7 +337,7 @@ func withoutVideo(t *testing.T, sample, folder string) {
 	require.NoError(t, err)
 	require.NoError(t, w.Write(rows))
 	require.NoError(t, w.Close())
-	// The tables of v2.1 are the same.
+	// v2.1 has equal tables.
 	name := filepath.Join(folder, "meta/info.json")
 	text, err := os.ReadFile(name)
 	require.NoError(t, err)
@@ -349,7 +349,7 @@ func withoutVideo(t *testing.T, sample, folder string) {
 		[]byte(`{"episode_index": 0, "length": 10}`+"\n"), 0o666))
 }
 
-// A recorder that is killed while it begins a file leaves an empty one: the others are played.
+// A recorder that is killed while it begins a file leaves an empty file. The other files are played.
 func TestUnwrittenFilesAreSkipped(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "drive.mcap"+codec.ActiveSuffix)
 	require.NoError(t, os.WriteFile(empty, nil, 0o666))
@@ -360,7 +360,7 @@ func TestUnwrittenFilesAreSkipped(t *testing.T) {
 	require.ErrorIs(t, err, codec.ErrUnwritten)
 }
 
-// Reading ends with the context, also where nothing of what is read is played.
+// Reading ends with the context, even if no message that is read is played.
 func TestReadingEndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	log := generate.Path(t, "mavlink/synthetic_px4_v2.tlog")
@@ -380,7 +380,7 @@ func TestReadingEndsWithContext(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// The player says at once that it waits for times that stand out.
+// The player warns at once that it will wait because of outlying times.
 func TestOutlyingTimes(t *testing.T) {
 	for _, name := range []string{"clock_set.tlog", "first_message_at_0s.mcap"} {
 		path := samples.Path(t, "faults/"+name)

@@ -23,7 +23,7 @@ func TestEveryOptionIsDocumented(t *testing.T) {
 	require.NoError(t, configtest.CheckFlags("../../../docs/reference/comparison.md", "Play", &o, true))
 }
 
-// Recordings are named without a flag or behind -i, and rules for names as of rosbag play.
+// Recordings are named without a flag or after -i. Rules for names are accepted as in rosbag play.
 func TestRecordingsAreNamed(t *testing.T) {
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.WriteFile("x:=y", nil, 0o600))

@@ -10,12 +10,13 @@ import (
 	"tapedeck/codec"
 )
 
-// shuffled yields messages that were sent before they were received by so many ms as their data says.
+// shuffled yields messages that were sent some ms before they were received. The data of a message gives the number of
+// ms.
 type shuffled struct {
 	early []byte
 	at    int
 	err   error
-	data  [1]byte // used again
+	data  [1]byte // used for all messages
 }
 
 func (s *shuffled) Next() (*codec.Message, error) {

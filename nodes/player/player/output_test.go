@@ -18,7 +18,7 @@ import (
 	"tapedeck/nodes/internal/graph/rospub"
 )
 
-// sent keeps what was published.
+// sent keeps published messages.
 type sent struct {
 	bridge.Publisher
 	data []byte
@@ -47,7 +47,7 @@ func TestSendMovesStampsBehindAnUnsetOne(t *testing.T) {
 	require.Equal(t, builtin_interfaces.TimeAt(epoch+3e9), message.Transforms[1].Header.Stamp)
 }
 
-// Topics that nobody can subscribe to, or that subscribers of one type miss a part of, are named.
+// A warning names topics to which no node can subscribe, and topics with several types.
 func TestAdvertiseOddTypes(t *testing.T) {
 	for name, c := range map[string]struct {
 		topics []string // and types

@@ -28,17 +28,17 @@ import (
 )
 
 const (
-	patient = time.Minute // for what takes a moment on a machine of one's own
+	patient = time.Minute // limit for things that take a moment on an idle machine
 	epoch   = int64(1_700_000_000e9)
 )
 
-// fixture is a player on a graph of the test, with a node that listens to it.
+// fixture is a player on a test's graph, with a node that listens to it.
 type fixture struct {
 	*player
 	t        *testing.T
 	net      *bridgetest.Network
 	listener bridge.Node
-	ended    chan error // what run returned; closed then
+	ended    chan error // the result of run; then closed
 	open     func()     // begins to play
 	begun    bool
 
@@ -91,7 +91,7 @@ func newFixture(t *testing.T, o options, paths ...string) *fixture {
 	return h
 }
 
-// hears collects what a topic carries.
+// hears subscribes to a topic and collects its messages.
 func (h *fixture) hears(topic, typeName string, qos codec.QoS) {
 	_, err := h.listener.Subscribe(topic, typeName, qos, func(batch []bridge.Sample) {
 		h.mu.Lock()
@@ -109,7 +109,7 @@ func (h *fixture) of(topic string) [][]byte {
 	return slices.Clone(h.heard[topic])
 }
 
-// numbers returns what was heard on a topic of numbers.
+// numbers returns the numbers that were received on a topic.
 func (h *fixture) numbers(topic string) (list []uint32) {
 	for _, data := range h.of(topic) {
 		var m std_msgs.UInt32
@@ -119,7 +119,7 @@ func (h *fixture) numbers(topic string) (list []uint32) {
 	return list
 }
 
-// plays waits until that was heard on a topic.
+// plays waits until numbers were received on a topic.
 func (h *fixture) plays(topic string, numbers ...uint32) {
 	h.t.Helper()
 	require.Eventually(h.t, func() bool { return len(h.numbers(topic)) >= len(numbers) }, patient, time.Millisecond,
@@ -127,7 +127,7 @@ func (h *fixture) plays(topic string, numbers ...uint32) {
 	require.Equal(h.t, numbers, h.numbers(topic))
 }
 
-// end waits for the end, and until all is heard.
+// end waits for the end, and until all messages were received.
 func (h *fixture) end() {
 	h.t.Helper()
 	select {
@@ -156,7 +156,7 @@ func (h *fixture) call(service, typeName string, request, response msgs.Message)
 	require.NoError(h.t, cdr.Unmarshal(answer, response))
 }
 
-// newest has a test use the newest forms of rosbag2's interfaces.
+// newest makes a test use the newest definitions of rosbag2's interfaces.
 func newest(t *testing.T) {
 	t.Setenv("AMENT_PREFIX_PATH", "")
 	t.Setenv("ROS_DISTRO", "")
@@ -172,7 +172,7 @@ func keepAll() codec.QoS {
 type entry struct {
 	topic string
 	ms    int64 // after epoch
-	sent  int64 // likewise, 0: not known
+	sent  int64 // after epoch; 0: unknown
 	what  msgs.Message
 }
 
@@ -180,7 +180,7 @@ func numberAt(topic string, ms int64, n uint32) entry {
 	return entry{topic, ms, 0, &std_msgs.UInt32{Data: n}}
 }
 
-// cut writes a recording with its topics latched or not.
+// cut writes a recording. Its topics are latched or not.
 func cut(t *testing.T, name string, latched bool, entries ...entry) string {
 	path := filepath.Join(t.TempDir(), name)
 	w, err := all.Formats().Create(path, codec.CreateOptions{})
@@ -210,7 +210,7 @@ func cut(t *testing.T, name string, latched bool, entries ...entry) string {
 	return path
 }
 
-// counted is a recording of numbers on /n, that many ms apart.
+// counted returns a recording of numbers on /n, apart ms from each other.
 func counted(t *testing.T, count, apart int64) string {
 	var entries []entry
 	for i := range count {
@@ -342,7 +342,7 @@ func TestPlayerNames(t *testing.T) {
 	h.plays("/c", 2)
 }
 
-// TestPlayerOffsets has the second recording, which began later, be played first.
+// TestPlayerOffsets plays the second recording, which began later, first.
 func TestPlayerOffsets(t *testing.T) {
 	o := testOptions()
 	a, b := cut(t, "a.mcap", false, numberAt("/n", 100, 1), numberAt("/n", 120, 2)),
@@ -530,7 +530,7 @@ func TestPlayerTellsOfFiles(t *testing.T) {
 	}
 }
 
-// flushed is a publisher that notes how much it had published when it was flushed last.
+// flushed is a publisher that notes the number of messages published before the last flush.
 type flushed struct {
 	bridge.Publisher
 	published, flushed int
@@ -546,7 +546,7 @@ func (f *flushed) Flush(context.Context) error {
 	return nil
 }
 
-// TestClockIsFlushed has reliable subscribers of /clock get the time of the end.
+// TestClockIsFlushed checks that reliable subscribers of /clock get the time of the end.
 func TestClockIsFlushed(t *testing.T) {
 	o := testOptions()
 	o.Clock = 100
@@ -559,7 +559,7 @@ func TestClockIsFlushed(t *testing.T) {
 	require.Equal(t, clock.published, clock.flushed)
 }
 
-// A time of the page that is behind the end is the end, however far.
+// Seeking on the page to a time after the end seeks to the end.
 func TestPageSeeksToTheEnd(t *testing.T) {
 	o := testOptions()
 	o.StartPaused = true

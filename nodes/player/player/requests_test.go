@@ -27,7 +27,7 @@ import (
 
 const listType = "rcl_interfaces/srv/ListParameters"
 
-// raw is a message of a recording with that payload.
+// raw is a message of a recording with a given payload.
 type raw struct {
 	topic, typeName string
 	ms              int64
@@ -44,7 +44,7 @@ func cutRaw(t *testing.T, library *rosidl.Library, entries ...raw) string {
 		c := channels[e.topic]
 		if c == nil {
 			c = &codec.Channel{Topic: e.topic, Type: e.typeName, Encoding: codec.EncodingCDR,
-				QoS: []codec.QoS{bridge.LatchedQoS()}} // as rosbag2 records events; none may be sent after a seek
+				QoS: []codec.QoS{bridge.LatchedQoS()}} // rosbag2 records events so; none may be sent after a seek
 			if text, err := library.Concatenated(e.typeName); err == nil {
 				c.Schema = codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}
 			}
@@ -56,7 +56,7 @@ func cutRaw(t *testing.T, library *rosidl.Library, entries ...raw) string {
 	return path
 }
 
-// eventOf returns an event. Without a request it is one of metadata only.
+// eventOf returns an event. If request is nil, the event has only metadata.
 func eventOf(eventType uint8, request msgs.Message) []byte {
 	e := wire.NewEncoder(nil)
 	(&service_msgs.ServiceEventInfo{EventType: eventType}).MarshalCDR(e)
@@ -77,7 +77,7 @@ type asked struct {
 	at  []time.Time
 }
 
-// asks serves a service that answers all requests alike.
+// asks serves a service that answers all requests with response.
 func (h *fixture) asks(a *asked, service, typeName string, response []byte) {
 	_, err := h.listener.Serve(service, typeName, func(_ context.Context, request []byte) ([]byte, error) {
 		a.mu.Lock()
@@ -120,7 +120,7 @@ func marshal(t *testing.T, m msgs.Message) []byte {
 	return data
 }
 
-// A service receives the requests that were recorded, each once and not before its time.
+// A service receives the recorded requests, each once and not before its time.
 func TestRequestsAreSent(t *testing.T) {
 	const received, sent, replied = service_msgs.ServiceEventInfo_REQUEST_RECEIVED,
 		service_msgs.ServiceEventInfo_REQUEST_SENT, service_msgs.ServiceEventInfo_RESPONSE_SENT
@@ -179,7 +179,7 @@ func TestRequestsAreSent(t *testing.T) {
 			if test.options != nil {
 				test.options(&o)
 			}
-			// Something to play is there, always.
+			// Each recording has a topic to play.
 			other := raw{"/other", "std_msgs/msg/UInt32", 0, []byte{0, 1, 0, 0, 1, 0, 0, 0}}
 			recording := append([]raw{other}, test.recording...)
 			h := newFixture(t, o, cutRaw(t, msgs.Release(""), recording...))
@@ -214,7 +214,7 @@ func TestRequestsAreSent(t *testing.T) {
 	}
 }
 
-// Without the service, requests are not sent, which the log says.
+// Without the service, requests are not sent. The log says so.
 func TestRequestsWithoutService(t *testing.T) {
 	newest(t)
 	o := testOptions()
@@ -240,7 +240,7 @@ func dockLibrary(t *testing.T) *rosidl.Library {
 	return library
 }
 
-// goalRequest is a request of an action that has these fields behind the identifier of the goal.
+// goalRequest is a request of an action with fields after the identifier of the goal.
 type goalRequest struct {
 	msgs.Message
 	id     byte
@@ -264,8 +264,8 @@ func recordedID(id byte) (all goalID) {
 	return all
 }
 
-// An action server receives the recorded goals with new identifiers, and what belongs to them once it has accepted
-// them.
+// An action server receives the recorded goals with new identifiers. It receives other requests about a goal after it
+// has accepted the goal.
 func TestGoalsAreSent(t *testing.T) {
 	const dock = "/dock/_action/"
 	received := service_msgs.ServiceEventInfo_REQUEST_RECEIVED
@@ -363,8 +363,8 @@ func TestGoalsAreSent(t *testing.T) {
 	}
 }
 
-// TestGoalsWithoutAnswer expects that each request which waited for the answer to a goal is counted, also those of an
-// earlier round.
+// TestGoalsWithoutAnswer checks that each request that waited for the answer to a goal is counted, also in earlier
+// rounds.
 func TestGoalsWithoutAnswer(t *testing.T) {
 	newest(t)
 	const dock, typeName = "/dock/_action/", "a/action/Dock_"

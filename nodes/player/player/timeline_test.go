@@ -23,7 +23,8 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// What is due when the machine's time has come is due by the recorded time, too: nothing is waited for twice.
+// A message that is due by the machine's time is also due by recorded time. Otherwise the player would wait for it
+// twice.
 func TestTimelineIsNeverEarly(t *testing.T) {
 	for _, rate := range []float64{0.1, 0.3, 1, 1.1, 3, 7, maxRate} {
 		l := timeline{rate: rate}

@@ -61,7 +61,7 @@ func TestTimerWakes(t *testing.T) {
 	a := newTestTimer(t)
 	a.wake()
 	a.wake()
-	a.sleep(never) // what was before counts
+	a.sleep(never) // an earlier wake counts
 	go a.wake()
 	a.sleep(a.now() + int64(time.Hour))
 }
