@@ -50,7 +50,8 @@ func makeLog(t *testing.T) string {
 	return path
 }
 
-// The last 0.45 s of a log, with poses between frames, the hero left out and the spectator behind who is left.
+// TestLogOfCARLA plays the last 0.45 s of a log, with poses between frames and without the hero. The spectator follows
+// the other vehicle.
 func TestLogOfCARLA(t *testing.T) {
 	o := testOptions()
 	o.Immediate, o.Interpolate, o.Follow, o.IgnoreHero, o.StartOffset = true, 40, "other", true, -450*time.Millisecond
