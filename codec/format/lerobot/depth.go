@@ -23,10 +23,10 @@ func (f *feature) isDepth() bool {
 		f.VideoInfo["video.is_depth_map"] == true
 }
 
-// mmEncoding is that of depth images: little-endian mm of 16 bits, of which 0 is unknown.
+// mmEncoding is the encoding of depth images: mm in 16 bits, little-endian; 0 is unknown.
 const mmEncoding = "16UC1"
 
-// millimeters returns a decoded image of 16 bits as one of mm, of rows without padding. It appends pixels to dst.
+// millimeters returns a decoded image of 16 bits as a frame in mm without padding. The frame's data is appended to dst.
 func millimeters(dst []byte, m image.Image) (episode.Frame, error) {
 	deep, ok := m.(*image.Gray16)
 	if !ok {
@@ -37,7 +37,7 @@ func millimeters(dst []byte, m image.Image) (episode.Frame, error) {
 		Step: 2 * size.X}, nil
 }
 
-// decodeTIFF returns the depths in a TIFF in mm.
+// decodeTIFF returns the depths of a TIFF file as a frame in mm. The frame's data is appended to dst.
 func decodeTIFF(dst, data []byte) (episode.Frame, error) {
 	c, err := tiff.DecodeConfig(bytes.NewReader(data))
 	if err == nil {
@@ -53,10 +53,10 @@ func decodeTIFF(dst, data []byte) (episode.Frame, error) {
 	return millimeters(dst, m)
 }
 
-// quantizer maps depths to codes of 12 bits, as LeRobot's videos have them.
+// quantizer maps depths to the 12-bit codes of LeRobot's videos.
 type quantizer struct {
 	min, max, shift float64 // m
-	log             bool
+	log             bool    // codes are on a logarithmic scale
 }
 
 // usualQuantizer has LeRobot's defaults.
@@ -64,7 +64,7 @@ var usualQuantizer = quantizer{0.01, 10, 3.5, true}
 
 const maxCode = 1<<12 - 1
 
-// quantizer returns that of a feature, whose missing parameters are the usual ones.
+// quantizer returns the quantizer of a feature. Missing parameters have LeRobot's defaults.
 func (f *feature) quantizer() (quantizer, error) {
 	q := usualQuantizer
 	for name, to := range map[string]*float64{"depth_min": &q.min, "depth_max": &q.max, "shift": &q.shift} {
@@ -82,7 +82,7 @@ func (f *feature) quantizer() (quantizer, error) {
 	return q, nil
 }
 
-// scale returns the depths of the first and the last code on the scale of codes.
+// scale returns the values of the first and the last code: depths in m, or their logarithms.
 func (q *quantizer) scale() (low, high float64) {
 	if q.log {
 		return math.Log(q.min + q.shift), math.Log(q.max + q.shift)
@@ -90,7 +90,7 @@ func (q *quantizer) scale() (low, high float64) {
 	return q.min, q.max
 }
 
-// codes returns the code of each mm.
+// codes returns the code of each depth in mm.
 func (q *quantizer) codes() *[1 << 16]uint16 {
 	low, high := q.scale()
 	var table [1 << 16]uint16
@@ -104,7 +104,7 @@ func (q *quantizer) codes() *[1 << 16]uint16 {
 	return &table
 }
 
-// depths returns the mm of each code. The first one, which LeRobot also has for unknown depths, is unknown.
+// depths returns the depth in mm of each code. Code 0 becomes 0, unknown: LeRobot also uses it for unknown depths.
 func (q *quantizer) depths() *[maxCode + 1]uint16 {
 	low, high := q.scale()
 	var table [maxCode + 1]uint16
@@ -118,7 +118,7 @@ func (q *quantizer) depths() *[maxCode + 1]uint16 {
 	return &table
 }
 
-// translate replaces each pixel of 16 bits by that of a table.
+// translate replaces each 16-bit pixel by its entry in a table.
 func translate(pixels []byte, table []uint16) {
 	for ; len(pixels) >= 2; pixels = pixels[2:] {
 		i := min(int(binary.LittleEndian.Uint16(pixels)), len(table)-1)
@@ -126,13 +126,13 @@ func translate(pixels []byte, table []uint16) {
 	}
 }
 
-// usualCodes are the codes of the usual quantizer.
+// usualCodes returns the codes of usualQuantizer.
 var usualCodes = sync.OnceValue(usualQuantizer.codes)
 
-// usualDepths are the depths that the usual quantizer has for its codes.
+// usualDepths returns the depths of usualQuantizer.
 var usualDepths = sync.OnceValue(usualQuantizer.depths)
 
-// depthCoder makes frames of videos of the depths of a camera, and counts those that lose something.
+// depthCoder makes the frames of a video of depths, and counts frames with losses.
 type depthCoder struct {
 	topic  string
 	lost   codec.LossCounts

@@ -6,25 +6,24 @@ import (
 	"tapedeck/codec/store"
 )
 
-// videoFiles are local files of videos, those of a store fetched. The last one of each camera is kept, as most hold
-// many episodes.
+// videoFiles are local copies of videos. The last video of each camera is kept, because most videos have many episodes.
 type videoFiles struct {
 	files *store.Files
 
-	mu   sync.Mutex
+	mu   sync.Mutex            // guards last, and users and kept of all files
 	last map[string]*videoFile // by camera
 }
 
-// videoFile is a local file. It is removed when nobody uses it and it is not the last one of its camera.
+// videoFile is a local file. It is removed when it has no users and is not the last video of its camera.
 type videoFile struct {
-	fetch  func() (local string, err error) // fetches it, once
-	remove func()
-	path   string
+	fetch  func() (local string, err error) // fetches the file, once
+	remove func()                           // removes a fetched file
+	path   string                           // path or URL of the video
 	users  int
-	kept   bool
+	kept   bool // it is the last video of its camera
 }
 
-// use returns the file of a camera at a path, which may be a URL. release must be called in the end.
+// use returns the local file of a camera's video at a path, which may be a URL. The caller calls release when done.
 func (v *videoFiles) use(camera, path string) (local string, release func(), err error) {
 	v.mu.Lock()
 	f := v.last[camera]
@@ -56,7 +55,7 @@ func (v *videoFiles) use(camera, path string) (local string, release func(), err
 	local, err = f.fetch()
 	if err != nil {
 		v.mu.Lock()
-		if v.last[camera] == f { // the next one tries again
+		if v.last[camera] == f { // the next user tries again
 			v.drop(camera)
 		}
 		v.mu.Unlock()
@@ -66,7 +65,7 @@ func (v *videoFiles) use(camera, path string) (local string, release func(), err
 	return local, release, nil
 }
 
-// drop forgets the last file of a camera. mu is held.
+// drop forgets the last video of a camera. v.mu is held.
 func (v *videoFiles) drop(camera string) {
 	if f := v.last[camera]; f != nil {
 		delete(v.last, camera)
@@ -77,7 +76,7 @@ func (v *videoFiles) drop(camera string) {
 	}
 }
 
-// close removes the files that nobody uses.
+// close removes the files without users. Other files are removed when they are released.
 func (v *videoFiles) close() {
 	v.mu.Lock()
 	defer v.mu.Unlock()

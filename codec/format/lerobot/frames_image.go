@@ -19,16 +19,16 @@ type imageFrames struct {
 	column string
 	depth  bool
 	leaf   int
-	from   int // the row of the first frame
-	count  int
-	next   int // the next row of values, in the table
-	end    int // the row behind the row group of values
-	values parquet.ColumnChunkValueReader
-	data   []byte
-	mm     []byte // of depths
+	from   int                            // row of the first frame in the table
+	count  int                            // number of frames
+	next   int                            // row of the next value; -1: unknown
+	end    int                            // row after the row group of values
+	values parquet.ColumnChunkValueReader // reads one row group
+	data   []byte                         // the latest image
+	mm     []byte                         // pixels of the latest depth image
 }
 
-// openImages opens the images of a feature in a table. checked has the pages that were checked, of all tables.
+// openImages opens count images of a feature in a table, the first at row from. checked is tableReader.checked.
 func openImages(files *store.Files, path string, feature *feature, from, count int,
 	checked *sync.Map) (*imageFrames, error) {
 	column := feature.key
@@ -90,7 +90,7 @@ func (f *imageFrames) Frame(i int) (frame episode.Frame, err error) {
 	return frame, err
 }
 
-// seek goes to a row of the table.
+// seek moves to a row of the table.
 func (f *imageFrames) seek(row int) error {
 	begin := 0
 	for g, rows := range f.table.in.RowGroups() {
@@ -111,7 +111,7 @@ func (f *imageFrames) seek(row int) error {
 	return fmt.Errorf("no row %d, there are %d", row, begin)
 }
 
-// read reads the next value.
+// read reads the next value into data.
 func (f *imageFrames) read() error {
 	if f.next == f.end {
 		if err := f.seek(f.next); err != nil {

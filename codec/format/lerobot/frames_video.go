@@ -15,31 +15,31 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// mostPixels is the largest frame of a video, which takes several times its size in ffmpeg.
+// mostPixels limits the pixels of a frame. ffmpeg takes several times the memory of a frame.
 const mostPixels = 1 << 25
 
-// videoFrames reads frames of a video in order with ffmpeg, which it restarts to seek.
+// videoFrames reads frames of a video in order with ffmpeg. It restarts ffmpeg to seek.
 type videoFrames struct {
-	path          string
+	path          string // path or URL of the video
 	local         string // the file that ffmpeg reads; "" before the first frame
-	release       func() // of local
+	release       func() // releases local
 	files         *videoFiles
-	camera        string // its key in files
+	camera        string // key in files
 	width, height int
 	fps           float64
-	depths        *[maxCode + 1]uint16 // in mm, by code; nil: frames are colours
+	depths        *[maxCode + 1]uint16 // depths in mm by code; nil: frames are colours
 	size          int                  // bytes of a pixel
-	pixels        string               // as ffmpeg calls them
-	from          float64              // s, of the first frame
-	count         int
+	pixels        string               // ffmpeg's name of the pixel format
+	from          float64              // time of the first frame in the video, in s
+	count         int                  // number of frames
 
 	command *exec.Cmd
 	out     io.ReadCloser
-	decoded *bufio.Reader
-	output  bytes.Buffer
-	next    int
-	data    []byte
-	end     int // no frame from here on can be read
+	decoded *bufio.Reader // buffers out
+	output  bytes.Buffer  // ffmpeg's errors
+	next    int           // index of the next frame in decoded; -1: ffmpeg does not run
+	data    []byte        // the latest frame
+	end     int           // frames from this index on cannot be read
 }
 
 func openVideo(files *videoFiles, path string, f *feature, fps, from float64, count int) (*videoFrames, error) {
@@ -86,7 +86,7 @@ func (v *videoFrames) Frame(i int) (episode.Frame, error) {
 	}
 	if _, err := io.ReadFull(v.decoded, v.data); err != nil {
 		v.stop()
-		if began { // ffmpeg has looked for all frames from here on
+		if began { // ffmpeg has looked for all frames from i on
 			v.end = i
 		}
 		text := cmp.Or(ffmpeg.LastLines(v.output.String()), "the video ends too early")
@@ -105,7 +105,6 @@ func (v *videoFrames) Frame(i int) (episode.Frame, error) {
 func (v *videoFrames) start(i int) error {
 	v.stop()
 	at := max(v.from+(float64(i)-0.5)/v.fps, 0)
-	// A relative path could look like an option or a protocol.
 	if v.local == "" {
 		var err error
 		v.local, v.release, err = v.files.use(v.camera, v.path)
@@ -114,6 +113,7 @@ func (v *videoFrames) start(i int) error {
 		}
 	}
 	path := v.local
+	// A relative path could look like an option or a protocol.
 	if !strings.HasPrefix(path, "/") {
 		path = "./" + path
 	}
@@ -141,7 +141,7 @@ func (v *videoFrames) stop() {
 	}
 	_ = v.command.Process.Kill()
 	v.out.Close()
-	_ = v.command.Wait() // it was killed
+	_ = v.command.Wait() // the error is that ffmpeg was killed
 	v.out, v.next = nil, -1
 }
 

@@ -33,9 +33,9 @@ type feature struct {
 	key   string
 	DType string         `json:"dtype"`
 	Shape []int          `json:"shape"`
-	Names any            `json:"names"` // a list, an object of lists, or nil
+	Names any            `json:"names"` // names of the numbers: a list, an object of lists, or nil
 	Info  map[string]any `json:"info,omitempty"`
-	// VideoInfo is where old datasets have some of Info.
+	// VideoInfo has some members of Info in old datasets.
 	VideoInfo map[string]any `json:"video_info,omitempty"`
 }
 
@@ -115,7 +115,7 @@ func (fs *features) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// names returns the names of the numbers of a feature in any of the forms of datasets.
+// names returns the names of the numbers of a feature. Datasets have several forms of Names.
 func (f *feature) names() []string {
 	var list []string
 	var collect func(any)
@@ -144,10 +144,10 @@ func (f *feature) names() []string {
 	return list
 }
 
-// placeholder is one of a template: {video_key}, or {chunk_index:03d} with digits.
+// placeholder matches a placeholder of a template: {video_key}, or {chunk_index:03d} with a number of digits.
 var placeholder = regexp.MustCompile(`\{(\w*)(?::0?(\d{0,2})d)?\}`)
 
-// fill returns the path of a file in a dataset by its template.
+// fill returns the path of a file in a dataset by a template.
 func fill(template string, values map[string]any) (string, error) {
 	path := placeholder.ReplaceAllStringFunc(template, func(field string) string {
 		groups := placeholder.FindStringSubmatch(field)

@@ -1,9 +1,9 @@
 // Package lerobot writes episodes of robots as datasets of LeRobot's format v3.0, and reads datasets of v3.0 and v2.1.
 //
-// A dataset is a folder: numbers, and images unless they are in videos, in data/chunk-000/file-000.parquet and on,
-// videos in videos/<feature>/chunk-000/file-000.mp4, and metadata in meta. The layout is that of huggingface/lerobot,
-// src/lerobot/datasets. An additional meta/tapedeck.json, which LeRobot ignores, has times, units and the alignment of
-// the episodes.
+// A dataset is a folder. Numbers, and images that are not in videos, are in data/chunk-000/file-000.parquet and further
+// files. Videos are in videos/<feature>/chunk-000/file-000.mp4 and further files, metadata in meta. The source of the
+// layout is huggingface/lerobot, src/lerobot/datasets. The package adds meta/tapedeck.json with times, units and the
+// alignment of the episodes. LeRobot ignores this file.
 package lerobot
 
 import (
@@ -18,10 +18,10 @@ import (
 // Name is the name of the format.
 const Name = "lerobot"
 
-// Version is the version of the format that is written.
+// Version is the version of the format that Writer writes.
 const Version = "v3.0"
 
-// Format is that of datasets of LeRobot.
+// Format is the format of LeRobot's datasets.
 var Format = codec.Format{
 	Name:     Name,
 	Episodic: true,
@@ -38,7 +38,7 @@ var Format = codec.Format{
 		}
 		return json.Unmarshal(text, &i) == nil && strings.HasPrefix(i.Version, "v")
 	},
-	// What is written are folders, which any name may mean.
+	// Datasets are folders, which may have any name.
 	Named: func(string) bool { return false },
 	Files: []string{".json", ".mp4", ".parquet"},
 	OpenFrom: func(files *store.Files, path string) (codec.Reader, error) {

@@ -35,7 +35,7 @@ func (i fileIndex) next(files int) fileIndex {
 type episodeRow struct {
 	task   string
 	length int
-	from   int // the first of its rows in the dataset
+	from   int // index of the first row in the dataset
 	data   fileIndex
 	videos map[string]videoPlace
 	stats  map[string]*stats
@@ -44,7 +44,7 @@ type episodeRow struct {
 // videoPlace is the place of an episode in a video.
 type videoPlace struct {
 	fileIndex
-	from, to float64 // s
+	from, to float64 // s, in the video
 }
 
 // meta writes the metadata of the dataset.
@@ -71,7 +71,7 @@ func (w *Writer) json(path string, value any) error {
 	return os.WriteFile(filepath.Join(w.part, path), append(text, '\n'), 0o666)
 }
 
-// taskTable writes tasks.parquet, which pandas reads as a frame with the tasks as its index.
+// taskTable writes tasks.parquet. pandas reads it as a data frame whose index is the tasks.
 func (w *Writer) taskTable() error {
 	text := func(name, kind, numpy string) map[string]any {
 		return map[string]any{"name": name, "field_name": name, "pandas_type": kind, "numpy_type": numpy,
@@ -150,10 +150,10 @@ func (w *Writer) episodeTable() error {
 type sheet struct {
 	rows    int
 	columns []column
-	puts    []func(*table) error // one for each column
+	puts    []func(*table) error // by column, writes its values
 }
 
-// add adds a column of lists of a width, or of values.
+// add adds a column. A row is a list of width elements, or a value if c has no lists; then width is 1.
 func (s *sheet) add(c column, width int, value func(row, i int) parquet.Value) {
 	s.columns = append(s.columns, c)
 	s.puts = append(s.puts, func(t *table) error { return t.lists(c.name, s.rows, width, value) })
@@ -176,12 +176,12 @@ func (s *sheet) write(path string, metadata map[string]string) error {
 	return errors.Join(err, t.close())
 }
 
-// digest hashes numbers of an episode.
+// digest computes a hash of the numbers of an episode.
 type digest struct{ hash.Hash64 }
 
 func newDigest() digest { return digest{fnv.New64a()} }
 
-// add adds numbers as a dataset has them.
+// add adds numbers in the precision of a dataset.
 func (d digest) add(numbers []float64) {
 	var b [4]byte
 	for _, x := range numbers {
@@ -192,14 +192,14 @@ func (d digest) add(numbers []float64) {
 
 func (d digest) String() string { return fmt.Sprintf("%016x", d.Sum64()) }
 
-// notes is meta/tapedeck.json: data that LeRobot's own files cannot hold.
+// notes is the content of meta/tapedeck.json: data that LeRobot's own files cannot hold.
 type notes struct {
-	Columns  map[string][]noteColumn `json:"columns"` // of the features of numbers
-	Cameras  map[string]string       `json:"cameras"` // by feature
+	Columns  map[string][]noteColumn `json:"columns"` // by feature
+	Cameras  map[string]string       `json:"cameras"` // names of cameras, by feature
 	Episodes []noteEpisode           `json:"episodes"`
 }
 
-// noteColumn describes a number of a feature: where it comes from, and what it is there.
+// noteColumn is the origin of a number of a feature, and its column at the origin.
 type noteColumn struct {
 	episode.Origin
 	align.Column
@@ -207,11 +207,11 @@ type noteColumn struct {
 
 // noteEpisode describes the origin of an episode.
 type noteEpisode struct {
-	// Digest is that of the numbers of the episode, by which it is known: others may delete or reorder episodes. If it
-	// is empty, as in older datasets, the episode is known by its index.
+	// Digest is the digest of the episode's numbers. It identifies the episode, because other tools may delete or
+	// reorder episodes. If it is empty, as in older datasets, the index identifies the episode.
 	Digest       string                     `json:"digest"`
 	Name         string                     `json:"name"`
-	Start        int64                      `json:"start_ns"` // of its first row, ns since the Unix epoch
+	Start        int64                      `json:"start_ns"` // time of the first row, ns since the Unix epoch
 	Success      *bool                      `json:"success,omitempty"`
 	ActionSource string                     `json:"action_source,omitempty"`
 	Alignment    map[string]string          `json:"alignment,omitempty"`

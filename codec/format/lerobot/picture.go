@@ -12,7 +12,7 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// picture is the properties of a frame. Depths are written as mm, whatever their encoding.
+// picture has the properties of a frame. Depths are written in mm, whatever the encoding of the frame.
 type picture struct {
 	pixel.Config
 	encoding string
@@ -46,7 +46,7 @@ func newHistogram(deep bool) histogram {
 	return histogram{make([]int64, 256), make([]int64, 256), make([]int64, 256)}
 }
 
-// count adds every step-th pixel of every step-th row.
+// count adds every step-th pixel of every step-th row of an image.
 func (h histogram) count(m image.Image, step int) {
 	b := m.Bounds()
 	for y := b.Min.Y; y < b.Max.Y; y += step {
@@ -102,7 +102,7 @@ func encodePNG(to io.Writer, m image.Image) error {
 	for y := range b.Dy() {
 		for x := range b.Dx() {
 			c := color.NRGBAModel.Convert(m.At(b.Min.X+x, b.Min.Y+y)).(color.NRGBA)
-			c.A = 0xff // an opaque picture is written without alpha
+			c.A = 0xff // package png writes an opaque image without alpha
 			rgb.SetNRGBA(x, y, c)
 		}
 	}

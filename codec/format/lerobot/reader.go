@@ -21,19 +21,19 @@ import (
 
 // Source reads a dataset of v3.0 or v2.1.
 type Source struct {
-	episode.Findings // any other damage than videos that are missing is an error
+	episode.Findings // Damage is only about missing files; other damage is an error
 	files            *store.Files
 	path             string
 	info             info
 	absent           map[string]bool           // features that a table lacks
-	origins          map[string]episode.Origin // of the features that are read
+	origins          map[string]episode.Origin // by feature that is read
 	notes            notes
-	unknown          int                              // episodes without a note, where there are some
-	videos           map[string]*episode.MissingError // by path; nil: the video is there
+	unknown          int                              // number of episodes without a note, if any episode has one
+	videos           map[string]*episode.MissingError // by path, the error if the video is missing, else nil
 	cached           videoFiles
-	checked          sync.Map                // of tables with images
-	check            func(path string) error // returns why the contents of a file are not there
-	tables           map[int]string          // by episode, the paths of tables; nil: not looked for yet
+	checked          sync.Map                // tableReader.checked of tables with images
+	check            func(path string) error // returns an error if the contents of a file are missing
+	tables           map[int]string          // by episode, the path of its table; nil: not read yet
 }
 
 var _ episode.Source = (*Source)(nil)
@@ -88,14 +88,14 @@ type entry struct {
 	index  int
 	tasks  []string
 	data   string             // path of the table
-	from   float64            // the first row in the dataset
-	videos map[string]string  // paths
-	starts map[string]float64 // s, in the videos
+	from   float64            // index of the first row in the dataset
+	videos map[string]string  // by feature, the path of the video
+	starts map[string]float64 // by feature, the time of the first frame in the video, in s
 }
 
-// Episodes implements episode.Source. Streams come from the features whose names say that they are states or actions,
-// as originsOf has it. Without meta/tapedeck.json, numbers are joints in an unknown unit, and the episodes follow one
-// another from the time 0 on.
+// Episodes implements episode.Source. Streams come from the features whose names originsOf knows as states or actions.
+// Without meta/tapedeck.json, joints are in an unknown unit, and the first episode begins at time 0, each further one
+// after the episode before.
 func (s *Source) Episodes() (all []*episode.Episode, err error) {
 	defer func() {
 		if err != nil {
@@ -145,7 +145,7 @@ func (s *Source) Episodes() (all []*episode.Episode, err error) {
 	return all, nil
 }
 
-// lose finds the features that are not read, and the notes that fit no episode.
+// lose counts features that are not read, and notes that fit no episode, as losses.
 func (s *Source) lose() {
 	s.Lost = codec.LossCounts{}
 	if s.unknown > 0 {
@@ -166,8 +166,8 @@ func (s *Source) lose() {
 	}
 }
 
-// tableOf returns the path of the table that has the rows of an episode, "" if none has. It looks for it where the list
-// of episodes is wrong.
+// tableOf returns the path of the table that has the rows of an episode, "" if there is none. It searches all tables:
+// the list of episodes is wrong.
 func (s *Source) tableOf(index int) (string, error) {
 	if s.tables == nil {
 		s.tables = map[int]string{}
@@ -282,7 +282,7 @@ func (s *Source) videoPath(values map[string]any) (string, error) {
 	return fill(*s.info.VideoPath, values)
 }
 
-// entriesV2 lists the episodes of v2.1, which has a file for each.
+// entriesV2 lists the episodes of v2.1, where each episode has a file of its own.
 func (s *Source) entriesV2() ([]*entry, error) {
 	const name = "meta/episodes.jsonl"
 	text, err := s.files.ReadFile(store.Join(s.path, name))
@@ -418,7 +418,7 @@ func (s *Source) episode(e *entry, r *rows, at span) *episode.Episode {
 	return ep
 }
 
-// note returns the note on an episode, nil if there is none.
+// note returns the noteEpisode of an episode, nil if there is none.
 func (s *Source) note(index int, r *rows, at span) *noteEpisode {
 	list := s.notes.Episodes
 	if list == nil {
@@ -474,7 +474,7 @@ func (s *Source) camera(e *entry, f *feature, at span) *episode.Camera {
 	return c
 }
 
-// video returns the error of a video that is missing, and nil of others. It looks for each video once.
+// video returns an error if a video is missing. It looks for each video once.
 func (s *Source) video(path, camera string) *episode.MissingError {
 	missing, known := s.videos[path]
 	if known {
@@ -499,7 +499,7 @@ func (s *Source) arms(ep *episode.Episode, f *feature, numbers []float64, stamps
 				align.Column{Name: names[i]}}
 		}
 	}
-	indices := map[*align.Vector][]int{} // of their columns
+	indices := map[*align.Vector][]int{} // by stream, the indices of its columns
 	for i, c := range columns {
 		role := c.Role
 		if origin.Role != origin.Role.Base() {

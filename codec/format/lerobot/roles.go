@@ -7,14 +7,14 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// usual are the features of numbers that this package and openpi write. Their numbers are of arm_0.
+// usual has the roles of the features of numbers that this package and openpi write. The numbers belong to arm_0.
 var usual = map[string]episode.Role{
 	stateKey: episode.Joint, "state": episode.Joint, actionKey: episode.CommandJoint, "actions": episode.CommandJoint,
 	poseKey: episode.Pose, velocityKey: episode.Velocity, effortKey: episode.Effort,
 	actionPoseKey: episode.CommandPose,
 }
 
-// prefixes are prefixes of features that have a part of the states or of the actions: "action.gripper.position".
+// prefixes are prefixes of features with some of the states or actions: "action.gripper.position".
 var prefixes = []struct {
 	text   string
 	joints episode.Role
@@ -23,16 +23,16 @@ var prefixes = []struct {
 	{"state.", episode.Joint}, {"actions.", episode.CommandJoint}, {"action.", episode.CommandJoint},
 }
 
-// roleOf are the roles of states by the last word of a feature's name.
+// roleOf has the roles of states by the last word of a feature's name.
 var roleOf = map[string]episode.Role{
 	"position": episode.Joint, "positions": episode.Joint, "pos": episode.Joint, "velocity": episode.Velocity,
 	"velocities": episode.Velocity, "vel": episode.Velocity, "effort": episode.Effort, "efforts": episode.Effort,
 	"torque": episode.Effort, "torques": episode.Effort,
 }
 
-// originsOf returns the origins of all features of numbers, by what their names say, for datasets without
-// meta/tapedeck.json. A part of the states or the actions is an arm with its name. Each origin belongs to one feature
-// only.
+// originsOf returns the origins of features of numbers by the names of the features, for datasets without
+// meta/tapedeck.json. A feature with some of the states or actions is an arm with the rest of its name. Each origin
+// belongs to only one feature.
 func originsOf(all features) map[string]episode.Origin {
 	origins := map[string]episode.Origin{}
 	for _, f := range all {
@@ -40,7 +40,7 @@ func originsOf(all features) map[string]episode.Origin {
 			origins[f.key] = episode.Origin{Arm: "arm_0", Role: role}
 		}
 	}
-	if _, ok := origins[stateKey]; ok { // the others are copies, or parts
+	if _, ok := origins[stateKey]; ok { // "state" and "actions" then have copies, or some of the numbers
 		delete(origins, "state")
 	}
 	if _, ok := origins[actionKey]; ok {
@@ -54,7 +54,7 @@ func originsOf(all features) map[string]episode.Origin {
 		if _, known := origins[f.key]; known || !f.isNumbers() {
 			continue
 		}
-		for _, p := range partsOf(f.key) {
+		for _, p := range candidates(f.key) {
 			if !taken[p] {
 				origins[f.key], taken[p] = p, true
 				break
@@ -64,8 +64,8 @@ func originsOf(all features) map[string]episode.Origin {
 	return origins
 }
 
-// partsOf returns the origins that a feature with a part of the states or the actions may have, the best first.
-func partsOf(key string) (list []episode.Origin) {
+// candidates returns possible origins of a feature with some of the states or actions, the best first.
+func candidates(key string) (list []episode.Origin) {
 	for _, prefix := range prefixes {
 		name, ok := strings.CutPrefix(key, prefix.text)
 		if !ok || name == "" {

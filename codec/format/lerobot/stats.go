@@ -10,13 +10,13 @@ import (
 // statNames are LeRobot's names of the statistics of a feature.
 var statNames = []string{"min", "max", "mean", "std", "count", "q01", "q10", "q50", "q90", "q99"}
 
-// quantiles are the quantiles named q01 and on.
+// quantiles are the quantiles with the names q01, q10, q50, q90 and q99.
 var quantiles = map[string]float64{"q01": 0.01, "q10": 0.10, "q50": 0.50, "q90": 0.90, "q99": 0.99}
 
 // quantileBins is the number of bins in LeRobot's histograms.
 const quantileBins = 5000
 
-// stats are the statistics of a feature: for each name a number per column, but a single count.
+// stats are the statistics of a feature: for each name a number per column, and a count.
 type stats struct {
 	values  map[string][]float64
 	picture bool
@@ -49,8 +49,8 @@ func (s *stats) add(values []float64, weights []int64, scale float64) {
 	}
 }
 
-// histogramQuantiles returns quantiles as LeRobot computes them: from a histogram, linear within a bin; in the first
-// bin its lower edge.
+// histogramQuantiles returns quantiles as LeRobot computes them: from a histogram, by linear interpolation within a
+// bin. A quantile in the first bin is the lower edge of the bin.
 func histogramQuantiles(values []float64, weights []int64, low, high, total float64) map[string]float64 {
 	low, high = low-1e-10, high+1e-10
 	edge := func(i int) float64 { return low + (high-low)*float64(i)/quantileBins }
@@ -101,8 +101,8 @@ func columnStats(n, width int, value func(row, column int) float64) *stats {
 	return s
 }
 
-// merge returns the statistics of the rows of all parts. Means and deviations are exact; of quantiles it takes the
-// outer ones, as LeRobot does.
+// merge returns the statistics of several episodes together. Means and deviations are exact. Quantiles are the outer
+// ones of all episodes, as in LeRobot.
 func merge(parts []*stats) *stats {
 	total := 0.0
 	for _, p := range parts {
@@ -165,7 +165,7 @@ func (s *stats) MarshalJSON() ([]byte, error) {
 
 // sampled returns which of n images LeRobot uses for statistics: at least 100, and more if n is large.
 func sampled(n int) []int {
-	root := math.Sqrt(float64(n)) // which is exact where a power of 0.75 is not
+	root := math.Sqrt(float64(n)) // exact, unlike math.Pow with 0.75
 	count := max(min(100, n), min(int(root*math.Sqrt(root)), 10000))
 	indices := make([]int, count)
 	for i := range indices {

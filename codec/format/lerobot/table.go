@@ -16,7 +16,7 @@ type column struct {
 	node parquet.Node
 }
 
-// listColumn returns a column of lists, nested to a depth; of values if that is 0.
+// listColumn returns a column of lists that are nested to a depth; a depth of 0 is a column of values.
 func listColumn(name string, element parquet.Node, depth int) column {
 	node := parquet.Optional(element)
 	for range depth {
@@ -25,7 +25,8 @@ func listColumn(name string, element parquet.Node, depth int) column {
 	return column{name, node}
 }
 
-// imageColumn returns a column of images in the layout of Hugging Face's datasets. They are compressed already.
+// imageColumn returns a column of images in the layout of Hugging Face's datasets. Parquet does not compress it: images
+// are compressed already.
 func imageColumn(name string) column {
 	bytes := parquet.Compressed(parquet.Leaf(parquet.ByteArrayType), &parquet.Uncompressed)
 	return column{name, parquet.Optional(newGroup([]column{
@@ -62,12 +63,12 @@ type table struct {
 	buffer *bufio.Writer
 	bytes  int64 // written so far
 	out    *parquet.GenericWriter[any]
-	leaves map[string]parquet.LeafColumn // the first leaf of each column
+	leaves map[string]parquet.LeafColumn // by column, its first leaf
 	values []parquet.Value
 }
 
-// createTable begins a file. Until their row group is complete, pages of a table with images are in temporary files in
-// the same folder: they would not fit into memory.
+// createTable begins a file. The pages of a table with images are in temporary files in the file's folder until their
+// row group is complete, because they would not fit into memory.
 func createTable(path string, columns []column, metadata map[string]string) (*table, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err
@@ -82,7 +83,7 @@ func createTable(path string, columns []column, metadata map[string]string) (*ta
 	options := []parquet.WriterOption{
 		schema, parquet.Compression(&parquet.Snappy), parquet.DataPageVersion(1), parquet.WriteBufferSize(0),
 		parquet.CreatedBy("tapedeck", "1", "0"),
-		parquet.DataPageStatistics(false), // a page would have its least and greatest image four times more
+		parquet.DataPageStatistics(false), // statistics would repeat the least and the greatest image of a page
 		parquet.DefaultEncodingFor(parquet.ByteArray, &parquet.Plain),
 	}
 	for _, leaf := range schema.Columns() {
@@ -107,7 +108,7 @@ func (t *table) put(leaf int, values ...parquet.Value) error {
 	return err
 }
 
-// lists writes n rows of a column: each a list of width, whose inner lists have one element, or a value.
+// lists writes n rows of a column. A row is a list of width elements, or a value. Inner lists have one element.
 func (t *table) lists(name string, n, width int, value func(row, i int) parquet.Value) error {
 	leaf := t.leaves[name]
 	for i := range n {
@@ -140,12 +141,12 @@ func (t *table) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// close completes the file.
+// close completes and closes the file.
 func (t *table) close() error {
 	return errors.Join(t.out.Close(), t.buffer.Flush(), t.file.Close())
 }
 
-// abort closes the file as it is.
+// abort closes the incomplete file.
 func (t *table) abort() {
 	t.file.Close()
 }

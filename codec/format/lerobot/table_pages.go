@@ -13,16 +13,16 @@ import (
 
 // Limits of tables in memory. Pages usually have about 1 MiB; run lengths may let a few bytes be any number of values.
 const (
-	maxDepth  = 32        // of lists and structs in each other
+	maxDepth  = 32        // nesting of lists and structs
 	maxHead   = 64 << 20  // bytes of the head of a page, which may have statistics with four whole values
-	maxPage   = 256 << 20 // bytes
-	maxValues = 1 << 24   // of a page
+	maxPage   = 256 << 20 // bytes of a page
+	maxValues = 1 << 24   // values of a page
 )
 
 // maxColumn bounds the numbers or texts of a column in memory, in bytes.
 var maxColumn = 512 << 20
 
-// checkFooter returns an error if the footer of a file, or a list in it, is larger than it can be.
+// checkFooter returns an error if the footer of a file, or a list in the footer, claims an impossible size.
 func checkFooter(file io.ReaderAt, size int64) error {
 	var end [8]byte // ends with PAR1, which the Parquet library checks
 	if _, err := file.ReadAt(end[:], max(0, size-int64(len(end)))); err != nil {
@@ -42,8 +42,8 @@ func checkFooter(file io.ReaderAt, size int64) error {
 	return nil
 }
 
-// skipStruct returns what follows a struct of Thrift's compact protocol, and whether its lengths are possible: the
-// Parquet library takes memory for lists of any length.
+// skipStruct returns the bytes after a struct of Thrift's compact protocol, and whether the lengths in the struct are
+// possible. The Parquet library allocates memory for lists of any length.
 func skipStruct(b []byte, depth int) ([]byte, bool) {
 	for ok := true; ok && len(b) > 0 && depth < maxDepth; {
 		head := b[0]
@@ -107,8 +107,8 @@ func varint(b []byte) (v uint64, rest []byte, ok bool) {
 	return v, b[n:], true
 }
 
-// checkPages returns an error if the head of a page asks for more than maxPage bytes or maxValues. The Parquet library
-// takes whatever memory a page asks for.
+// checkPages returns an error if the head of a page claims more than maxPage bytes or maxValues values. The Parquet
+// library allocates whatever a page claims.
 func checkPages(file io.ReaderAt, column *format.ColumnMetaData) error {
 	begin := column.DataPageOffset
 	if column.DictionaryPageOffset != 0 {

@@ -20,7 +20,7 @@ type tableReader struct {
 	path    string
 	file    store.File
 	in      *parquet.File
-	checked *sync.Map // pages that need not be checked again; nil: none
+	checked *sync.Map // keys: checked pages of a leaf in a row group; nil: always check
 }
 
 // openTable opens a file.
@@ -46,7 +46,7 @@ func openTable(files *store.Files, path string) (t *tableReader, err error) {
 		if err := checkFooter(file, stat.Size()); err != nil {
 			return err
 		}
-		// An index of pages could lead to other places than those that checkPages looks at.
+		// A page index could lead to pages that checkPages does not look at.
 		t.in, err = parquet.OpenFile(file, stat.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 		return err
 	})
@@ -55,7 +55,7 @@ func openTable(files *store.Files, path string) (t *tableReader, err error) {
 
 func (t *tableReader) close() error { return t.file.Close() }
 
-// guard calls read and turns panics into errors: the Parquet library panics on damaged files.
+// guard calls read and turns a panic into an error: the Parquet library panics on damaged files.
 func guard(path string, read func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -68,7 +68,7 @@ func guard(path string, read func() error) (err error) {
 	return nil
 }
 
-// leaf returns the first leaf of a column, or -1.
+// leaf returns the index of the first leaf of a column, or -1.
 func (t *tableReader) leaf(name string) int {
 	for i, path := range t.in.Schema().Columns() {
 		if path[0] == name {
@@ -78,7 +78,7 @@ func (t *tableReader) leaf(name string) int {
 	return -1
 }
 
-// scan calls do with each value of a leaf; begins reports whether it is the first of its row.
+// scan calls do with each value of a leaf. begins reports whether the value is the first of its row.
 func (t *tableReader) scan(leaf int, do func(v parquet.Value, begins bool) error) error {
 	return guard(t.path, func() error {
 		buffer := make([]parquet.Value, 256)
@@ -148,7 +148,7 @@ func scanValues(values parquet.ColumnChunkValueReader, buffer []parquet.Value,
 	}
 }
 
-// numbers returns the rows of a column, each of width numbers. A null is NaN.
+// numbers returns the rows of a column. Each row has width numbers; null is NaN.
 func (t *tableReader) numbers(name string, width int) ([]float64, error) {
 	leaf := t.leaf(name)
 	if leaf < 0 {

@@ -15,7 +15,7 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// accepts returns an error if an encoder can make no video of an image size.
+// accepts returns an error if an encoder cannot encode images of a size.
 func accepts(e *ffmpeg.Encoder, p *picture) error {
 	if p.Width%2 != 0 || p.Height%2 != 0 || min(p.Width, p.Height) < e.Least {
 		return fmt.Errorf("%s cannot encode %d×%d pixels, both must be even and at least %d: choose another codec, "+
@@ -24,12 +24,12 @@ func accepts(e *ffmpeg.Encoder, p *picture) error {
 	return nil
 }
 
-// chooseEncoder returns the first of preferred encoders that ffmpeg has, or the wanted one.
+// chooseEncoder returns the wanted encoder or, if none is wanted, the first preferred encoder that ffmpeg has.
 func chooseEncoder(wanted string, preferred ...string) (*ffmpeg.Encoder, error) {
 	return ffmpeg.Choose("ffmpeg", wanted, preferred, "store images in the tables")
 }
 
-// groupSize is the distance of frames that do not depend on others.
+// groupSize is the distance of key frames, in frames.
 const groupSize = 2
 
 // video is a video file of several episodes.
@@ -119,5 +119,5 @@ func (v *video) close() error {
 	return os.Remove(v.raw.Name())
 }
 
-// abort closes the file as it is.
+// abort closes the incomplete file.
 func (v *video) abort() { v.raw.Close() }

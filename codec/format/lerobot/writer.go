@@ -25,8 +25,8 @@ const partSuffix = ".part"
 type Writer struct {
 	path, part string
 	options    Options
-	encoder    *ffmpeg.Encoder            // of colours, for images that are not too small
-	encoders   map[string]*ffmpeg.Encoder // of the videos of features
+	encoder    *ffmpeg.Encoder            // preferred encoder of colours; small images may need another one
+	encoders   map[string]*ffmpeg.Encoder // by feature, the encoder of its videos
 	remarks    []string
 	lost       codec.LossCounts
 	err        error // why nothing more can be written
@@ -43,8 +43,8 @@ type Writer struct {
 	videosAt map[string]fileIndex
 }
 
-// Create begins a dataset in the folder path, which must not exist. Until Close its name is path.part; an older folder
-// of that name is removed.
+// Create begins a dataset in the folder path, which must not exist. Until Close the folder's name is path.part. An
+// older folder path.part is removed.
 func Create(path string, o Options) (*Writer, error) {
 	fail := func(err error) (*Writer, error) { return nil, fmt.Errorf("create %s: %w", path, err) }
 	if err := o.Check(); err != nil {
@@ -85,14 +85,14 @@ func Create(path string, o Options) (*Writer, error) {
 	return w, nil
 }
 
-// Notes returns remarks on what was written.
+// Notes returns remarks on the written dataset.
 func (w *Writer) Notes() []string { return w.remarks }
 
-// Losses returns what videos and tables do not keep of images, and rows that make no episode.
+// Losses returns the losses of images in videos and tables, and the rows that make no episode.
 func (w *Writer) Losses() []codec.Loss { return w.lost.Losses() }
 
-// Write appends an episode that was aligned on a fixed timeline. Other episodes can be written after an
-// error that is an episode.UnwrittenError.
+// Write appends an episode that was aligned on a fixed timeline. After an episode.UnwrittenError, other episodes can be
+// written; after any other error, none.
 func (w *Writer) Write(r *episode.Rows) error {
 	broken := func() error { return fmt.Errorf("write %s: %s: %w", w.path, r.Episode.Name, w.err) }
 	fail := func(err error) error {
@@ -234,8 +234,8 @@ func (w *Writer) complete() error {
 	return nil
 }
 
-// sync waits until the disk has all files, some of which ffmpeg wrote: after a power failure the dataset at its path is
-// a whole one.
+// sync waits until the disk has all files, also those that ffmpeg wrote. So a dataset that has its final name is whole
+// even after a power failure.
 func (w *Writer) sync() error {
 	return filepath.WalkDir(w.part, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// unknownTask is the task of episodes that have none; LeRobot wants one.
+// unknownTask is the task of episodes without a task. LeRobot requires a task.
 const (
 	unknownTask = "unknown"
 	noTask      = "nothing says which task the episodes show: it is called \"" + unknownTask + "\"; name it with --task"
@@ -73,7 +73,7 @@ func (w *Writer) put(t *prepared) error {
 	return nil
 }
 
-// table sets w.data to the file for the next episode, of so many rows.
+// table sets w.data to the file for the next episode.
 func (w *Writer) table(rows int) error {
 	if w.data != nil {
 		size := w.data.bytes
@@ -157,7 +157,7 @@ func (w *Writer) numbers(t *prepared, row *episodeRow, task int) error {
 	return w.data.lists("timestamp", n, 1, func(i, _ int) parquet.Value { return parquet.FloatValue(stamp(i)) })
 }
 
-// pictures writes the frames of a camera to the table: JPEGs and PNGs of colours as they are.
+// pictures writes the frames of a camera to the table. It writes JPEGs and PNGs of colours unchanged.
 func (w *Writer) pictures(c *camera, _ *episodeRow) error {
 	extension := map[string]string{"jpeg": "jpg", "png": "png", mmEncoding: "tiff"}[c.picture.encoding]
 	kept := extension != "" && !c.picture.Gray && !c.picture.Deep

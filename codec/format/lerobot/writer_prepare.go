@@ -11,7 +11,7 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// prepared is an episode, or a part of one without gaps, ready to be written.
+// prepared is an episode, or a stretch of an episode without gaps, that is ready to be written.
 type prepared struct {
 	rows    *episode.Rows
 	name    string
@@ -71,7 +71,7 @@ func featureName(name string) string {
 	return string(mapped)
 }
 
-// same returns an error if an episode has other features than the episodes before.
+// same returns an error if the features of an episode differ from the features of the dataset.
 func (w *Writer) same(t *prepared) error {
 	if len(w.rows) == 0 {
 		return nil
@@ -105,7 +105,7 @@ var standard = []struct{ key, dtype string }{
 	{"task_index", "int64"},
 }
 
-// begin stretches the features of the dataset from its first episode.
+// begin takes the dataset's features from its first episode.
 func (w *Writer) begin(fps int, t *prepared) {
 	w.info.FPS = float64(fps)
 	for _, v := range t.vectors {
@@ -121,8 +121,8 @@ func (w *Writer) begin(fps int, t *prepared) {
 	}
 }
 
-// encoderFor returns the encoder of a camera's video. Images that are too small for the best one have another, unless
-// the options name one.
+// encoderFor returns the encoder of a camera's video. If the images are too small for the preferred encoder, it takes
+// another one, unless the options name the encoder.
 func (w *Writer) encoderFor(c *camera) (*ffmpeg.Encoder, error) {
 	if e := w.encoders[c.feature]; e != nil {
 		return e, nil

@@ -11,19 +11,19 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// camera is the images of a camera in an episode.
+// camera has the images of a camera in an episode.
 type camera struct {
 	feature string
 	camera  *episode.Camera
-	frames  []int // of each row; -1 is none
+	frames  []int // by row, the index of its frame; -1: none
 	picture picture
 	stats   *stats
-	encoder *ffmpeg.Encoder // of its video
-	black   episode.Frame   // for rows without a frame
+	encoder *ffmpeg.Encoder // encoder of the video
+	black   episode.Frame   // image for rows without a frame
 }
 
-// survey reads all frames, so that errors occur before anything is written. like returns the feature of a camera in
-// the episodes before, nil if there are none.
+// survey reads all frames, so that errors occur before anything is written. like returns an existing feature of the
+// dataset, nil before the first episode.
 func survey(cameras []*camera, like func(feature string) *feature) error {
 	list := make([]*episode.Camera, len(cameras))
 	for i, c := range cameras {
@@ -34,8 +34,8 @@ func survey(cameras []*camera, like func(feature string) *feature) error {
 	})
 }
 
-// survey reads all frames, which must be like those of a feature, or like the first one if that is nil. It returns
-// those that are damaged.
+// survey reads all frames and returns the damaged ones. The size and kind of all frames must be those of the feature
+// like, or of the first frame if like is nil.
 func (c *camera) survey(like *feature) (episode.DamagedFrames, error) {
 	var width, height int
 	var deep bool
@@ -46,7 +46,7 @@ func (c *camera) survey(like *feature) (episode.DamagedFrames, error) {
 	var counted histogram
 	black, known := 0, false
 	damaged, err := c.camera.EachWhole(c.frames, func(row int, f *episode.Frame) error {
-		n := 0 // how often the frame counts
+		n := 0 // how often the frame counts in the statistics
 		for ; len(wanted) > 0 && wanted[0] == row; wanted = wanted[1:] {
 			n++
 		}
@@ -123,7 +123,7 @@ func (c *camera) statistics(h histogram, black int) *stats {
 	return h.stats(len(sampled(len(c.frames))))
 }
 
-// paintBlack makes the image of rows without a frame, in the encoding of the others.
+// paintBlack makes the image for rows without a frame, in the encoding of the other images.
 func (c *camera) paintBlack() (err error) {
 	p := &c.picture
 	f := &c.black
@@ -142,7 +142,7 @@ func (c *camera) paintBlack() (err error) {
 	return err
 }
 
-// each calls do with the frame of each row, in their order.
+// each calls do with the frame of each row, in order.
 func (c *camera) each(do func(row int, f *episode.Frame) error) error {
 	err := c.camera.EachFrame(c.frames, func(row int, f *episode.Frame) error {
 		if f == nil {

@@ -13,20 +13,20 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// tolerance is how far a row may be from its place on the timeline, as in LeRobot.
+// tolerance is the greatest distance of a row from its time on the timeline, as in LeRobot.
 const tolerance = 100 * time.Microsecond
 
 // vector is a feature of numbers.
 type vector struct {
 	*align.Vector
 	feature *feature
-	origins []episode.Origin // of its columns
+	origins []episode.Origin // by column
 }
 
-// at returns a number as the dataset has it.
+// at returns a number in the precision of the dataset.
 func (v *vector) at(row, i int) float32 { return float32(v.Row(row)[i]) }
 
-// notes describes the columns.
+// notes returns the notes on the columns.
 func (v *vector) notes() []noteColumn {
 	notes := make([]noteColumn, len(v.Columns))
 	for i, c := range v.Columns {
@@ -40,7 +40,7 @@ func (v *vector) notes() []noteColumn {
 func vectors(r *episode.Rows, state string) ([]*vector, error) {
 	states := []episode.Role{episode.Joint, episode.Gripper}
 	actions := []episode.Role{episode.CommandJoint, episode.CommandGripper}
-	commanded := *r // only arms with commands of poses
+	commanded := *r // r with only the arms that have commands of poses
 	commanded.Arms = slices.DeleteFunc(slices.Clone(r.Arms), func(a episode.ArmRows) bool {
 		return a.ActionSources[episode.CommandPose] != align.ActionCommand
 	})
@@ -96,10 +96,10 @@ func (v *vector) check(from, n int) error {
 	return nil
 }
 
-// span is a stretch of rows without gaps.
+// span is a stretch of consecutive rows without gaps.
 type span struct{ from, n int }
 
-// spans returns the stretches of an episode at some rows per second.
+// spans returns the stretches of an episode at a number of rows per second.
 func spans(stamps []int64, fps int) ([]span, error) {
 	period := 1e9 / float64(fps)
 	all := []span{{0, 1}}

@@ -170,8 +170,8 @@ func defaultUnit(a *episode.Arm) string {
 	return unitOfEasyTeleop
 }
 
-// describe returns metadata.json for the data written so far. Without all, devices and times are left out: readers take
-// them from the files of an unfinished session. w.describing is held.
+// describe returns metadata.json for the data written so far. If finished is false, devices and times are left out:
+// readers take them from the files of an unfinished session. w.describing is held.
 func (w *Writer) describe(finished bool) []byte {
 	if w.given != nil {
 		return w.given

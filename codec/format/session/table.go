@@ -50,7 +50,7 @@ const (
 	maxRow     = 64 << 10 // bytes
 	maxIndex   = 1023     // largest index of a column
 	maxColumns = 1024
-	sparse     = 64 // greatest ratio of values of a stream to rows of its file
+	sparse     = 64 // greatest ratio of columns times stamps to rows of the file and maxColumns
 )
 
 // table reads a file of samples row by row.
