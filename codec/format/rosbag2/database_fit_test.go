@@ -12,7 +12,7 @@ import (
 	"tapedeck/codec/format/rosbag2/internal/sqlitetest"
 )
 
-// TestDefinitionsFit takes those of the release that wrote the messages.
+// TestDefinitionsFit expects the definitions of the release that wrote the messages.
 func TestDefinitionsFit(t *testing.T) {
 	t.Setenv("AMENT_PREFIX_PATH", "")
 	// and the kind of radiation

@@ -14,7 +14,7 @@ import (
 	"tapedeck/codec/store/storetest"
 )
 
-// TestLatestInStore compares what is found in a store with what reading everything finds.
+// TestLatestInStore compares the latest messages found in a store with the result of reading everything.
 func TestLatestInStore(t *testing.T) {
 	s := storetest.New(t)
 	seed := rand.Uint64()
@@ -52,7 +52,7 @@ func TestLatestInStore(t *testing.T) {
 	}
 	require.NoError(t, w.Close())
 	ours := filepath.Join(dir, "drive_0.db3")
-	// SQLite has the pages of index and table among each other.
+	// SQLite mixes the pages of index and table.
 	scattered := copyDatabase(t, ours, "")
 	queries := 30
 	if testing.Short() {
@@ -99,7 +99,7 @@ func TestLatestInStore(t *testing.T) {
 	}
 }
 
-// copyDatabase has SQLite copy a database, and execute a statement in the end.
+// copyDatabase makes SQLite copy a database, and then execute a statement.
 func copyDatabase(t *testing.T, path, statement string) string {
 	to := filepath.Join(t.TempDir(), "copy.db3")
 	sqlitetest.Run(t, to,

@@ -16,7 +16,7 @@ import (
 	"tapedeck/codec/format/rosbag2/internal/sqlitetest"
 )
 
-// TestSQLiteHoldsWhatMCAPHolds compares bags of one source in both storages.
+// TestSQLiteHoldsWhatMCAPHolds compares bags with equal content in both storages.
 func TestSQLiteHoldsWhatMCAPHolds(t *testing.T) {
 	t.Setenv("AMENT_PREFIX_PATH", "") // ROS 2's own definition of std_msgs/msg/Empty is empty
 	talker := read(t, open(t, sample(t, "humble_py/talker")), codec.Query{})
@@ -80,7 +80,7 @@ func bag(t *testing.T, path string, n int) {
 	sqlitetest.Run(t, path, append(schema(), inserts(0, n)...)...)
 }
 
-// schema returns what makes the tables, and a topic.
+// schema returns the statements that make the tables and a topic.
 func schema() []string {
 	return []string{
 		createSchema, createTopics + ")", createMessages, createIndex,
@@ -88,7 +88,7 @@ func schema() []string {
 	}
 }
 
-// inserts returns what adds the messages from first to last.
+// inserts returns the statements that add the messages from first to last.
 func inserts(first, last int) (statements []string) {
 	for i := first; i < last; i++ {
 		statements = append(statements, fmt.Sprintf("INSERT INTO messages(topic_id, timestamp, data) "+
@@ -97,7 +97,7 @@ func inserts(first, last int) (statements []string) {
 	return statements
 }
 
-// damagedBags writes bags with the rows of TestSQLiteDamaged: one as SQLite lays it out, one of ours.
+// damagedBags writes bags with the rows of TestSQLiteDamaged: one by SQLite, one by our writer.
 func damagedBags(t *testing.T) map[string][]byte {
 	theirs := filepath.Join(t.TempDir(), "odd %23?name.db3")
 	bag(t, theirs, 60)
@@ -118,7 +118,7 @@ func damagedBags(t *testing.T) map[string][]byte {
 	return files
 }
 
-// payload returns that of the i-th message: some fill half a page, some several.
+// payload returns the payload of the i-th message: some fill half a page, some several.
 func payload(i int) []byte {
 	size := 1990
 	if i%20 == 19 {
@@ -127,7 +127,7 @@ func payload(i int) []byte {
 	return append([]byte{0, 1, 0, 0}, bytes.Repeat([]byte{byte(i)}, size)...)
 }
 
-// Of a database with a damaged page every message is read that is not on that page.
+// Every message of a damaged database is read that is not on the damaged page.
 func TestSQLiteDamaged(t *testing.T) {
 	step, cut := 1, 1500
 	if testing.Short() {
@@ -148,14 +148,14 @@ func TestSQLiteDamaged(t *testing.T) {
 			}
 		}
 		for end := 0; end < len(file); end += cut {
-			// pages that have nothing but messages, two on each, or a part of one
+			// pages with only messages: two, or a part of one
 			front := max(0, end/sqlite.PageSize-8)
 			requireSalvage(t, fmt.Sprintf("%s, cut at %d", name, end), path, file[:end], 60-max(0, front-15)*2)
 		}
 	}
 }
 
-// openAlone opens the database at path, which is no file of a bag.
+// openAlone opens the database at path by itself, not as a file of a bag.
 func openAlone(path string) (codec.Reader, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -168,7 +168,7 @@ func openAlone(path string) (codec.Reader, error) {
 	return openDatabase(nil, path, f, stat.Size(), nil)
 }
 
-// requireSalvage reads a damaged file, of which so many messages may be missing.
+// requireSalvage reads a damaged file. At most most messages may be missing.
 func requireSalvage(t *testing.T, name, path string, data []byte, most int) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(path, data, 0o666))
@@ -181,15 +181,15 @@ func requireSalvage(t *testing.T, name, path string, data []byte, most int) {
 	info, err := r.Info()
 	require.NoError(t, err, name)
 	require.LessOrEqual(t, info.MessageCount, uint64(60), name)
-	told := 0
+	reported := 0
 	got := map[int]bool{}
-	for _, m := range read(t, r, codec.Query{Damaged: func(error) { told++ }}) {
+	for _, m := range read(t, r, codec.Query{Damaged: func(error) { reported++ }}) {
 		i := int(m.LogTime)
 		require.False(t, got[i], name)
 		got[i] = true
 		want := payload(i)
 		require.Len(t, m.Data, len(want), name)
-		// There is no telling what is damaged within one that fills pages on its own.
+		// Damage within a message that fills whole pages cannot be noticed.
 		require.True(t, len(want) > sqlite.PageSize || bytes.Equal(want, m.Data), "%s, message %d", name, i)
 	}
 	missing := 0
@@ -200,11 +200,11 @@ func requireSalvage(t *testing.T, name, path string, data []byte, most int) {
 	}
 	require.LessOrEqual(t, missing, most, name)
 	if missing > 0 {
-		require.True(t, told > 0 || !info.Complete, name)
+		require.True(t, reported > 0 || !info.Complete, name)
 	}
 }
 
-// A database whose writer was killed within a transaction is read, with its journal of either kind beside.
+// A database is read whose writer was killed within a transaction, beside a journal of either kind.
 func TestSQLiteJournal(t *testing.T) {
 	for _, mode := range []string{"DELETE", "WAL"} {
 		dir := t.TempDir()
@@ -225,8 +225,8 @@ func TestSQLiteJournal(t *testing.T) {
 	}
 }
 
-// TestSQLiteLog reads a database whose messages are in its write-ahead log, in part or all of them, and writes nothing
-// beside it, whether that is possible or not.
+// TestSQLiteLog reads a database with some or all messages in its write-ahead log. Nothing is written beside it,
+// whether the folder can be written to or not.
 func TestSQLiteLog(t *testing.T) {
 	const messages = 300
 	dir, session := t.TempDir(), t.TempDir()
@@ -302,7 +302,7 @@ func TestSQLiteIsNoBag(t *testing.T) {
 	require.ErrorContains(t, err, "it is not a bag")
 }
 
-// Rows that no recorder writes are told of, and the others are read.
+// Rows that no recorder writes are reported, and other rows are read.
 func TestSQLiteOddRows(t *testing.T) {
 	for _, odd := range []string{"(1, NULL, x'00010000')", "(1, 'noon', x'00010000')", "(NULL, 5, x'00010000')",
 		"(1, 5, NULL)", "('one', 5, 7)", "(1, -5, x'00010000')", "(9, 5, x'00010000')"} {
@@ -316,21 +316,21 @@ func TestSQLiteOddRows(t *testing.T) {
 		r := open(t, path)
 		info, err := r.Info()
 		require.NoError(t, err, odd)
-		told := !info.Complete || len(info.Events) > 0 || info.StartTime < 0
+		reported := !info.Complete || len(info.Events) > 0 || info.StartTime < 0
 		seen := map[int64]bool{}
-		for _, m := range read(t, r, codec.Query{Start: -1 << 63, Damaged: func(error) { told = true }}) {
+		for _, m := range read(t, r, codec.Query{Start: -1 << 63, Damaged: func(error) { reported = true }}) {
 			require.NotNil(t, m.Channel)
 			if bytes.Equal(payload(int(m.LogTime)&0xff), m.Data) {
 				seen[m.LogTime] = true
 			}
 		}
 		require.Len(t, seen, 20, odd)
-		require.True(t, told, odd)
+		require.True(t, reported, odd)
 		require.NotContains(t, fmt.Sprint(info.Events), "sql:", odd)
 	}
 }
 
-// Profiles that cannot be read cost the QoS of their topic alone.
+// A topic with unreadable profiles only lacks its QoS.
 func TestOddQoS(t *testing.T) {
 	for _, odd := range []string{"database", "metadata", "database metadata"} {
 		dir := filepath.Join(t.TempDir(), "drive")
@@ -384,7 +384,7 @@ func TestOddQoS(t *testing.T) {
 	}
 }
 
-// Nor is it kept silent about them where a damaged database is read page by page.
+// Unreadable profiles are also reported if a damaged database is read page by page.
 func TestOddQoSOfDamagedDatabase(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db3")
 	bag(t, path, 10)
@@ -395,13 +395,13 @@ func TestOddQoSOfDamagedDatabase(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, data, 0o666))
 	info, err := open(t, path).Info()
 	require.NoError(t, err)
-	told := 0
+	reported := 0
 	for _, e := range info.Events {
 		if strings.Contains(e.Text, "page by page") || strings.Contains(e.Text, "the QoS of topic /n cannot be read") {
-			told++
+			reported++
 		}
 	}
-	require.Equal(t, 2, told, info.Events)
+	require.Equal(t, 2, reported, info.Events)
 }
 
 func TestSQLiteOddTopics(t *testing.T) {

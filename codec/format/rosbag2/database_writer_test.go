@@ -12,7 +12,7 @@ import (
 	"tapedeck/codec/format/rosbag2/internal/sqlitetest"
 )
 
-// Each storage, version and compression is read as it was written.
+// Each storage, version and compression can be written and read.
 func TestLayouts(t *testing.T) {
 	for _, storage := range []string{"mcap", "sqlite3"} {
 		for version := 4; version <= 9; version++ {
@@ -76,7 +76,7 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// What a recorder notes is told, compressed or not, and the QoS of all publishers of a topic.
+// Info has the events of a recorder, compressed or not, and the QoS of all publishers of a topic.
 func TestDatabaseEvents(t *testing.T) {
 	for _, mode := range []string{"", "message", "file"} {
 		dir := filepath.Join(t.TempDir(), "drive")
@@ -86,7 +86,7 @@ func TestDatabaseEvents(t *testing.T) {
 		first.QoS = first.QoS[:1]
 		require.NoError(t, w.Declare(first))
 		require.NoError(t, w.Sync())
-		require.NoError(t, w.Declare(testChannels()[0])) // another publisher of it
+		require.NoError(t, w.Declare(testChannels()[0])) // another publisher of the topic
 		event := codec.Event{Kind: codec.EventGap, Topic: "/chatter", Time: 1e18, Until: 1e18 + 5e9,
 			Text: "nobody spoke"}
 		m, err := codec.EventMessage(event)

@@ -41,7 +41,7 @@ func TestDiskErrors(t *testing.T) {
 	f.TestErrors(t, stride)
 }
 
-// A bag is written, read and overwritten on a disk alone, also files that are compressed as a whole.
+// Bags are written, read and overwritten only through codec.Disk, also with files that are compressed as a whole.
 func TestOnADisk(t *testing.T) {
 	for _, b := range []Options{
 		{}, {CompressionMode: "file"}, {Storage: storageSQLite, CompressionMode: "file"},
@@ -85,7 +85,7 @@ func TestOnADisk(t *testing.T) {
 	}
 }
 
-// Nothing in a database makes its reader panic, and nothing that it claims makes it take more memory than it has.
+// A reader never panics, and never takes more memory than a database's content needs.
 func FuzzDatabase(f *testing.F) {
 	dir := f.TempDir()
 	w, err := Options{Storage: storageSQLite}.Create(filepath.Join(dir, "a"), codec.CreateOptions{})

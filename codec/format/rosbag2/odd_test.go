@@ -36,7 +36,7 @@ func oddDatabase(t *testing.T, path string, payload func(string) []byte, changes
 // cdrString is the payload of a std_msgs/msg/String of one letter.
 func cdrString(text string) []byte { return []byte("\x00\x01\x00\x00\x02\x00\x00\x00" + text + "\x00") }
 
-// TestNull reads databases in which columns are NULL, and does not replace them.
+// TestNull reads databases with NULL columns. Reindex does not replace them.
 func TestNull(t *testing.T) {
 	for _, test := range []struct {
 		name, change string
@@ -102,7 +102,7 @@ func TestNull(t *testing.T) {
 	}
 }
 
-// TestUnlabelledCompression has messages that are compressed one by one without a metadata.yaml that says so.
+// TestUnlabelledCompression reads messages that are compressed one by one without a metadata.yaml that says so.
 func TestUnlabelledCompression(t *testing.T) {
 	packed := func(text string) []byte { return pack(t, cdrString(text)) }
 	for _, storage := range []string{storageSQLite, storageMCAP} {
@@ -126,17 +126,17 @@ func TestUnlabelledCompression(t *testing.T) {
 				r, err := codec.Formats{mcap.Format, Format}.Open(path)
 				require.NoError(t, err)
 				defer r.Close()
-				var told []string
+				var reports []string
 				got := ""
-				q := codec.Query{Mislabelled: func(err error) { told = append(told, err.Error()) }}
+				q := codec.Query{Mislabelled: func(err error) { reports = append(reports, err.Error()) }}
 				for _, m := range read(t, r, q) {
 					got += string(m.Data[8:9])
 					require.Equal(t, cdrString(got[len(got)-1:]), m.Data)
 				}
 				require.Equal(t, "abc", got)
-				require.Len(t, told, labels)
+				require.Len(t, reports, labels)
 				if labels > 0 {
-					require.Contains(t, told[0], "messages of /chatter are called cdr and are compressed with zstd")
+					require.Contains(t, reports[0], "messages of /chatter are called cdr and are compressed with zstd")
 				}
 				it, err := r.Read(codec.Query{Last: func(*codec.Channel) int { return 1 }})
 				require.NoError(t, err)
@@ -157,7 +157,7 @@ func TestUnlabelledCompression(t *testing.T) {
 				requireRead(dir, 0)
 			}
 
-			// A file that was not completed is mended without a change of its messages.
+			// Reindex mends an incomplete file without changing its messages.
 			require.NoError(t, os.Rename(path, path+codec.ActiveSuffix))
 			data, err := os.ReadFile(path + codec.ActiveSuffix)
 			require.NoError(t, err)
@@ -173,21 +173,21 @@ func TestUnlabelledCompression(t *testing.T) {
 	}
 }
 
-// TestLZ4Payload leaves out payloads that claim to be CDR and are LZ4.
+// TestLZ4Payload omits LZ4 payloads that are labelled as CDR.
 func TestLZ4Payload(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bag_0.db3")
 	oddDatabase(t, path, cdrString, "UPDATE messages SET data = x'04224d186440a700000000' WHERE id = 2")
 	r, err := Open(nil, path)
 	require.NoError(t, err)
 	defer r.Close()
-	var told []string
-	got := read(t, r, codec.Query{Damaged: func(err error) { told = append(told, err.Error()) }})
+	var reports []string
+	got := read(t, r, codec.Query{Damaged: func(err error) { reports = append(reports, err.Error()) }})
 	require.Len(t, got, 2)
-	require.Len(t, told, 1)
-	require.Contains(t, told[0], "message on /chatter at 1001 ns: it is compressed with LZ4, not cdr")
+	require.Len(t, reports, 1)
+	require.Contains(t, reports[0], "message on /chatter at 1001 ns: it is compressed with LZ4, not cdr")
 }
 
-// TestRenamedFile has a data file of another name than metadata.yaml says.
+// TestRenamedFile reads a bag whose file has another name than in metadata.yaml.
 func TestRenamedFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "drive")
 	want := write(t, dir, codec.CreateOptions{}, 3)
@@ -220,7 +220,7 @@ func TestEmptyStorageIdentifier(t *testing.T) {
 	requireMessages(t, want, read(t, r, codec.Query{}))
 }
 
-// TestFaults reads bags that other programs made.
+// TestFaults reads bags of other programs.
 func TestFaults(t *testing.T) {
 	for name, want := range map[string]int{"null_qos.db3": 3, "renamed_data_file": 3, "empty_storage_identifier": 3,
 		"orphan_rows.db3": 2, "reindex_msgzstd_db3": 3} {
@@ -235,7 +235,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestRenamedSplit has one of several files under another name, and several.
+// TestRenamedSplit reads a bag in which one of several files was renamed, or several were.
 func TestRenamedSplit(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "drive")
 	w, err := Options{}.Create(dir, codec.CreateOptions{})

@@ -15,7 +15,7 @@ import (
 	"tapedeck/codec"
 )
 
-// A seek opens the files that cover the time, and not many are ever open.
+// A seek opens the files that cover the time. The number of open files is limited.
 func TestFewFilesAreOpen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "bag")
 	w, err := Options{}.Create(dir, codec.CreateOptions{})
@@ -23,7 +23,7 @@ func TestFewFilesAreOpen(t *testing.T) {
 	const splits = maxOpen + maxOpen/2
 	c := testChannels()[0]
 	for i := range int64(splits) {
-		for j := range int64(4) { // the last ones belong into the next file
+		for j := range int64(4) { // the last times belong in the next file
 			require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: 100 + 10*i + 3*j,
 				Data: []byte{0, 1, 0, 0, byte(i)}}))
 		}
@@ -112,9 +112,9 @@ func TestPacked(t *testing.T) {
 	}
 }
 
-// Compressed files that are too much for memory together are decompressed again.
+// Compressed files that together exceed the memory limit are decompressed again.
 func TestPackedTakeTurns(t *testing.T) {
-	dir, want := parts(t)
+	dir, want := severalFiles(t)
 	for i := range 12 {
 		path := filepath.Join(dir, fmt.Sprintf("bag_%d.mcap", i))
 		data, err := os.ReadFile(path)
@@ -135,7 +135,7 @@ func TestPackedTakeTurns(t *testing.T) {
 	}
 }
 
-// TestBombs has files and messages that are decompressed to much more than recordings are.
+// TestBombs reads files and messages that decompress to unusually much.
 func TestBombs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bag.mcap.zstd")
 	var frame bytes.Buffer

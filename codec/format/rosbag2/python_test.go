@@ -10,7 +10,7 @@ import (
 	"tapedeck/codec"
 )
 
-// What other programs make of a database: SQLite as Python has it.
+// Python's sqlite3 reads our databases.
 func TestPython(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {

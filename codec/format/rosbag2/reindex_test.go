@@ -16,8 +16,8 @@ import (
 	"tapedeck/codec/format/mcap"
 )
 
-// A bag of three files of which one is cut, one was not completed and metadata.yaml is gone, or damaged, or as it was,
-// is whole again, and what was there before is still there.
+// Reindex repairs a bag of three files, one cut, one incomplete, whose metadata.yaml is missing, damaged or sound. The
+// old files are kept.
 func TestReindex(t *testing.T) {
 	want := testMessages(90, testChannels()[0])
 	random := rand.NewChaCha8([32]byte{1})
@@ -32,7 +32,7 @@ func TestReindex(t *testing.T) {
 	} {
 		for k, metadata := range []string{"gone", "damaged", "there"} {
 			if testing.Short() && (i+k)%3 > 0 && i > 0 {
-				continue // each storage has one of them
+				continue // each storage has one of the two
 			}
 			t.Run(fmt.Sprint(o.Storage, o.Version, o.CompressionMode, metadata), func(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "drive")
@@ -69,10 +69,10 @@ func TestReindex(t *testing.T) {
 						filepath.Join(dir, files[2]+codec.ActiveSuffix)))
 				}
 
-				var told []string
-				info, err := Reindex(dir, func(text string) { told = append(told, text) })
+				var reports []string
+				info, err := Reindex(dir, func(text string) { reports = append(reports, text) })
 				require.NoError(t, err)
-				require.NotEmpty(t, told)
+				require.NotEmpty(t, reports)
 				require.True(t, info.Complete, info.Events)
 				require.Empty(t, info.Events)
 				got := read(t, open(t, dir), codec.Query{})
@@ -96,11 +96,11 @@ func TestReindex(t *testing.T) {
 				}
 				require.Equal(t, o.CompressionMode != "", m.Compression == "zstd")
 
-				// What is whole is left as it is.
-				told = nil
-				_, err = Reindex(dir, func(text string) { told = append(told, text) })
+				// Reindex does not change a sound bag.
+				reports = nil
+				_, err = Reindex(dir, func(text string) { reports = append(reports, text) })
 				require.NoError(t, err)
-				require.Empty(t, told)
+				require.Empty(t, reports)
 				again := listed(t, dir)
 				require.Equal(t, m, again)
 			})
@@ -154,12 +154,12 @@ func TestReindexRefuses(t *testing.T) {
 	require.Equal(t, []string{"a_0.db3", "a_0.mcap"}, names(t, dir))
 }
 
-// TestSeveralRecordings has recordings in a folder that are not one.
+// TestSeveralRecordings opens folders with several recordings.
 func TestSeveralRecordings(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		files []string
-		want  string // of the error; "": it is one recording
+		want  string // in the error; "": the folder is one recording
 	}{
 		{"one", []string{"drive.mcap"}, ""},
 		{"splits", []string{"drive_0.mcap", "drive_1.mcap", "drive_10.mcap"}, ""},

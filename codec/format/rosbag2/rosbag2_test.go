@@ -32,7 +32,7 @@ func TestReal(t *testing.T) {
 	for _, c := range []struct {
 		path    string
 		version int
-		times   bool // those of metadata.yaml are of the messages; some were kept when the bag was converted
+		times   bool // times in metadata.yaml match the messages; some conversions kept old times
 	}{
 		{"rosbags_rs/test_bag_mcap", 5, true},
 		{"jazzy_resources/mcap/bag_with_topics_and_service_events", 8, true},
@@ -184,7 +184,7 @@ func TestRoundTrip(t *testing.T) {
 	requireMessages(t, want, read(t, open(t, filepath.Join(path, metadataFile)), codec.Query{}))
 }
 
-// kilted is what Kilted writes, with version 9.
+// kilted is a metadata.yaml of Kilted, with version 9.
 const kilted = `rosbag2_bagfile_information:
   version: 9
   storage_identifier: mcap
@@ -253,7 +253,7 @@ func TestMetadataOfVersion9(t *testing.T) {
 	}, m)
 }
 
-// Names of any text are read as they were written, and not as something else that YAML knows.
+// Any text is read as it was written, even if it looks like another kind of YAML value.
 func TestMetadataOfOddNames(t *testing.T) {
 	odd := []string{"", "/a", "yes", "Null", "~", "1", "1e3", "0x1f", "-", "a: b", "a\nb", "#x", "é", "\"q\"",
 		"\xff\xfe", " lead", "trail ", "\u0085x", "\ufeff", "😀", "[", "2024-01-01", "=", "<<", "@x", "%", "a\tb\\",
@@ -283,7 +283,7 @@ func TestMetadataOfOddNames(t *testing.T) {
 	}
 }
 
-// wantMetadata is how Humble and Jazzy lay it out, with the QoS of Humble and the fields of version 8.
+// wantMetadata is a metadata.yaml in the layout of Humble and Jazzy, with Humble's QoS and the fields of version 8.
 const wantMetadata = `rosbag2_bagfile_information:
   version: 8
   storage_identifier: mcap
@@ -333,7 +333,7 @@ func TestMetadataFile(t *testing.T) {
 	require.Len(t, entries, 2)
 }
 
-// TestKilled looks at the folder of a writer that was not closed.
+// TestKilled reads the folder of a writer that was not closed.
 func TestKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "drive")
 	w, err := codec.Formats{Format}.Create(path, codec.CreateOptions{})
@@ -359,8 +359,8 @@ func TestKilled(t *testing.T) {
 	require.NoError(t, w.Close())
 }
 
-// parts makes a bag of several files: bag_0 to bag_11 with messages 0 to 9, 8 to 19 and so on, twelve each.
-func parts(t testing.TB) (string, []codec.Message) {
+// severalFiles makes a bag of several files: bag_0 to bag_11 with messages 0 to 9, 8 to 19 and so on, twelve each.
+func severalFiles(t testing.TB) (string, []codec.Message) {
 	dir := filepath.Join(t.TempDir(), "bag")
 	require.NoError(t, os.Mkdir(dir, 0o777))
 	all := testMessages(120, testChannels()[0])
@@ -385,7 +385,7 @@ func parts(t testing.TB) (string, []codec.Message) {
 }
 
 func TestSeveralFiles(t *testing.T) {
-	dir, want := parts(t)
+	dir, want := severalFiles(t)
 	r := open(t, dir)
 	requireMessages(t, want, read(t, r, codec.Query{}))
 	info, err := r.Info()
@@ -403,7 +403,7 @@ func TestSeveralFiles(t *testing.T) {
 	require.Equal(t, "unfinished", info.Events[0].Kind)
 	require.Equal(t, filepath.Join(dir, "bag_10.mcap"), info.Files[10].Path)
 
-	// One that is complete by itself was finished.
+	// A file that is complete by itself was finished.
 	for i := range 11 {
 		require.NoError(t, os.Remove(filepath.Join(dir, fmt.Sprintf("bag_%d.mcap", i))))
 	}
@@ -422,8 +422,8 @@ func TestSeveralFiles(t *testing.T) {
 	require.Equal(t, codec.EventUnfinished, info.Events[0].Kind)
 }
 
-func TestMissingAndDamagedParts(t *testing.T) {
-	dir, want := parts(t)
+func TestMissingAndDamagedFiles(t *testing.T) {
+	dir, want := severalFiles(t)
 	require.NoError(t, os.Remove(filepath.Join(dir, "bag_3.mcap")))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "bag_11.mcap"), nil, 0o666))
 	r := open(t, dir)
@@ -443,7 +443,7 @@ func TestMissingAndDamagedParts(t *testing.T) {
 }
 
 func TestDamagedMetadata(t *testing.T) {
-	dir, want := parts(t)
+	dir, want := severalFiles(t)
 	text, err := os.ReadFile(filepath.Join(dir, metadataFile))
 	require.NoError(t, err)
 	for _, broken := range [][]byte{nil, text[:10], text[:60], []byte("rosbag2_bagfile_information: 7"),
@@ -466,7 +466,7 @@ func pack(t testing.TB, data []byte) []byte {
 
 func TestCompressedFiles(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "nowhere"))
-	dir, want := parts(t)
+	dir, want := severalFiles(t)
 	var last []byte
 	for i := range 12 {
 		path := filepath.Join(dir, fmt.Sprintf("bag_%d.mcap", i))
@@ -478,7 +478,7 @@ func TestCompressedFiles(t *testing.T) {
 	}
 	text, err := os.ReadFile(filepath.Join(dir, metadataFile))
 	require.NoError(t, err)
-	// rosbag2 names the compressed files in relative_file_paths, and in capitals the mode.
+	// rosbag2 lists the compressed files in relative_file_paths, and writes the mode in capitals.
 	text = bytes.ReplaceAll(text, []byte(".mcap\n"), []byte(".mcap.zstd\n"))
 	text = bytes.Replace(text, []byte(`compression_format: ""`), []byte("compression_format: zstd"), 1)
 	text = bytes.Replace(text, []byte(`compression_mode: ""`), []byte("compression_mode: FILE"), 1)
@@ -529,9 +529,9 @@ func TestCompressedMessages(t *testing.T) {
 	_, err = it.Next()
 	require.ErrorContains(t, err, "message on /chatter at 1700000000700000000 ns: decompress: ")
 	require.NoError(t, it.Close())
-	told := 0
-	got := read(t, r, codec.Query{Damaged: func(error) { told++ }})
-	require.Equal(t, 1, told)
+	reports := 0
+	got := read(t, r, codec.Query{Damaged: func(error) { reports++ }})
+	require.Equal(t, 1, reports)
 	requireMessages(t, slices.Delete(slices.Clone(want), 7, 8), got)
 
 	m.Compression = "brotli"
@@ -539,7 +539,7 @@ func TestCompressedMessages(t *testing.T) {
 	_, err = codec.Formats{Format}.Open(dir)
 	require.ErrorContains(t, err, `it is compressed with "brotli"; only zstd is known`)
 
-	// Nothing of a metadata.yaml that cannot be used is: messages are decompressed by how they look.
+	// An unusable metadata.yaml is ignored: messages are decompressed if they look compressed.
 	require.NoError(t, os.WriteFile(filepath.Join(dir, metadataFile),
 		[]byte("rosbag2_bagfile_information: {version: 9, ros_distro: jazzy}"), 0o666))
 	r = open(t, dir)
@@ -625,7 +625,7 @@ func TestCreateLeavesNothing(t *testing.T) {
 	}
 }
 
-// A recorder that compresses files may be killed before it lists the last one, compressed, not yet, or both.
+// A recorder may be killed before it lists the last file, when the file is uncompressed, compressed, or both.
 func TestKilledWhileCompressing(t *testing.T) {
 	channel := &codec.Channel{Topic: "/a", Type: "std_msgs/msg/UInt8", Encoding: codec.EncodingCDR}
 	for _, storage := range []string{"mcap", "sqlite3"} {
@@ -636,7 +636,7 @@ func TestKilledWhileCompressing(t *testing.T) {
 		var listed []byte
 		for i := range int64(3) {
 			if i == 2 {
-				require.NoError(t, w.Sync()) // the files before the one that is written are complete
+				require.NoError(t, w.Sync()) // all files before the present one are complete
 				listed, err = os.ReadFile(name)
 				require.NoError(t, err)
 			}

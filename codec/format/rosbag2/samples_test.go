@@ -12,7 +12,7 @@ import (
 	"tapedeck/codec/internal/codectest"
 )
 
-// digest returns how many messages there are, the times of the first and the last one, and a hash of topics, times and
+// digest returns the number of messages, the times of the first and the last one, and a hash of topics, times and
 // payloads.
 func digest(t *testing.T, path string) string {
 	r := open(t, path)
@@ -31,8 +31,8 @@ func digest(t *testing.T, path string) string {
 	return fmt.Sprintf("%d %d %d %x", n, first, last, h.Sum(nil)[:8])
 }
 
-// TestSamples reads real bags. What is in them was found out with Python's sqlite3, zstd's command and @mcap/core. It
-// is in what is written of them, too. Bags that hold the same are copied once.
+// TestSamples reads real bags, and copies of them. The expected digests were computed with Python's sqlite3, the zstd
+// command and @mcap/core. Bags with equal content are copied once.
 func TestSamples(t *testing.T) {
 	copies := []Options{{Storage: storageMCAP}, {Storage: storageSQLite},
 		{Storage: storageSQLite, Version: 5, CompressionMode: "message"}}

@@ -15,7 +15,7 @@ import (
 	"tapedeck/codec/format/mcap"
 )
 
-// listed returns what metadata.yaml says of a folder, nil where there is none.
+// listed returns the metadata.yaml of a folder, or nil if there is none.
 func listed(t testing.TB, dir string) *metadata {
 	text, err := os.ReadFile(filepath.Join(dir, metadataFile))
 	if os.IsNotExist(err) {
@@ -27,7 +27,7 @@ func listed(t testing.TB, dir string) *metadata {
 	return m
 }
 
-// names returns those of the files in a folder.
+// names returns the names of the files in a folder.
 func names(t testing.TB, dir string) []string {
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
@@ -67,7 +67,7 @@ func TestSplit(t *testing.T) {
 			require.NoError(t, w.Write(&m))
 			want = append(want, m)
 		}
-		// At any time the folder has everything, and what is listed is complete.
+		// At any time the folder has all messages, and all listed files are complete.
 		require.NoError(t, w.Sync())
 		requireMessages(t, want, read(t, open(t, dir), codec.Query{}))
 		if part > 0 {
@@ -103,7 +103,7 @@ func TestSplit(t *testing.T) {
 	require.Len(t, m.Topics, 2)
 	require.Equal(t, "/silent", m.Topics[0].Topic.Name)
 	require.EqualValues(t, 50, m.Topics[1].Messages)
-	// Each file says of itself what rosbag2 wants to know of a file alone.
+	// Each file embeds the metadata that rosbag2 needs for a single file.
 	for _, part := range m.Paths {
 		info, err := open(t, filepath.Join(dir, part)).Info()
 		require.NoError(t, err)
@@ -112,8 +112,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// Whatever moment a crash comes at: the folder has everything before the last Sync, and all that metadata.yaml lists is
-// complete.
+// After a crash at any moment the folder has everything before the last Sync, and all files that metadata.yaml lists
+// are complete.
 func TestCrash(t *testing.T) {
 	factor, stride := 1, 1
 	if testing.Short() {
@@ -151,7 +151,7 @@ func crash(t *testing.T, storage string, step, stride int) {
 	require.NoError(t, w.Close())
 	disk.Mark(written)
 
-	sound := map[string]bool{} // contents of files that were looked into
+	sound := map[string]bool{} // contents of files that were checked
 	disk.Crashes(step, stride, func(c disktest.Crash) {
 		dir := filepath.Join(t.TempDir(), "drive")
 		require.NoError(t, os.Mkdir(dir, 0o777))

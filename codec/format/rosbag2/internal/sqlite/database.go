@@ -13,20 +13,20 @@ import (
 	"unicode/utf16"
 )
 
-// Database reads a database. It is not for concurrent use, but for Table, Rows and Entries.
+// Database reads a database. It is not for concurrent use, except for Table, Rows and Entries.
 type Database struct {
 	file     io.ReaderAt
 	head     []byte // the first bytes of the file
 	size     int64
 	pageSize int64
-	usable   int64 // bytes of a page
+	usable   int64 // bytes of a page that trees use
 
 	cache [cachedPages]cachedPage
-	next  int // of cache
-	row   Row // of Find
+	next  int // index in cache of the next page to replace
+	row   Row // result of Find
 }
 
-// cachedPages is how many pages are kept: some ways down a tree.
+// cachedPages is the number of pages in the cache: several paths through a tree.
 const cachedPages = 16
 
 // cachedPage is a page that was read.
@@ -35,10 +35,10 @@ type cachedPage struct {
 	data []byte
 }
 
-// errCut says that the pages of a row do not hold all of it.
+// errCut is returned if the pages of a row do not hold the whole row.
 var errCut = errors.New("it is cut off: a page of it is damaged")
 
-// NewDatabase returns the database in a file of size bytes. Where the first page is damaged its pages are taken to have
+// NewDatabase returns the database in a file of size bytes. If the first page is damaged, pages are assumed to have
 // PageSize.
 func NewDatabase(file io.ReaderAt, size int64) (*Database, error) {
 	d := &Database{file: file, size: size, pageSize: PageSize, usable: PageSize}
@@ -72,7 +72,7 @@ func (d *Database) Cut() error {
 	return nil
 }
 
-// Unused reports whether the file has pages that nothing uses, as after rows were deleted.
+// Unused reports whether the file has unused pages, as after rows were deleted.
 func (d *Database) Unused() bool { return d.head != nil && binary.BigEndian.Uint32(d.head[36:]) > 0 }
 
 // Kind is the kind of a value.
@@ -85,7 +85,7 @@ const (
 	Real
 	Text
 	Blob
-	Elsewhere // an Integer of a record that continues on other pages
+	Elsewhere // an Integer in a part of the record on another page
 )
 
 // Column is a value of a row.
@@ -95,24 +95,24 @@ type Column struct {
 	off, size int64 // in the record
 }
 
-// Row is a row that was found.
+// Row is a row of a table.
 type Row struct {
 	ID      int64
 	Columns []Column
 	Place   Place
 }
 
-// Place is where a record is.
+// Place is the position of a record.
 type Place struct {
 	Off  int64 // in the file
 	Size int64
 }
 
-// maxColumns bounds the columns of rows that are found; bags have up to six.
+// maxColumns is the maximum number of columns; bags have up to six.
 const maxColumns = 16
 
-// Scan yields the rows of all pages that tables may have, in the order of the file, whatever else of it is damaged. The
-// row is valid until found returns.
+// Scan calls found with the rows of all pages that may be leaves of tables, in the order of the file, even if other
+// pages are damaged. The row is valid until found returns.
 func (d *Database) Scan(found func(*Row)) error {
 	const atOnce = 1 << 20
 	buf := make([]byte, max(atOnce, d.pageSize))
@@ -134,13 +134,13 @@ func (d *Database) Scan(found func(*Row)) error {
 // page is a page of a tree.
 type page struct {
 	off   int64  // in the file
-	bytes []byte // those that are used
-	begin int    // of its head
+	bytes []byte // the bytes that trees use
+	begin int    // offset of its head
 	kind  byte
 	cells int
 }
 
-// parsePage returns the page at off, if it can be one of a tree.
+// parsePage returns the page at off, if it may belong to a tree.
 func (d *Database) parsePage(b []byte, off int64) (page, bool) {
 	p := page{off: off, bytes: b[:d.usable]}
 	if off == 0 && bytes.HasPrefix(b, []byte(Magic)) {
@@ -151,10 +151,10 @@ func (d *Database) parsePage(b []byte, off int64) (page, bool) {
 	return p, known && p.front() <= len(p.bytes)
 }
 
-// leaf reports whether there are no pages below p.
+// leaf reports whether p has no pages below it.
 func (p *page) leaf() bool { return p.kind == tableLeaf || p.kind == indexLeaf }
 
-// pointers returns where the places of the cells begin, and front where they end.
+// pointers returns the begin of the offsets of the cells; front returns their end.
 func (p *page) pointers() int {
 	if p.leaf() {
 		return p.begin + leafHead
@@ -164,7 +164,7 @@ func (p *page) pointers() int {
 
 func (p *page) front() int { return p.pointers() + 2*p.cells }
 
-// cell returns where a cell begins; 0 if it is not behind the places of the cells.
+// cell returns the offset of a cell, or 0 if the offset is invalid.
 func (p *page) cell(i int) int {
 	at := get16(p.bytes[p.pointers()+2*i:])
 	if at < p.front() || at >= len(p.bytes) {
@@ -173,7 +173,7 @@ func (p *page) cell(i int) int {
 	return at
 }
 
-// rows yields the rows of a page with rows.
+// rows calls found with the rows of a leaf of a table.
 func (d *Database) rows(p page, row *Row, found func(*Row)) {
 	for i := range p.cells {
 		if d.parseRow(p, i, row) {
@@ -182,7 +182,7 @@ func (d *Database) rows(p page, row *Row, found func(*Row)) {
 	}
 }
 
-// parseRow reads a row of a page.
+// parseRow parses the row of cell i.
 func (d *Database) parseRow(p page, i int, row *Row) bool {
 	cell := p.cell(i)
 	size, n := varint(p.bytes[cell:])
@@ -203,7 +203,7 @@ func (d *Database) parseRow(p page, i int, row *Row) bool {
 	return true
 }
 
-// parse reads the columns of a record of size bytes that begins with b.
+// parse parses the columns of a record of size bytes that begins with b.
 func (r *Row) parse(b []byte, size int64) bool {
 	head, n := varint(b)
 	if n == 0 || head > uint64(len(b)) || head < uint64(n) {
@@ -262,7 +262,7 @@ func (d *Database) read(off int64) ([]byte, error) {
 	c := &d.cache[d.next]
 	d.next = (d.next + 1) % cachedPages
 	data := slices.Grow(c.data[:0], int(d.pageSize))[:d.pageSize]
-	c.data = data[:0] // nothing of it is known after an error
+	c.data = data[:0] // the buffer is invalid after an error
 	if _, err := d.file.ReadAt(data, off); err != nil {
 		return nil, fmt.Errorf("read at 0x%x: %w", off, err)
 	}
@@ -270,10 +270,10 @@ func (d *Database) read(off int64) ([]byte, error) {
 	return data, nil
 }
 
-// maxRun bounds the pages of a record that are read at once.
+// maxRun is the maximum number of pages of a record that are read at once.
 const maxRun = 64
 
-// Record appends a record to b. It follows the pages of a large one, most of which are behind each other.
+// Record appends a record to b. A large record continues on other pages, which are mostly consecutive.
 func (d *Database) Record(p Place, b []byte) ([]byte, error) {
 	off := p.Off - p.Off%d.pageSize
 	first, err := d.read(off)
@@ -303,7 +303,7 @@ func (d *Database) Record(p Place, b []byte) ([]byte, error) {
 		for ; len(pages) > 0; pages = pages[d.pageSize:] {
 			next := int64(binary.BigEndian.Uint32(pages))
 			n := min(rest, content)
-			b = append(b, pages[pointer:pointer+n]...) // to in front of the next page
+			b = append(b, pages[pointer:pointer+n]...) // overwrites only bytes before the next page
 			rest -= n
 			number++
 			if next != number {
@@ -321,7 +321,7 @@ func (d *Database) Record(p Place, b []byte) ([]byte, error) {
 // Value returns the bytes of a Text or a Blob of the record.
 func (c *Column) Value(record []byte) []byte { return record[c.off : c.off+c.size] }
 
-// Parse reads the columns of a record.
+// Parse parses the columns of a record.
 func (r *Row) Parse(record []byte) bool { return r.parse(record, int64(len(record))) }
 
 // Text returns a value of the record as text.

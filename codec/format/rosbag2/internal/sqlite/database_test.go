@@ -21,7 +21,7 @@ func TestScan(t *testing.T) {
 		require.NoError(t, d.Cut())
 		next, root := 0, int64(0)
 		require.NoError(t, d.Scan(func(r *Row) {
-			if len(r.Columns) != 3 { // of the table of tables
+			if len(r.Columns) != 3 { // a row of sqlite_schema
 				if root == 0 {
 					root = r.Columns[3].Int
 				}

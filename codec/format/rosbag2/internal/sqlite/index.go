@@ -10,21 +10,21 @@ type Entry struct{ Value, ID int64 }
 
 const entrySize = 1 + 3 + 8 + 8 // bytes of a cell without children
 
-// appendEntry appends an entry as a cell has it.
+// appendTo appends the cell of an entry.
 func (e Entry) appendTo(b []byte) []byte {
 	b = append(b, entrySize-1, 3, typeInt64, typeInt64)
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, uint64(e.Value)), uint64(e.ID))
 }
 
-// Index adds an index of n entries, which next returns in ascending order, and returns the number of the page that is
-// above all. Spill is called when there may be many pages, and takes them.
+// Index adds an index of n entries, which next returns in ascending order. It returns the number of the root page. It
+// calls spill when p may have many pages; spill writes and removes them.
 func Index(p *Pages, n int64, next func() Entry, spill func() error) (root uint32, err error) {
 	const most = (PageSize - leafHead) / (2 + entrySize) // entries of a page without children
 	leaves := (n + 1 + most) / (most + 1)
 	level := make([]child[Entry], 0, leaves)
 	cell := make([]byte, 0, pointer+entrySize)
 	for ; leaves > 0; leaves-- {
-		count := int((n - (leaves - 1)) / leaves) // and one more comes between it and the next page
+		count := int((n - (leaves - 1)) / leaves) // one more entry lies between this page and the next
 		number, off := p.add()
 		page := p.Bytes[off : off+PageSize]
 		free := PageSize
@@ -50,7 +50,7 @@ func Index(p *Pages, n int64, next func() Entry, spill func() error) (root uint3
 	return addInterior(p, indexInterior, level, pointer+entrySize, Entry.appendTo, spill)
 }
 
-// IndexSize returns more than how many bytes an index of n entries and the pages above rows on so many pages take.
+// IndexSize returns an upper bound of the bytes of an index of n entries, and of the pages above leaves of a table.
 func IndexSize(n int64, leaves int) int64 {
 	return min(n, math.MaxInt64/64)*(entrySize+4) + int64(leaves)*(pointer+16) + 8*PageSize
 }

@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	logHead   = 32 // bytes of a write-ahead log in front of its frames
-	frameHead = 24 // of a frame in front of its page
+	logHead   = 32 // bytes of a write-ahead log before its frames
+	frameHead = 24 // bytes of a frame before its page
 	logMagic  = 0x377f0682
-	walMode   = 2 // the version in a database's header that asks for a write-ahead log
+	walMode   = 2 // the version in a database's header that means a write-ahead log
 )
 
-// Logged is a database with the transactions of its write-ahead log, https://sqlite.org/walformat.html. The library
-// itself writes to a file beside the database when it reads one.
+// Logged is a database with the transactions of its write-ahead log, https://sqlite.org/walformat.html. SQLite's
+// library would write to a file beside the database even for reading.
 type Logged struct {
 	file, log io.ReaderAt
 	pageSize  int64
 	size      int64           // bytes of the database with the transactions
-	frames    map[int64]int64 // offsets in the log of the pages that it has, by their numbers from 0
-	pending   map[int64]int64 // those of a transaction that is not committed
+	frames    map[int64]int64 // offsets of pages in the log by page number, from 0
+	pending   map[int64]int64 // frames of a transaction that is not committed
 
 	order binary.ByteOrder
 	sum   [2]uint32
@@ -37,13 +37,13 @@ func UsesLog(file io.ReaderAt) bool {
 	return err == nil && string(head[:len(Magic)]) == Magic && (head[18] == walMode || head[19] == walMode)
 }
 
-// NewLogged returns the database in a file of size bytes as it is after the transactions of its log. Those that were
-// not committed are left out. With an error, which says what of the log is damaged, it has those before the damage.
+// NewLogged returns the database in a file of size bytes after the committed transactions of its log. With an error
+// about damage of the log, the database has the transactions before the damage.
 func NewLogged(file io.ReaderAt, size int64, log io.ReaderAt, logSize int64) (*Logged, error) {
 	l := &Logged{file: file, log: log, size: size, frames: map[int64]int64{}, pending: map[int64]int64{}}
 	head := make([]byte, logHead)
 	if _, err := log.ReadAt(head, 0); err != nil {
-		if errors.Is(err, io.EOF) { // it was not begun
+		if errors.Is(err, io.EOF) { // the log is empty
 			err = nil
 		}
 		return l, err
@@ -70,7 +70,7 @@ func NewLogged(file io.ReaderAt, size int64, log io.ReaderAt, logSize int64) (*L
 			return l, err
 		}
 		if string(frame[8:16]) != string(head[16:24]) {
-			break // it is older than the log's head
+			break // the frame is older than the log's head
 		}
 		l.add(frame[:8])
 		l.add(frame[frameHead:])
@@ -86,7 +86,7 @@ func NewLogged(file io.ReaderAt, size int64, log io.ReaderAt, logSize int64) (*L
 	return l, nil
 }
 
-// commit makes the pending pages those of a database that has so many pages.
+// commit commits the pending pages. The database then has the given number of pages.
 func (l *Logged) commit(pages int64) {
 	for page, off := range l.pending {
 		l.frames[page] = off
@@ -103,7 +103,7 @@ func (l *Logged) add(b []byte) {
 	}
 }
 
-// matches reports whether b is the checksum.
+// matches reports whether b is the present checksum.
 func (l *Logged) matches(b []byte) bool {
 	return binary.BigEndian.Uint32(b) == l.sum[0] && binary.BigEndian.Uint32(b[4:]) == l.sum[1]
 }
@@ -116,14 +116,14 @@ func (l *Logged) ReadAt(b []byte, off int64) (int, error) {
 	n := 0
 	for n < len(b) && off < l.size {
 		count := min(int64(len(b)-n), l.size-off)
-		source, at := l.file, off
+		from, at := l.file, off
 		if len(l.frames) > 0 {
 			count = min(count, l.pageSize-off%l.pageSize)
 			if frame, ok := l.frames[off/l.pageSize]; ok {
-				source, at = l.log, frame+off%l.pageSize
+				from, at = l.log, frame+off%l.pageSize
 			}
 		}
-		k, err := source.ReadAt(b[n:n+int(count)], at)
+		k, err := from.ReadAt(b[n:n+int(count)], at)
 		n, off = n+k, off+int64(k)
 		if int64(k) < count {
 			return n, err

@@ -2,18 +2,18 @@ package sqlite
 
 import "encoding/binary"
 
-// Pages are consecutive pages of a database that are still to be written.
+// Pages are consecutive pages of a database that have not been written.
 type Pages struct {
-	First uint32 // the number of the first one; that of a file is 1
+	First uint32 // number of the first page; a file begins with page 1
 	Bytes []byte
 }
 
-// Next returns the number of the page that would be added next.
+// Next returns the number of the next page to be added.
 func (p *Pages) Next() uint32 { return p.First + uint32(len(p.Bytes)/PageSize) }
 
 var zeros [PageSize]byte
 
-// add adds a page of zeros and returns its number and where it begins in Bytes. It leaves out the page of SQLite's
+// add adds a page of zeros. It returns its number and its offset in Bytes. It skips the page of SQLite's
 // locks.
 func (p *Pages) add() (number uint32, off int) {
 	if p.Next() == lockByte/PageSize+1 {
@@ -24,7 +24,7 @@ func (p *Pages) add() (number uint32, off int) {
 	return number, off
 }
 
-// Header returns the first page of a database of so many pages, with its tables and indexes.
+// Header returns the first page of a database with the given number of pages, tables and indexes.
 func Header(pages uint32, objects []Object) []byte {
 	p := Pages{First: 1}
 	var list Table
@@ -52,7 +52,7 @@ func Header(pages uint32, objects []Object) []byte {
 	return b
 }
 
-// Record returns a row with these columns: nil, int64 or string. There are not more than ten.
+// Record returns a record of up to ten columns: nil, int64 or string.
 func Record(columns ...any) []byte {
 	var types, values []byte
 	for _, column := range columns {
@@ -70,8 +70,8 @@ func Record(columns ...any) []byte {
 	return append(append([]byte{byte(len(types) + 1)}, types...), values...)
 }
 
-// AppendHead appends the record of a bag's message up to its payload of size bytes: no id, for that is the row's, the
-// topic's, which is below 1<<31, and the time.
+// AppendHead appends the record of a bag's message up to its payload of size bytes: NULL for the id, which is the
+// row's, the topic's id, which is below 1<<31, and the time.
 func AppendHead(b []byte, topic, time int64, size int) []byte {
 	begin := len(b)
 	b = append(b, 0, typeNull, typeInt8, typeInt64)

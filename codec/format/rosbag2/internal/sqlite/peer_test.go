@@ -15,7 +15,7 @@ import (
 	"tapedeck/codec/format/rosbag2/internal/sqlitetest"
 )
 
-// statements make a database with rows of all kinds, some of them on many pages, and rows that were deleted.
+// statements returns the statements that make a database with rows of all kinds, some on many pages, and deleted rows.
 func statements(rows int) []string {
 	return []string{
 		`CREATE TABLE "odd ""names"(id INTEGER PRIMARY KEY, [a b] TEXT, -- a, comment
@@ -39,14 +39,14 @@ func statements(rows int) []string {
 	}
 }
 
-// queries are what contents reads.
+// queries are the queries whose results contents returns.
 var queries = []string{
 	`SELECT id, "a b", "c""d", hex(e), f, late FROM "odd ""names" ORDER BY id`,
 	"SELECT id, topic, t, hex(data) FROM m ORDER BY id",
 	"SELECT t, id FROM m WHERE t NOTNULL ORDER BY t, id",
 }
 
-// contents returns what queries return, as SQLite prints it.
+// contents returns the results of queries, as SQLite prints them.
 func contents(d *Database) (lines []string, err error) {
 	objects, err := d.Objects()
 	if err != nil {
@@ -99,7 +99,7 @@ func contents(d *Database) (lines []string, err error) {
 	return lines, err
 }
 
-// TestPeer reads what SQLite writes.
+// TestPeer reads databases that SQLite writes.
 func TestPeer(t *testing.T) {
 	type layout struct {
 		name   string
@@ -162,7 +162,7 @@ func requireLines(t *testing.T, want, got []string) {
 	}
 }
 
-// TestPeerLog reads transactions that are in the write-ahead log alone.
+// TestPeerLog reads transactions that are only in the write-ahead log.
 func TestPeerLog(t *testing.T) {
 	for _, size := range []int{512, 4096, 1 << 16} {
 		t.Run(fmt.Sprint("pages of ", size), func(t *testing.T) {
@@ -190,7 +190,7 @@ func TestPeerLog(t *testing.T) {
 	}
 }
 
-// TestPeerDamage damages a database. Where neither SQLite nor we find a fault, we read what it reads.
+// TestPeerDamage damages a database. If neither SQLite nor we find a fault, we must read the same rows.
 func TestPeerDamage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db3")
 	sqlitetest.Run(t, path, append([]string{"PRAGMA page_size=512"}, statements(150)...)...)
@@ -203,7 +203,7 @@ func TestPeerDamage(t *testing.T) {
 	if testing.Short() {
 		rounds = 60
 	}
-	text := regexp.MustCompile("ü|CREATE|TABLE|INTEGER|CHECK") // whose damage changes what is a line or a column
+	text := regexp.MustCompile("ü|CREATE|TABLE|INTEGER|CHECK") // damage of these texts changes lines or columns
 	equal, stricter := 0, 0
 	for range rounds {
 		data := bytes.Clone(whole)
@@ -232,7 +232,7 @@ func TestPeerDamage(t *testing.T) {
 		switch {
 		case theirs != nil || want[0] != "ok":
 		case err != nil:
-			stricter++ // as about a record that is longer than its columns
+			stricter++ // for example about a record that is longer than its columns
 		default:
 			requireLines(t, want[1:], got)
 			equal++

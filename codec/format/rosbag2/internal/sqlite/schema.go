@@ -16,7 +16,7 @@ type Object struct {
 // Objects returns the tables and indexes of the database.
 func (d *Database) Objects() ([]Object, error) {
 	if d.size == 0 {
-		return nil, nil // it was not begun
+		return nil, nil // an empty file has no tables
 	}
 	if d.head == nil {
 		return nil, errHead
@@ -36,11 +36,12 @@ type Value struct {
 	Text string
 }
 
-// Select yields columns of all rows of a table, in the order of their ids. A column that a row does not have is Null.
+// Select calls found with the named columns of all rows of a table, in the order of their ids. Missing columns are
+// Null.
 func (d *Database) Select(table *Object, names []string, found func([]Value)) error {
 	columns := table.Columns()
 	values := make([]Value, len(names))
-	rest := d.size // bytes of further records, which cannot have more than the file
+	rest := d.size // bytes that further records may have: together at most the file's size
 	var record []byte
 	var failed error
 	err := d.Table(int64(table.Root), func(r *Row) {
@@ -68,7 +69,7 @@ func (d *Database) Select(table *Object, names []string, found func([]Value)) er
 			}
 			c := &r.Columns[at]
 			values[i] = Value{c.Kind, c.Int, d.Text(c, record)}
-			if name == "id" && c.Kind == Null { // it is the row's, which is not stored twice
+			if name == "id" && c.Kind == Null { // the id is the row's, which is not stored twice
 				values[i] = Value{Kind: Integer, Int: r.ID}
 			}
 		}
@@ -86,7 +87,7 @@ var token = regexp.MustCompile(`(?s)--[^\n]*|/\*.*?\*/|"(?:[^"]|"")*"|'(?:[^']|'
 
 // Columns returns the names of a table's columns in lower case.
 func (o *Object) Columns() (names []string) {
-	depth, begins := 0, false // of a column
+	depth, begins := 0, false // begins: the next token is the name of a column
 	for _, text := range token.FindAllString(o.SQL, -1) {
 		switch {
 		case strings.HasPrefix(text, "--") || strings.HasPrefix(text, "/*"):
@@ -109,7 +110,7 @@ func (o *Object) Columns() (names []string) {
 	return names
 }
 
-// unquote returns the name that a token is.
+// unquote returns the name in a token.
 func unquote(token string) string {
 	if len(token) < 2 {
 		return token

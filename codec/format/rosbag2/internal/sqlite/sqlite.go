@@ -1,6 +1,6 @@
-// Package sqlite writes database files of SQLite from front to back, and reads them: tables and indexes by their trees,
-// and of a damaged database every intact page. It handles pages and records, https://sqlite.org/fileformat2.html, not
-// SQL. A database is written as one stream, like any other file.
+// Package sqlite writes database files of SQLite sequentially, from front to back. It reads tables and indexes by their
+// trees, and every intact page of a damaged database. It handles pages and records,
+// https://sqlite.org/fileformat2.html, not SQL.
 package sqlite
 
 import (
@@ -11,19 +11,19 @@ import (
 // PageSize is the size of the pages that are written, SQLite's default.
 const PageSize = 4096
 
-// MaxBlob is the size of the largest value that SQLite takes as it is usually built.
+// MaxBlob is the size of the largest value that SQLite's usual builds accept.
 const MaxBlob = 1_000_000_000 - 64
 
 // Magic begins each database.
 const Magic = "SQLite format 3\x00"
 
 const (
-	fileHead     = 100 // bytes in front of what is on the first page
-	leafHead     = 8   // of a page without children
-	interiorHead = 12  // of one with children
-	pointer      = 4   // a page's number
+	fileHead     = 100 // bytes before the first page's head
+	leafHead     = 8   // bytes of the head of a page without children
+	interiorHead = 12  // bytes of the head of a page with children
+	pointer      = 4   // bytes of a page number
 
-	// lockByte is where SQLite locks files. Nothing is on its page.
+	// lockByte is the offset of SQLite's file locks. Its page is not used.
 	lockByte = 1 << 30
 )
 
@@ -44,8 +44,8 @@ const (
 	typeInt64 = 6
 )
 
-// local returns how many bytes of a record of size bytes are in the leaf of a table. The others are on pages of their
-// own.
+// local returns the bytes of a record of size bytes that are in the leaf of a table. The other bytes are on overflow
+// pages.
 func local(size, pageSize int64) int64 {
 	most := pageSize - 35
 	if size <= most {
@@ -72,7 +72,7 @@ func appendVarint(b []byte, v uint64) []byte {
 	return append(b, byte(v&0x7f))
 }
 
-// varint reads such a number and says how many bytes it has; 0 when b ends in it.
+// varint parses a number of appendVarint. n is its length in bytes, 0 if b ends within it.
 func varint(b []byte) (v uint64, n int) {
 	for i, c := range b {
 		if i == 8 {

@@ -29,7 +29,7 @@ func TestVarint(t *testing.T) {
 	}
 }
 
-// content returns the payload of the row i.
+// content returns the payload of row i.
 func content(i, size int) []byte {
 	b := make([]byte, size)
 	for j := range b {
@@ -63,7 +63,7 @@ func build(t testing.TB, path string, n int, size func(int) int, value func(int)
 	require.NoError(t, os.WriteFile(path, append(header, p.Bytes...), 0o666))
 }
 
-// SQLite takes what is written for sound, whatever the number and size of rows.
+// SQLite finds no fault in our databases, whatever the number and size of rows.
 func TestDatabase(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 100, 185, 186, 187, 371, 372, 373, 5000, 70_000} {
 		for _, size := range []int{0, 10, 480, 3000, 4035, 4045, 4055, 4060, 5000, 9000, 100_000} {
@@ -87,7 +87,7 @@ func TestDatabase(t *testing.T) {
 	}
 }
 
-// Ranges of an index and rows of a table are found, also where a range is cut.
+// Ranges of an index and rows of a table are found, even if a range is cut.
 func TestSearch(t *testing.T) {
 	const n = 30_000
 	path := filepath.Join(t.TempDir(), "a.db3")
@@ -131,7 +131,7 @@ func TestSearch(t *testing.T) {
 		if asked.Most == 0 || !asked.Back {
 			require.Equal(t, asked.From, r.From)
 		}
-		require.True(t, r == asked || r.From.Compare(r.To) < 0, "%+v of %+v", r, asked) // less is left to be asked for
+		require.True(t, r == asked || r.From.Compare(r.To) < 0, "%+v of %+v", r, asked) // the rest is smaller
 		if len(ids) > 1000 {
 			ids = ids[:1000]
 		}

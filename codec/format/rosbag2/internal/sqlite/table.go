@@ -2,39 +2,39 @@ package sqlite
 
 import "encoding/binary"
 
-// Table is a table that rows are added to, in the order of their ids.
+// Table is a table to which rows are added, in the order of their ids.
 type Table struct {
 	leaves []child[int64]
-	pages  *Pages // that the open leaf is among; nil: there is none
-	off    int    // of the open leaf
-	begin  int    // of its head, in it
-	cells  int
-	free   int // where its cells begin, which fill it from the end
-	head   []byte
+	pages  *Pages // with the open leaf; nil if no leaf is open
+	off    int    // of the open leaf in pages.Bytes
+	begin  int    // of the leaf's head, in the leaf
+	cells  int    // number of its cells
+	free   int    // begin of its cells, which fill it from the end
+	head   []byte // buffer of Add
 }
 
-// child is a page, and the last id below it or, in an index, the entry that comes between it and the next one.
+// child is a page, and the last id below it, or in an index the entry between it and the next page.
 type child[K any] struct {
 	page uint32
 	key  K
 }
 
-// Leaves returns how many pages have rows.
+// Leaves returns the number of pages with rows.
 func (t *Table) Leaves() int { return len(t.leaves) }
 
-// Truncate forgets all but the first n pages with rows, and no row is added to these.
+// Truncate removes all but the first n pages with rows, and closes the open leaf.
 func (t *Table) Truncate(n int) {
 	t.leaves, t.pages = t.leaves[:n], nil
 }
 
-// Seal has further rows added to other pages than those before.
+// Seal closes the open leaf: further rows are added to new pages.
 func (t *Table) Seal() { t.pages = nil }
 
-// Add adds a row. Its record consists of parts; the first one begins with the types of the columns.
-func (t *Table) Add(p *Pages, id int64, parts ...[]byte) {
+// Add adds a row. Its record is the concatenation of record; the first slice begins with the types of the columns.
+func (t *Table) Add(p *Pages, id int64, record ...[]byte) {
 	var size int64
-	for _, part := range parts {
-		size += int64(len(part))
+	for _, b := range record {
+		size += int64(len(b))
 	}
 	here := local(size, PageSize)
 	t.head = appendVarint(appendVarint(t.head[:0], uint64(size)), uint64(id))
@@ -53,16 +53,16 @@ func (t *Table) Add(p *Pages, id int64, parts ...[]byte) {
 	put16(page[t.begin+3:], t.cells)
 	put16(page[t.begin+5:], t.free)
 	at, room := t.off+t.free+copy(page[t.free:], t.head), int(here)
-	link := at + room // where the number of the next page goes
-	for _, part := range parts {
-		for len(part) > 0 {
+	link := at + room // offset for the number of the next page
+	for _, b := range record {
+		for len(b) > 0 {
 			if room == 0 {
 				number, off := p.add()
 				binary.BigEndian.PutUint32(p.Bytes[link:], number)
 				link, at, room = off, off+pointer, PageSize-pointer
 			}
-			n := copy(p.Bytes[at:at+room], part)
-			part, at, room = part[n:], at+n, room-n
+			n := copy(p.Bytes[at:at+room], b)
+			b, at, room = b[n:], at+n, room-n
 		}
 	}
 }
@@ -79,8 +79,8 @@ func (t *Table) newLeaf(p *Pages) {
 	put16(p.Bytes[off+t.begin+5:], t.free)
 }
 
-// Finish adds the pages above those with rows and returns the number of the first of all. Spill is called when there
-// are many pages, and takes them.
+// Finish adds the pages above the leaves and returns the number of the root page. It calls spill when p may have many
+// pages; spill writes and removes them.
 func (t *Table) Finish(p *Pages, spill func() error) (root uint32, err error) {
 	t.Seal()
 	if len(t.leaves) == 0 {
@@ -90,8 +90,8 @@ func (t *Table) Finish(p *Pages, spill func() error) (root uint32, err error) {
 	return addInterior(p, tableInterior, t.leaves, pointer+9, appendID, spill)
 }
 
-// addInterior adds the pages above those of a level and returns the number of the first of all. A cell of one has at
-// most so many bytes, a page's number and a key.
+// addInterior adds all pages above a level and returns the number of the root page. A cell, which is a page number and
+// a key, has at most cellSize bytes.
 func addInterior[K any](p *Pages, kind byte, level []child[K], cellSize int, appendKey func(K, []byte) []byte,
 	spill func() error) (root uint32, err error) {
 	cell := make([]byte, 0, cellSize)
@@ -121,12 +121,12 @@ func addInterior[K any](p *Pages, kind byte, level []child[K], cellSize int, app
 	return level[0].page, nil
 }
 
-// share divides a list into parts of about equal length, none longer than most.
+// share divides a list into groups of about equal length, at most most.
 func share[T any](list []T, most int) [][]T {
-	var parts [][]T
+	var groups [][]T
 	for n := (len(list) + most - 1) / most; n > 0; n-- {
 		k := len(list) / n
-		parts, list = append(parts, list[:k]), list[k:]
+		groups, list = append(groups, list[:k]), list[k:]
 	}
-	return parts
+	return groups
 }

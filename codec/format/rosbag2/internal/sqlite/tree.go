@@ -17,11 +17,11 @@ var (
 )
 
 const (
-	maxDepth = 20   // of a tree: that of one with the smallest pages in the largest file
-	maxPages = 4096 // of one depth that are read before those below them
+	maxDepth = 20   // of a tree: the depth with the smallest pages in the largest file
+	maxPages = 4096 // pages of one depth that are read before the pages below them
 )
 
-// FirstEntry and LastEntry are before and behind all other ones.
+// FirstEntry and LastEntry are before and behind all other entries.
 var (
 	FirstEntry = Entry{math.MinInt64, math.MinInt64}
 	LastEntry  = Entry{math.MaxInt64, math.MaxInt64}
@@ -35,34 +35,34 @@ func (e Entry) Compare(o Entry) int {
 // Range is a range of an index: entries at or behind From and before To.
 type Range struct {
 	From, To Entry
-	Most     int  // pages with entries that are read: a longer range is cut; 0: all
-	Back     bool // it is cut at its beginning
+	Most     int  // maximum of pages with entries to read: a longer range is cut; 0: no limit
+	Back     bool // a longer range is cut at its beginning
 }
 
-// node is a page of a tree. Its keys are behind after and not behind last; those of a table are ids.
+// node is a page of a tree. For its keys, after < key ≤ last. Keys of a table are ids.
 type node struct {
 	off         int64
 	after, last Entry
 	entry       bool // last is an entry of the index
 }
 
-// descent is a way down a tree that reads all pages of the same depth at once.
+// descent is a traversal of a tree that reads all pages of one depth at once.
 type descent struct {
-	keep  func([]node) []node // returns which pages of a depth are read; nil: all
-	row   func(*Row)          // is called for rows; nil in an index
-	entry func(Entry)         // is called for the entries in pages without children; nil in a table
+	keep  func([]node) []node // returns the pages of a depth to read; nil: all
+	row   func(*Row)          // called with rows; nil in an index
+	entry func(Entry)         // called with entries in pages without children; nil in a table
 
-	left  int64 // pages that the tree may still have
-	found Row
+	left   int64 // pages that the tree may still have: at most the file's pages
+	rowBuf Row
 }
 
-// Table yields the rows of the table whose tree begins at the page root. It does not read the pages in which large
-// values go on. The row is valid until found returns.
+// Table calls found with the rows of the table with the root page root. It does not read overflow pages of large
+// values. The row is valid until found returns.
 func (d *Database) Table(root int64, found func(*Row)) error {
 	return d.descend(root, &descent{row: found})
 }
 
-// Rows yields the rows of a table with these ids, which are sorted, and may yield others.
+// Rows calls found with the rows of a table with the given, sorted ids, and perhaps with others.
 func (d *Database) Rows(root int64, ids []int64, found func(*Row)) error {
 	return d.descend(root, &descent{row: found, keep: func(level []node) []node {
 		return slices.DeleteFunc(level, func(n node) bool {
@@ -75,8 +75,8 @@ func (d *Database) Rows(root int64, ids []int64, found func(*Row)) error {
 	}})
 }
 
-// Entries returns the entries in a range of an index over a column of integers, in order, and which range that is if
-// it was cut.
+// Entries returns the entries in a range of an index over a column of integers, in order, and the range that they
+// cover: r unless it was cut.
 func (d *Database) Entries(root int64, r Range) ([]Entry, Range, error) {
 	var entries []Entry
 	found := func(e Entry) { entries = append(entries, e) }
@@ -105,7 +105,7 @@ func (d *Database) Entries(root int64, r Range) ([]Entry, Range, error) {
 	return entries, r, err
 }
 
-// behind returns the first entry that there may be behind e.
+// behind returns the first possible entry behind e.
 func behind(e Entry) Entry {
 	if e.ID == math.MaxInt64 {
 		return e // it is LastEntry
@@ -113,7 +113,7 @@ func behind(e Entry) Entry {
 	return Entry{e.Value, e.ID + 1}
 }
 
-// Ends returns the first and the last id of a table; 0, 0 for a table without rows.
+// Ends returns the first and the last id of a table, or 0, 0 without rows.
 func (d *Database) Ends(root int64) (first, last int64, err error) {
 	known := false
 	err = d.descend(root, &descent{row: func(r *Row) {
@@ -130,7 +130,7 @@ func (d *Database) Ends(root int64) (first, last int64, err error) {
 	return first, last, err
 }
 
-// Find returns the row of a table with this id; nil if there is none. The row is valid until the next call.
+// Find returns the row of a table with this id, or nil. The row is valid until the next call.
 func (d *Database) Find(root, id int64) (*Row, error) {
 	for range maxDepth {
 		if root < 1 || root*d.pageSize > d.size {
@@ -173,8 +173,8 @@ func (p *page) id(i int) int64 {
 	return int64(id)
 }
 
-// child returns the number of the page below the cell i; below all of them for the number of cells. It is 0 if the page
-// is damaged.
+// child returns the number of the page below cell i, or of the last page below p if i is the number of cells. It is 0
+// if the page is damaged.
 func (p *page) child(i int) int64 {
 	at := p.begin + leafHead
 	if i < p.cells {
@@ -191,7 +191,7 @@ func (d *Database) descend(root int64, w *descent) error {
 	return d.visit([]node{{off: (root - 1) * d.pageSize, after: FirstEntry, last: LastEntry}}, w, maxDepth)
 }
 
-// visit reads pages of the same depth and all that are below them, as deep as depth.
+// visit reads pages of one depth and all pages below them, at most depth levels.
 func (d *Database) visit(level []node, w *descent, depth int) error {
 	atOnce := maxPages
 	if w.keep != nil {
@@ -224,21 +224,21 @@ func (d *Database) visit(level []node, w *descent, depth int) error {
 	return nil
 }
 
-// open yields what is on a page, and appends the pages below it.
+// open passes the rows or entries of a page to w, and appends the pages below it to below.
 func (d *Database) open(data []byte, n node, w *descent, below []node) ([]node, error) {
 	p, ok := d.parsePage(data, n.off)
 	table := p.kind == tableLeaf || p.kind == tableInterior
 	if !ok || table != (w.row != nil) {
 		return nil, errTree
 	}
-	row := &w.found
+	row := &w.rowBuf
 	if p.kind == tableLeaf {
-		left := p.cells
+		unread := p.cells
 		d.rows(p, row, func(r *Row) {
-			left--
+			unread--
 			w.row(r)
 		})
-		if left != 0 {
+		if unread != 0 {
 			return nil, errTree
 		}
 		return below, nil
@@ -268,7 +268,7 @@ func (d *Database) open(data []byte, n node, w *descent, below []node) ([]node, 
 	return below, nil
 }
 
-// key returns what a cell of a page above rows, or of an index, is found by. It uses row.
+// key returns the key of a cell of an interior page or an index. It uses row as a buffer.
 func (p *page) key(i int, row *Row) (Entry, bool) {
 	at := p.cell(i)
 	if at == 0 {
@@ -287,7 +287,7 @@ func (p *page) key(i int, row *Row) (Entry, bool) {
 	}
 	value, id := row.Columns[0], row.Columns[1]
 	if value.Kind == Null {
-		value = Column{Kind: Integer, Int: math.MinInt64} // it comes before all others
+		value = Column{Kind: Integer, Int: math.MinInt64} // Null is before all other values
 	}
 	return Entry{value.Int, id.Int}, value.Kind == Integer && id.Kind == Integer
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Run has SQLite execute statements, or commands of its program, on the database at path, and returns the lines that it
-// prints. The test is skipped if the program is not installed.
+// Run makes SQLite execute statements, or commands of its program, on the database at path, and returns the lines that
+// it prints. The test is skipped if the program is not installed.
 func Run(t testing.TB, path string, statements ...string) []string {
 	t.Helper()
 	lines, err := Try(t, path, statements...)
@@ -20,7 +20,7 @@ func Run(t testing.TB, path string, statements ...string) []string {
 	return lines
 }
 
-// Try does what Run does, and returns the error of a statement that fails.
+// Try is Run, but returns the error of a statement that fails.
 func Try(t testing.TB, path string, statements ...string) ([]string, error) {
 	t.Helper()
 	program, err := exec.LookPath("sqlite3")
