@@ -22,7 +22,7 @@ import (
 //go:embed options.txt
 var optionTexts string
 
-// options are the node's parameters, each at once a flag, a ROS parameter and a line of config/arm_publisher.yaml.
+// options are the node's parameters. Each is a flag, a ROS parameter and a line of config/arm_publisher.yaml.
 type options struct {
 	hardware.Arm
 	Arms map[string]*hardware.Arm `param:"arms" group:"Arm"`
@@ -39,37 +39,37 @@ const (
 	pushSet  = "set"
 )
 
-// arms returns the arms to publish by name: the entries of Arms, and the hosts on the command line. Errors are errors
-// of usage.
+// arms returns the arms to publish by name: the entries of Arms, and the hosts on the command line. Errors wrap
+// config.ErrUsage.
 func (o *options) arms(hosts []string) (map[string]*hardware.Arm, error) {
-	all := maps.Clone(o.Arms)
-	if all == nil {
-		all = map[string]*hardware.Arm{}
+	arms := maps.Clone(o.Arms)
+	if arms == nil {
+		arms = map[string]*hardware.Arm{}
 	}
 	for i := 0; len(hosts) > 0; i++ {
 		name := fmt.Sprint("arm_", i)
-		if all[name] != nil {
+		if arms[name] != nil {
 			continue
 		}
 		a := o.Arm
 		if err := setHost(&a, hosts[0]); err != nil {
 			return nil, err
 		}
-		all[name], hosts = &a, hosts[1:]
+		arms[name], hosts = &a, hosts[1:]
 	}
-	if len(all) == 0 && o.Host != "" {
-		all["arm_0"] = &o.Arm
+	if len(arms) == 0 && o.Host != "" {
+		arms["arm_0"] = &o.Arm
 	}
 	if len(o.Arms) > 0 && o.Host != "" {
 		return nil, config.Usagef("%s is the host of no arm: give it to one of arms", o.Host)
 	}
-	if len(all) == 0 {
+	if len(arms) == 0 {
 		return nil, config.Usagef("name the host of an arm, such as 192.168.1.18, or configure arms in a parameter " +
 			"file")
 	}
 	pushed := map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		a := all[name]
+	for _, name := range slices.Sorted(maps.Keys(arms)) {
+		a := arms[name]
 		if err := check(a); err != nil {
 			return nil, config.Usagef("arm %s: %w", name, err)
 		}
@@ -83,7 +83,7 @@ func (o *options) arms(hosts []string) (map[string]*hardware.Arm, error) {
 		}
 		pushed[key] = name
 	}
-	return all, nil
+	return arms, nil
 }
 
 // setHost sets host and port from "host" or "host:port".
@@ -101,6 +101,7 @@ func setHost(a *hardware.Arm, text string) error {
 	return nil
 }
 
+// check returns an error for options that are invalid together.
 func check(a *hardware.Arm) error {
 	positions := a.Positions()
 	switch n := len(a.JointNames); {

@@ -16,7 +16,7 @@ func TestEveryOptionIsDocumented(t *testing.T) {
 	require.NoError(t, configtest.CheckTable("../../docs/reference/options.md", "arm_publisher", &o))
 }
 
-// entry returns the options of an arm with something changed.
+// entry returns the options of an arm after change.
 func entry(host string, change func(*hardware.Arm)) *hardware.Arm {
 	a := hardware.DefaultArm()
 	a.Host = host

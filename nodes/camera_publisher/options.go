@@ -21,7 +21,7 @@ import (
 //go:embed options.txt
 var optionTexts string
 
-// options are the node's parameters, each at once a flag, a ROS parameter and a line of config/camera_publisher.yaml.
+// options are the node's parameters. Each is a flag, a ROS parameter and a line of config/camera_publisher.yaml.
 type options struct {
 	hardware.Camera
 	Cameras map[string]*hardware.Camera `param:"cameras" group:"Camera"`
@@ -43,34 +43,34 @@ func defaultOptions() options {
 	return options{Camera: hardware.DefaultCamera(), MatchPatience: 5 * time.Second, AckTimeout: 5 * time.Second}
 }
 
-// cameras returns the cameras to publish, by name: the entries of Cameras, and the devices on the command line. Errors
+// cameras returns the cameras to publish by name: the entries of Cameras, and the devices on the command line. Errors
 // wrap config.ErrUsage.
 func (o *options) cameras(devices []string) (map[string]*hardware.Camera, error) {
-	all := maps.Clone(o.Cameras)
-	if all == nil {
-		all = map[string]*hardware.Camera{}
+	cameras := maps.Clone(o.Cameras)
+	if cameras == nil {
+		cameras = map[string]*hardware.Camera{}
 	}
 	for i := 0; len(devices) > 0; i++ {
 		name := fmt.Sprint("camera_", i)
-		if all[name] != nil {
+		if cameras[name] != nil {
 			continue
 		}
 		c := o.Camera
 		c.Device, c.Serial = devices[0], ""
-		all[name], devices = &c, devices[1:]
+		cameras[name], devices = &c, devices[1:]
 	}
-	if len(all) == 0 && o.Device+o.Serial != "" {
-		all["camera_0"] = &o.Camera
+	if len(cameras) == 0 && o.Device+o.Serial != "" {
+		cameras["camera_0"] = &o.Camera
 	}
 	if len(o.Cameras) > 0 && o.Device+o.Serial != "" {
 		return nil, config.Usagef("%s is the device of no camera: give it to one of cameras", o.Device+o.Serial)
 	}
-	if len(all) == 0 {
+	if len(cameras) == 0 {
 		return nil, config.Usagef("name a device, such as /dev/video0, or cameras in a parameter file; --list shows " +
 			"connected cameras")
 	}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		switch c := all[name]; {
+	for _, name := range slices.Sorted(maps.Keys(cameras)) {
+		switch c := cameras[name]; {
 		case c.Device+c.Serial == "":
 			return nil, config.Usagef("camera %s: it needs a device or a serial", name)
 		case c.DepthScale == 0:
@@ -79,7 +79,7 @@ func (o *options) cameras(devices []string) (map[string]*hardware.Camera, error)
 			return nil, config.Usagef("camera %s: give either a device or a serial, not both", name)
 		}
 	}
-	return all, nil
+	return cameras, nil
 }
 
 // qos returns the QoS of a camera's topics. Reliable topics keep all images of files.

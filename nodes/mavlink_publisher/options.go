@@ -24,8 +24,7 @@ import (
 //go:embed options.txt
 var optionTexts string
 
-// options are the publisher's parameters, each at once a flag, a ROS parameter and a line of
-// config/mavlink_publisher.yaml.
+// options are the publisher's parameters. Each is a flag, a ROS parameter and a line of config/mavlink_publisher.yaml.
 type options struct {
 	Vehicles map[string]*vehicleOptions `param:"vehicles" group:"Vehicles"`
 	vehicleOptions
@@ -47,13 +46,13 @@ func defaultOptions() options {
 		Diagnostics: true}
 }
 
-// entry is a vehicle to publish, by name.
+// entry is a vehicle to publish, with its name.
 type entry struct {
 	name string
 	*vehicleOptions
 }
 
-// entries returns the vehicles of options and arguments. Errors wrap config.ErrUsage.
+// entries returns the vehicles in the options and in the arguments. Errors wrap config.ErrUsage.
 func (o *options) entries(args []string) ([]entry, error) {
 	var list []entry
 	for _, name := range slices.Sorted(maps.Keys(o.Vehicles)) {

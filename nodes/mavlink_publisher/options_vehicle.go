@@ -22,7 +22,7 @@ type vehicleOptions struct {
 
 func (*vehicleOptions) OptionTexts() string { return optionTexts }
 
-// translation says how messages are translated. It has the fields of mavros.Options.
+// translation are the options of translating messages. It has the fields of mavros.Options.
 type translation struct {
 	MapFrame  string `param:"map_frame" group:"Messages" value:"NAME"`
 	OdomFrame string `param:"odom_frame" group:"Messages" value:"NAME"`
@@ -36,7 +36,7 @@ type translation struct {
 	GPSError                float64 `param:"gps_uere" group:"Accuracy" min:"0" value:"M"`
 }
 
-// defaultVehicle returns the defaults of a vehicle: mavros' translation, and nothing is sent.
+// defaultVehicle returns the defaults of a vehicle: messages are translated as by mavros, and nothing is sent.
 func defaultVehicle() vehicleOptions {
 	return vehicleOptions{
 		Rate: 1, Stamps: "sync", OwnSystem: 255, OwnComponent: 191, translation: translation(mavros.DefaultOptions()),

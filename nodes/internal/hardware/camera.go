@@ -60,8 +60,7 @@ func (c *Camera) compressed() (bool, error) {
 	case c.Format == "" && c.Encoding != "":
 		return false, nil // decoded JPEGs are also published as pixels
 	case c.Format == "":
-		return false, errors.New("whether it publishes JPEGs depends on the format that the camera chooses: give it " +
-			"one")
+		return false, errors.New("the topic depends on the format that the camera chooses; set its format")
 	}
 	code, err := v4l2.ParseFourCC(c.Format)
 	return code == v4l2.MJPG || code == v4l2.JPEG, err

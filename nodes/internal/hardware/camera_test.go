@@ -39,7 +39,7 @@ func TestTopicOfCamera(t *testing.T) {
 		require.Equal(t, test.want, topic, test)
 	}
 	_, err := (&Camera{Device: "/dev/video0"}).Topic("front")
-	require.EqualError(t, err, "whether it publishes JPEGs depends on the format that the camera chooses: give it one")
+	require.EqualError(t, err, "the topic depends on the format that the camera chooses; set its format")
 	_, err = (&Camera{Device: "/dev/video0", Format: "MJPEG"}).Topic("front")
 	require.ErrorContains(t, err, `pixel format "MJPEG": want up to four characters`)
 }

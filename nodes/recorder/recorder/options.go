@@ -30,7 +30,7 @@ import (
 //go:embed options.txt
 var optionTexts string
 
-// options are the recorder's parameters, each at once a flag, a ROS parameter and a line of config/recorder.yaml.
+// options are the recorder's parameters. Each is a flag, a ROS parameter and a line of config/recorder.yaml.
 type options struct {
 	selection.TopicOptions
 	outputOptions
@@ -64,7 +64,7 @@ const (
 	namesTime   = "time"
 )
 
-// outputOptions are name, format and settings of the files.
+// outputOptions are the name, format and settings of the files.
 type outputOptions struct {
 	Output        string        `param:"output" short:"o" alias:"output-name" group:"Output" value:"NAME"`
 	OutputPrefix  string        `param:"output_prefix" group:"Output" value:"NAME"`
@@ -79,13 +79,13 @@ type outputOptions struct {
 	ServiceRoot   string        `param:"service_root" group:"Output" value:"FOLDER"`
 }
 
-// format returns the format of the recording. Options for which there is none do not pass check.
+// format returns the format of the recording, nil if check rejects the options.
 func (o *outputOptions) format() *live.Format {
 	f, _ := live.Choose(o.Storage, o.Output)
 	return f
 }
 
-// serviceRoot returns the folder that services stay in, of a recording of that name.
+// serviceRoot returns the folder that services are confined to, for a recording with a name.
 func (o *outputOptions) serviceRoot(name string) confine.Folder {
 	if o.ServiceRoot != "" {
 		return confine.ServiceRoot(o.ServiceRoot)
@@ -93,7 +93,7 @@ func (o *outputOptions) serviceRoot(name string) confine.Folder {
 	return confine.In(filepath.Dir(o.format().Path(name)))
 }
 
-// splitOptions limit the files of a recording.
+// splitOptions are the limits of files.
 type splitOptions struct {
 	MaxBagSize           config.Size   `param:"max_bag_size" short:"b" group:"Splits" min:"64kB" zero:"true"`
 	MaxBagDuration       time.Duration `param:"max_bag_duration" short:"d" group:"Splits" min:"0"`
@@ -105,7 +105,7 @@ type splitOptions struct {
 	RepeatTransientLocal []string      `param:"repeat_transient_local" several:"words" group:"Splits" value:"TOPIC[=N]"`
 }
 
-// limitOptions limit a recording.
+// limitOptions are the limits of a recording.
 type limitOptions struct {
 	MaxDuration          time.Duration `param:"max_duration" group:"Limits" min:"0"`
 	MaxRecordingSize     config.Size   `param:"max_recording_size" group:"Limits"`
@@ -114,26 +114,26 @@ type limitOptions struct {
 	StartPaused          bool          `param:"start_paused" group:"Limits"`
 }
 
-// diskOptions are what to do before the disk is full.
+// diskOptions are about the free space of the disk.
 type diskOptions struct {
 	MinSpace       string `param:"min_space" short:"L" alias:"min-free-space" group:"Disk" value:"SIZE"`
 	LowSpaceAction string `param:"low_space_action" group:"Disk" options:"stop|delete-oldest|pause|delete-uploaded"`
 }
 
-// memoryOptions limit the queue.
+// memoryOptions are about the queue.
 type memoryOptions struct {
 	QueueSize config.Size `param:"queue_size" alias:"max-cache-size,buffsize:MiB" group:"Memory" min:"1MiB"`
 	Priority  []string    `param:"priority" group:"Memory" value:"TOPIC=N"`
 }
 
-// statusOptions are where the status is shown.
+// statusOptions are about where the status is shown.
 type statusOptions struct {
 	KeyboardOff bool `param:"disable_keyboard_controls" group:"Status"`
 	Quiet       bool `param:"quiet" short:"q" group:"Status"`
 	Diagnostics bool `param:"diagnostics" group:"Status"`
 }
 
-// splitByDuration carries out split.
+// splitByDuration applies the option split: max_duration becomes the limit of each file.
 func (o *options) splitByDuration() error {
 	switch {
 	case !o.Split:
@@ -148,7 +148,7 @@ func (o *options) splitByDuration() error {
 	return nil
 }
 
-// check returns a usage error for options that do not go together.
+// check returns a usage error for options that are invalid or exclude each other. topics are the named topics.
 func (o *options) check(topics []string) error {
 	if store.IsURL(o.Output) {
 		return config.Usagef("output: %s is a URL; record into a folder, and let --upload send the files to a store",
@@ -192,7 +192,7 @@ func (o *options) check(topics []string) error {
 	if err := o.checkUpload(); err != nil {
 		return err
 	}
-	if _, err := o.settle(); err != nil { // a mapping that is wrong has no topics
+	if _, err := o.settle(); err != nil { // before Nothing: an invalid mapping has no topics
 		return err
 	}
 	if len(o.CustomData) > 0 && !format.Metadata {
@@ -205,7 +205,7 @@ func (o *options) check(topics []string) error {
 	return nil
 }
 
-// intent returns what the recorder is going to do, for the log: "recording to drive.mcap in the format mcap; splits
+// intent describes what the recorder is going to do, for the log: "recording to drive.mcap in the format mcap; splits
 // each 1m0s".
 func (o *options) intent(path string) string {
 	list := []string{"recording to " + path}
@@ -239,8 +239,7 @@ func (o *options) intent(path string) string {
 	return strings.Join(list, "; ")
 }
 
-// unsplit returns a warning about options that delete the oldest files of a recording which only services split, "" if
-// there are none.
+// unsplit returns a warning if options delete the oldest files, but no option splits the recording, else "".
 func (o *options) unsplit() string {
 	if o.SnapshotMode || o.format().Robot != nil || o.MaxBagSize > 0 || o.MaxBagDuration > 0 ||
 		o.MaxBagMessages > 0 {
@@ -259,19 +258,19 @@ func (o *options) unsplit() string {
 		"--max-bag-duration or --max-bag-messages"
 }
 
-// settings are the options that have to be parsed.
+// settings are the values of options that must be parsed.
 type settings struct {
 	throttles  []pattern.ThrottleRule
-	priorities []pattern.Numbered // for memory
-	repeats    []pattern.Numbered // how many messages are repeated
-	reserve    diskguard.Reserve  // of the disk
+	priorities []pattern.Numbered // priorities of topics in the queue
+	repeats    []pattern.Numbered // numbers of messages of topics that each file repeats
+	reserve    diskguard.Reserve  // space of the disk that must stay free
 	metadata   map[string]string
-	composer   live.Composer // of the storage; nil if ROS 2 messages are written one by one
-	expected   *contract.Contract
-	robot      *robot.Mapping // for sessions; nil: by names and types of topics
+	composer   live.Composer      // composer of the format; nil: ROS 2 messages are written one by one
+	expected   *contract.Contract // nil: there is no contract
+	robot      *robot.Mapping     // mapping of topics for sessions; nil: by names and types of topics
 }
 
-// settle parses options. It returns usage errors.
+// settle parses the options. It returns usage errors.
 func (o *options) settle() (s settings, err error) {
 	s.throttles, err = pattern.ParseThrottles(o.Throttle)
 	if err != nil {
@@ -325,7 +324,7 @@ func defaultOptions() options {
 	}
 }
 
-// announceOptions are what other nodes are notified of.
+// announceOptions are about events that are published for other nodes.
 type announceOptions struct {
 	Publish                bool    `param:"publish" group:"Status"`
 	StatsMaxPublishingRate float64 `param:"stats_max_publishing_rate" group:"Status" min:"0" max:"1000"`

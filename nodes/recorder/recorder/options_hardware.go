@@ -12,8 +12,8 @@ import (
 	"tapedeck/nodes/internal/hardware"
 )
 
-// hardwareMapping returns the cameras and arms that a ROS 2 parameter file gives camera_publisher and arm_publisher of
-// a namespace, with the topics on which both publish, and the metadata of the devices in sessions.
+// hardwareMapping returns a mapping of the cameras and arms in a ROS 2 parameter file for camera_publisher and
+// arm_publisher in a namespace. The mapping has the topics and the metadata of the devices.
 func hardwareMapping(file, namespace string) (*robot.Mapping, error) {
 	cameras := struct {
 		hardware.Camera
@@ -29,7 +29,7 @@ func hardwareMapping(file, namespace string) (*robot.Mapping, error) {
 	if err := config.ReadFile(file, path.Join("/", namespace, "arm_publisher"), &arms); err != nil {
 		return nil, err
 	}
-	// A section may have one device, without a name.
+	// A section may have a single device without a name.
 	if len(cameras.Cameras) == 0 && cameras.Device+cameras.Serial != "" {
 		cameras.Cameras = map[string]*hardware.Camera{"camera_0": &cameras.Camera}
 	}
@@ -57,8 +57,8 @@ func hardwareMapping(file, namespace string) (*robot.Mapping, error) {
 		})
 	}
 	if len(m.Cameras)+len(m.Arms) == 0 {
-		return nil, fmt.Errorf("%s: there are neither cameras of camera_publisher nor arms of arm_publisher in it, as "+
-			"nodes in the namespace %s have them", file, path.Join("/", namespace))
+		return nil, fmt.Errorf("%s: it has neither cameras for camera_publisher nor arms for arm_publisher in the "+
+			"namespace %s", file, path.Join("/", namespace))
 	}
 	return m, nil
 }

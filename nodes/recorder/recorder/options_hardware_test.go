@@ -53,13 +53,13 @@ func TestHardwareMapping(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("camera_publisher: {ros__parameters: {cameras: {wrist: {device: "+
 		"/dev/video0, format: ''}}}}"), 0o666))
 	_, err = hardwareMapping(file, "")
-	require.EqualError(t, err, file+": camera wrist: whether it publishes JPEGs depends on the format that the camera "+
-		"chooses: give it one")
+	require.EqualError(t, err, file+": camera wrist: the topic depends on the format that the camera chooses; "+
+		"set its format")
 
 	require.NoError(t, os.WriteFile(file, []byte("recorder: {ros__parameters: {all: true}}"), 0o666))
 	_, err = hardwareMapping(file, "")
-	require.ErrorContains(t, err, "robot.yaml: there are neither cameras of camera_publisher nor arms of "+
-		"arm_publisher in it, as nodes in the namespace / have them")
+	require.ErrorContains(t, err, "robot.yaml: it has neither cameras for camera_publisher nor arms for "+
+		"arm_publisher in the namespace /")
 	_, err = hardwareMapping(file+"x", "")
 	require.ErrorContains(t, err, "no such file")
 }

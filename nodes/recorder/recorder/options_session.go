@@ -10,20 +10,20 @@ import (
 	"tapedeck/config"
 )
 
-// robotPrefix begins the names of parameters of a mapping.
+// robotPrefix is the prefix of the names of parameters of a mapping.
 const robotPrefix = "robot."
 
-// sessionOptions map topics to the cameras and arms of a robot.
+// sessionOptions are about the mapping of topics to the cameras and arms of a robot.
 type sessionOptions struct {
 	RobotMapping string `param:"robot_mapping" group:"Sessions" value:"FILE"`
 	Hardware     string `param:"hardware" group:"Sessions" value:"FILE"`
 
-	parameters map[string]any // those of a mapping
-	namespace  string         // of the node
+	parameters map[string]any // parameters with robotPrefix
+	namespace  string         // namespace of the node
 }
 
-// takeParameters takes the parameters that are a mapping out of those that are not known. Other storages than sessions
-// have no use for them.
+// takeParameters takes over the parameters of a mapping from the unknown parameters, and removes the warnings about
+// them. If the storage is not session, it warns that they have no effect.
 func (o *options) takeParameters(in *config.Input) {
 	o.parameters, o.namespace = map[string]any{}, in.Namespace
 	for name, value := range in.Extra {
@@ -39,7 +39,7 @@ func (o *options) takeParameters(in *config.Input) {
 	}
 }
 
-// mapping returns the mapping of topics, nil to decide by their names and types.
+// mapping returns the mapping of topics. If it is nil, names and types of topics decide.
 func (o *sessionOptions) mapping() (*robot.Mapping, error) {
 	fromParameters, err := robot.MappingOf(o.parameters, robotPrefix)
 	switch {
@@ -61,8 +61,8 @@ func (o *sessionOptions) mapping() (*robot.Mapping, error) {
 	return m, nil
 }
 
-// fromHardware returns which topics are those of the hardware, and what of their messages is an episode, as parameters
-// say, of which there may be none.
+// fromHardware returns a mapping with the topics of the hardware. The task, the boundaries of episodes and the choice
+// of stamps come from parameters, which may be nil.
 func (o *sessionOptions) fromHardware(parameters *robot.Mapping) (*robot.Mapping, error) {
 	m, err := hardwareMapping(o.Hardware, o.namespace)
 	if err != nil {

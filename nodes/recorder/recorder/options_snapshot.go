@@ -13,7 +13,7 @@ import (
 	"tapedeck/nodes/recorder/internal/selection"
 )
 
-// snapshotOptions are what is kept in memory for snapshots, and when one is taken.
+// snapshotOptions are about the messages kept in memory for snapshots, and about when snapshots are taken.
 type snapshotOptions struct {
 	Snapshot            bool          `param:"snapshot" group:"Snapshots"`
 	SnapshotMode        bool          `param:"snapshot_mode" group:"Snapshots"`
@@ -37,8 +37,8 @@ func defaultSnapshotOptions() snapshotOptions {
 	}
 }
 
-// cacheForSnapshots gives the size of rosbag2's cache the meaning that it has there: with snapshot_mode nothing waits
-// for the disk, and it limits what is kept.
+// cacheForSnapshots uses queue_size as snapshot_size with snapshot_mode, as rosbag2 does with the size of its cache: no
+// messages wait for the disk then.
 func (o *options) cacheForSnapshots() {
 	usual := defaultOptions()
 	if o.SnapshotMode && o.QueueSize != usual.QueueSize && o.SnapshotSize == usual.SnapshotSize {
@@ -46,8 +46,8 @@ func (o *options) cacheForSnapshots() {
 	}
 }
 
-// maxWait returns how long messages may wait for the disk, 0 for any time. rosbag2's max-cache-duration limits that, or
-// what is kept for snapshots.
+// maxWait returns how long messages may wait for the disk, 0 for any time. rosbag2's max-cache-duration, which is an
+// alias of snapshot_duration, limits that time if there are no snapshots.
 func (o *options) maxWait() time.Duration {
 	if o.Snapshot || o.SnapshotMode || o.SnapshotDuration == defaultOptions().SnapshotDuration {
 		return 0
@@ -55,7 +55,7 @@ func (o *options) maxWait() time.Duration {
 	return o.SnapshotDuration
 }
 
-// check returns a usage error for options that do not go together, or cannot be read.
+// check returns a usage error for options that are invalid or need other options.
 func (o *snapshotOptions) check() error {
 	if _, err := o.topicLimits(func(topic string) (string, error) { return topic, nil }); err != nil {
 		return err
@@ -75,15 +75,15 @@ func (o *snapshotOptions) check() error {
 	return nil
 }
 
-// checkLimits returns a usage error for limits of a recording where there is none.
+// checkLimits returns a usage error if limits of a recording are set with snapshot_mode, which makes no recording.
 func (o *options) checkLimits() error {
-	// What follows here holds for snapshots, too.
+	// The options that also apply to snapshots.
 	files := splitOptions{RepeatLatched: o.RepeatLatched, SplitNames: o.SplitNames,
 		RepeatTransientLocal: o.RepeatTransientLocal}
-	all := limitOptions{MaxDuration: o.MaxDuration, StartPaused: o.StartPaused}
+	limits := limitOptions{MaxDuration: o.MaxDuration, StartPaused: o.StartPaused}
 	disk := diskOptions{MinSpace: o.MinSpace, LowSpaceAction: diskguard.Stop}
 	memory := memoryOptions{QueueSize: o.QueueSize}
-	list := slices.Concat(changed(&o.splitOptions, &files), changed(&o.limitOptions, &all),
+	list := slices.Concat(changed(&o.splitOptions, &files), changed(&o.limitOptions, &limits),
 		changed(&o.diskOptions, &disk), changed(&o.memoryOptions, &memory))
 	if len(o.Throttle) > 0 { // snapshots have all messages
 		list = append(list, "throttle")
@@ -97,24 +97,24 @@ func (o *options) checkLimits() error {
 
 // changed returns the names of options that differ from usual.
 func changed(opts, usual any) (names []string) {
-	was := config.Parameters(usual)
+	before := config.Parameters(usual)
 	for i, p := range config.Parameters(opts) {
-		if p.Default != was[i].Default { // the value
+		if p.Default != before[i].Default { // Default is the present value
 			names = append(names, p.Name)
 		}
 	}
 	return names
 }
 
-// topicLimit is how much of each topic with a matching name the ring keeps.
+// topicLimit is the limits in the ring for each topic with a matching name.
 type topicLimit struct {
 	queue.Limits
 	topics pattern.Pattern
 }
 
-// topicLimits returns them in order. Relative names without a * are expanded by expand.
+// topicLimits returns the limits of topics in their order. It calls expand for names without a *.
 func (o *snapshotOptions) topicLimits(expand func(string) (string, error)) (list []topicLimit, err error) {
-	known := selection.Names{}
+	seen := selection.Names{}
 	for _, text := range o.SnapshotTopicLimits {
 		topic, values, ok := strings.Cut(text, "=")
 		duration, size, sized := strings.Cut(values, ",")
@@ -139,10 +139,10 @@ func (o *snapshotOptions) topicLimits(expand func(string) (string, error)) (list
 				return nil, config.Usagef("snapshot_topic_limits: %w", err)
 			}
 		}
-		if known[topic] {
+		if seen[topic] {
 			return nil, config.Usagef("snapshot_topic_limits: %s is there twice", topic)
 		}
-		known[topic] = true
+		seen[topic] = true
 		l.topics, err = pattern.Parse(topic)
 		if err != nil {
 			return nil, config.Usagef("snapshot_topic_limits: %w", err)
@@ -152,19 +152,19 @@ func (o *snapshotOptions) topicLimits(expand func(string) (string, error)) (list
 	return list, nil
 }
 
-// limitsOf returns the limits of a topic by the first of list that is for it, else those that all have.
-func limitsOf(list []topicLimit, topic string, all queue.Limits) queue.Limits {
+// limitsOf returns the limits of a topic by the first matching entry of list, or else the default limits.
+func limitsOf(list []topicLimit, topic string, defaults queue.Limits) queue.Limits {
 	for _, l := range list {
 		if l.topics.Match(topic) {
 			return l.Limits
 		}
 	}
-	return all
+	return defaults
 }
 
-// conditions returns the conditions by topic. Relative names are expanded by expand.
+// conditions returns the conditions by topic. It calls expand for the names of topics.
 func (o *snapshotOptions) conditions(expand func(string) (string, error)) (map[string][]*condition.Condition, error) {
-	all := map[string][]*condition.Condition{}
+	conditions := map[string][]*condition.Condition{}
 	for _, text := range o.SnapshotCondition {
 		c, err := condition.Parse(text)
 		if err == nil {
@@ -173,7 +173,7 @@ func (o *snapshotOptions) conditions(expand func(string) (string, error)) (map[s
 		if err != nil {
 			return nil, config.Usagef("snapshot_condition: %w", err)
 		}
-		all[c.Topic] = append(all[c.Topic], c)
+		conditions[c.Topic] = append(conditions[c.Topic], c)
 	}
-	return all, nil
+	return conditions, nil
 }

@@ -270,7 +270,7 @@ func TestSessionOfHardware(t *testing.T) {
 	require.EqualError(t, err, "hardware, robot.cameras and robot.arms: give one of them")
 	o.namespace = "/other"
 	_, err = o.mapping()
-	require.ErrorContains(t, err, "hardware.yaml: there are neither cameras")
+	require.ErrorContains(t, err, "hardware.yaml: it has neither cameras")
 	o.Storage = "mcap"
 	require.EqualError(t, o.check([]string{"/imu"}), "robot_mapping, hardware: they are for --storage session")
 }
