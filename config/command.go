@@ -1,11 +1,11 @@
-// Package config reads the options of tapedeck's executables. An executable declares them as a struct with tags, whose
-// contents are the defaults: see Parameters. Each option is at once a flag (--max-duration), a ROS parameter
-// (max_duration), a line of a parameter file and an environment variable. Later in this list wins:
+// Package config loads the options of tapedeck's executables. An executable declares them as a struct with tags. The
+// struct's contents are the defaults: see Parameters. Each option is a flag (--max-duration), a ROS parameter
+// (max_duration), a line of a parameter file and an environment variable. A later source in this list wins:
 //
 //   - the struct's contents
-//   - the default parameter file: that of --config, or share/tapedeck/config/<node>.yaml of the installation
-//   - the environment: TAPEDECK_MAX_DURATION, before it TAPEDECK_<NODE>_MAX_DURATION. Empty variables do not count,
-//     lists are written as in YAML: [a, b]
+//   - the default parameter file: the file of --config, or share/tapedeck/config/<node>.yaml of the installation
+//   - the environment: TAPEDECK_<NODE>_MAX_DURATION or, if it is not set, TAPEDECK_MAX_DURATION. Empty variables are
+//     ignored. Lists are written as in YAML: [a, b]
 //   - ROS arguments, --params-file and -p, in the order of the command line
 //   - flags
 //
@@ -60,10 +60,10 @@ func (e *exitError) Unwrap() error { return e.error }
 // failure is an error of a command that was called correctly.
 type failure struct{ error }
 
-// New returns a command, which may have subcommands of its own. use is its name and its positional arguments, "recorder
-// [topics...]". opts is a pointer to its options or nil; they are set when run is called. Positional arguments are not
-// checked unless the command's Args is set. The name of the node is the name of the command; a subcommand's is
-// "recorder_trigger", for parameter files and the environment, unless it has the annotation NodeName.
+// New returns a command, which may have subcommands. use is its name and its positional arguments, "recorder
+// [topics...]". opts is a pointer to its options or nil; they are set before run is called. Positional arguments are
+// not checked unless the command's Args is set. The node is named like the command; a subcommand's node is named
+// "recorder_trigger" in parameter files and the environment. The annotation NodeName replaces the name.
 func New(use, short, long string, opts any, run func(ctx context.Context, in *Input) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           use,
@@ -86,7 +86,7 @@ func New(use, short, long string, opts any, run func(ctx context.Context, in *In
 		if line.before {
 			text += namesake(asked)
 		}
-		if asked != cmd { // of shell completion, which cobra adds
+		if asked != cmd { // a command for shell completion, which cobra adds
 			text = fmt.Sprintf("%s\n\n%s", strings.TrimSpace(cmp.Or(asked.Long, asked.Short)), asked.UsageString())
 		}
 		fmt.Fprint(asked.OutOrStdout(), text)
@@ -108,7 +108,7 @@ func New(use, short, long string, opts any, run func(ctx context.Context, in *In
 		}
 		if err := run(cmd.Context(), in); err != nil {
 			err = l.typed(err)
-			if errors.Is(err, ErrUsage) && len(in.Warnings) > 0 { // an unknown parameter may be the reason
+			if errors.Is(err, ErrUsage) && len(in.Warnings) > 0 { // an unknown parameter may be the cause
 				err = Usagef("%w; %s", err, strings.Join(in.Warnings, "; "))
 			}
 			return &failure{err}
@@ -122,10 +122,10 @@ func New(use, short, long string, opts any, run func(ctx context.Context, in *In
 type commandLine struct {
 	ros     ROSArgs
 	cmd     *cobra.Command
-	letters string  // of the flags that were given by one letter
-	topic   string  // of --help; "" if none was named
-	before  bool    // --help is before the command
-	parsed  **Input // of Parse, which runs nothing; else nil
+	letters string  // letters of the given one-letter flags
+	topic   string  // topic after --help; "" if none is named
+	before  bool    // --help is before the command's name
+	parsed  **Input // set by Parse, which runs nothing; else nil
 }
 
 // commandLineKey is the key of a *commandLine in a context.
@@ -137,14 +137,14 @@ func lineOf(ctx context.Context) *commandLine {
 	return line
 }
 
-// Execute runs the command named by argv, a command line without program name. Errors in the command line wrap
-// ErrUsage; those of the command are returned unchanged.
+// Execute runs the command named by argv, a command line without program name. Errors about the command line wrap
+// ErrUsage. Errors of the command are returned unchanged.
 func Execute(ctx context.Context, root *cobra.Command, argv []string) error {
 	return interpret(ctx, root, argv, nil)
 }
 
-// Parse returns what Execute would call the command named by argv with, and calls nothing. The command's options are
-// set. Errors are those that Execute returns of a command line.
+// Parse returns the Input with which Execute would call the command named by argv, and sets the command's options. It
+// does not call the command. Its errors are Execute's errors about the command line.
 func Parse(ctx context.Context, root *cobra.Command, argv []string) (in *Input, err error) {
 	err = interpret(ctx, root, argv, &in)
 	return in, err
@@ -157,7 +157,7 @@ func interpret(ctx context.Context, root *cobra.Command, argv []string, parsed *
 	}
 	cmd, _, err := root.Find(args)
 	if err != nil {
-		cmd = root // executing it returns the error
+		cmd = root // executing root returns the error
 	}
 	line := &commandLine{ros: ros, cmd: cmd, parsed: parsed}
 	args, err = line.completeFlags(cmd.Flags(), args)
@@ -179,10 +179,10 @@ func interpret(ctx context.Context, root *cobra.Command, argv []string, parsed *
 	return err
 }
 
-// completeFlags returns args with "=VALUE" added to flags without a value that allow it (Parameter.Bare), and with a
-// flag before each further value of a flag that takes several (Parameter.Several). It notes the letters that are used,
-// and takes out the topic after --help.
-// The result is never nil: cobra takes nil for the arguments of the process.
+// completeFlags returns args with "=VALUE" added to flags that may lack a value (Parameter.Bare), and with a flag
+// before each further value of a flag that takes several (Parameter.Several). It notes the letters of one-letter flags,
+// and removes the topic after --help. The result is never nil, because cobra replaces nil by the arguments of the
+// process.
 func (l *commandLine) completeFlags(flags *pflag.FlagSet, args []string) (out []string, err error) {
 	out = []string{}
 	for i := 0; i < len(args); i++ {
@@ -233,14 +233,14 @@ func (l *commandLine) completeFlags(flags *pflag.FlagSet, args []string) (out []
 	return out, nil
 }
 
-// isTopic reports whether a word after --help is a topic, and neither a flag nor the command, which it notes.
+// isTopic reports whether a word after --help is a topic. If the word is the command's name, it sets before.
 func (l *commandLine) isTopic(word string) bool {
 	l.before = l.cmd.HasParent() && (word == l.cmd.Name() || l.cmd.HasAlias(word))
 	return !l.before && !strings.HasPrefix(word, "-")
 }
 
-// flagOf returns the flag that an argument is, nil if it is none, and whether its value is attached to it. Of several
-// letters it is the last one. The letters are noted.
+// flagOf returns the flag in an argument, nil if there is none. attached reports whether the argument also has the
+// flag's value. In an argument with several letters, the flag is the last one. The letters are noted.
 func (l *commandLine) flagOf(flags *pflag.FlagSet, arg string) (flag *pflag.Flag, attached bool) {
 	if name, long := strings.CutPrefix(arg, "--"); long {
 		name, _, attached = strings.Cut(name, "=")
@@ -262,7 +262,7 @@ func (l *commandLine) flagOf(flags *pflag.FlagSet, arg string) (flag *pflag.Flag
 	return flag, false
 }
 
-// isFlag reports whether an argument is a flag, and not a value that begins with a dash.
+// isFlag reports whether an argument is a flag. Values may also begin with a dash.
 func isFlag(flags *pflag.FlagSet, arg string) bool {
 	if name, long := strings.CutPrefix(arg, "--"); long {
 		name, _, _ = strings.Cut(name, "=")
@@ -271,7 +271,7 @@ func isFlag(flags *pflag.FlagSet, arg string) bool {
 	return len(arg) == 2 && arg[0] == '-' && flags.ShorthandLookup(arg[1:]) != nil
 }
 
-// explain adds to an error about a value what the letter means by which its flag was given.
+// explain adds to an error about a value the meaning of the letter by which its flag was given.
 func (l *commandLine) explain(flags *pflag.FlagSet, err error) error {
 	for _, letter := range l.letters {
 		v := letterOf(flags.ShorthandLookup(string(letter)))
@@ -282,7 +282,7 @@ func (l *commandLine) explain(flags *pflag.FlagSet, err error) error {
 	return err
 }
 
-// withLetter adds to an error about a flag what its letter means if that is how the flag was given.
+// withLetter adds to an error about a flag the meaning of its letter if the flag was given by its letter.
 func withLetter(err error, flag *pflag.Flag, letters string) error {
 	if v := letterOf(flag); v != nil && strings.Contains(letters, v.Short) && !strings.HasPrefix(letters, "-") {
 		return fmt.Errorf("%w; %s", err, v.letterText())
@@ -290,7 +290,7 @@ func withLetter(err error, flag *pflag.Flag, letters string) error {
 	return err
 }
 
-// letterOf returns the option of a flag whose letter other programs use otherwise, nil if it has no such letter.
+// letterOf returns the option of a flag if other programs use its letter otherwise, else nil.
 func letterOf(flag *pflag.Flag) *flagValue {
 	if flag == nil {
 		return nil
@@ -301,12 +301,12 @@ func letterOf(flag *pflag.Flag) *flagValue {
 	return nil
 }
 
-// letterText says which option the one-letter flag is.
+// letterText returns a text that says which option the letter means.
 func (v *flagValue) letterText() string {
 	return fmt.Sprintf("-%s is --%s, %s", v.Short, v.Flag, v.Letter)
 }
 
-// letterTexts returns what to print about the letters that were used.
+// letterTexts returns texts about the letters that were used.
 func (l *commandLine) letterTexts(flags *pflag.FlagSet) (texts []string) {
 	for _, letter := range l.letters {
 		v := letterOf(flags.ShorthandLookup(string(letter)))
@@ -328,7 +328,7 @@ const (
 // storageForm matches storages of rosbag2, which may follow the name of an input.
 var storageForm = regexp.MustCompile(`^(mcap|sqlite3)$`)
 
-// takes reports whether an argument that follows a value of the flag belongs to it, too.
+// takes reports whether an argument that follows a value of the flag is also a value of the flag.
 func (p *Parameter) takes(arg string) bool {
 	switch p.Several {
 	case severalNames:
@@ -343,8 +343,8 @@ func (p *Parameter) takes(arg string) bool {
 	return false
 }
 
-// IsStorage reports whether an argument is a storage of rosbag2, which ros2 bag lets follow the name of a bag, and no
-// file.
+// IsStorage reports whether an argument is a storage of rosbag2 and not a file. ros2 bag accepts a storage after the
+// name of a bag.
 func IsStorage(arg string) bool {
 	_, err := os.Stat(arg)
 	return storageForm.MatchString(arg) && err != nil
@@ -352,8 +352,8 @@ func IsStorage(arg string) bool {
 
 var nameForm = regexp.MustCompile(`^/[A-Za-z0-9_/*]+$|^[a-zA-Z]\w*/(msg|srv|action)/[a-zA-Z]\w*$`)
 
-// IsName reports whether an argument is the name of a topic, a service or a type, and not a path: neither it nor the
-// folder in which it would be exists.
+// IsName reports whether an argument is the name of a topic, a service or a type, and not a path. An argument is a path
+// if it exists or if its folder exists.
 func IsName(arg string) bool {
 	if !nameForm.MatchString(arg) {
 		return false
@@ -367,14 +367,15 @@ func IsName(arg string) bool {
 	return true
 }
 
-// NodeName is the key of a command's annotation that holds its node's name, if that is not the command's.
+// NodeName is the key of a command's annotation with the name of its node. Without it the node is named like the
+// command.
 const NodeName = "node"
 
-// maxUsage is how many bytes of a usage error are printed. Escaped for a terminal they have six times as many, and the
-// hint after them still fits into a line of 8,000.
+// maxUsage is the largest number of bytes of a usage error that are printed. Escaped for a terminal they may have six
+// times as many, so that the error and the hint after it fit into a line of 8,000 bytes.
 const maxUsage = 1200
 
-// called returns the command that argv names, root if there is none.
+// called returns the command that argv names, root if argv names none.
 func called(root *cobra.Command, argv []string) *cobra.Command {
 	_, args, err := SplitROSArgs(argv)
 	if err != nil {
@@ -397,7 +398,7 @@ type insistence struct {
 type insistenceKey struct{}
 
 // Insisted returns a context that ends with the second signal that asks the process to end, at least a second after the
-// first one. Without it, a second interrupt ends the process at once. ctx is that of a command.
+// first one. If Insisted is not called, a second interrupt ends the process at once. ctx is the context of a command.
 func Insisted(ctx context.Context) context.Context {
 	insisted, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	if second, ok := ctx.Value(insistenceKey{}).(*insistence); ok {
@@ -413,8 +414,8 @@ func Insisted(ctx context.Context) context.Context {
 }
 
 // Main runs the command named by the command line and exits: with 0 on success, with 1 or the code of Exit on failure,
-// with 2 after wrong usage. An error is one write to stderr, which must make one line of it whatever is in it. SIGINT,
-// SIGTERM, SIGHUP (a terminal that closes) and SIGQUIT cancel the command's context; a second SIGINT, a second or more
+// with 2 after wrong usage. It prints an error with one write to stderr, which must make one line of any text. SIGINT,
+// SIGTERM, SIGHUP (a terminal that closes) and SIGQUIT cancel the command's context. A second SIGINT, a second or more
 // after the first signal, ends the process at once.
 func Main(root *cobra.Command, stderr io.Writer) {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -426,7 +427,7 @@ func Main(root *cobra.Command, stderr io.Writer) {
 	second := &insistence{signals: make(chan struct{})}
 	go func() {
 		<-signals
-		signal.Ignore(syscall.SIGPIPE) // who reads the output may end, too; files are still completed
+		signal.Ignore(syscall.SIGPIPE) // the reader of the output may also end; files are still completed
 		cancel()
 		// timeout(1) and terminals around launch send one interrupt twice. SIGTERM stays caught: launch sends it
 		// 5 s after SIGINT, when a file may not be finished yet.
@@ -436,7 +437,7 @@ func Main(root *cobra.Command, stderr io.Writer) {
 			return
 		}
 		select {
-		case <-signals: // the other half of the first one
+		case <-signals: // the repetition of the first signal
 		default:
 		}
 		<-signals

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// entryMap is an option map[string]*T: options of several things by name, such as cameras.
+// entryMap is an option of type map[string]*T: options of several things by name, such as cameras.
 type entryMap struct {
 	Parameter
 	value reflect.Value // the map
@@ -50,7 +50,8 @@ func newEntryMap(v reflect.Value, i int) (m entryMap, ok bool) {
 	panic("config: option " + name + " needs an embedded struct that its entries begin as")
 }
 
-// fields returns the options of all entries, sorted by name. They have no flags: those of base apply to all entries.
+// fields returns the options of all entries, sorted by name. They have no flags: the flags of base apply to all
+// entries.
 func (m *entryMap) fields() []field {
 	var list []field
 	keys := m.value.MapKeys()
@@ -65,7 +66,7 @@ func (m *entryMap) fields() []field {
 	return list
 }
 
-// entry returns NAME if a parameter is "cameras.NAME.OPTION", OPTION being an option of entries, and else "".
+// entry returns NAME if parameter is "cameras.NAME.OPTION", where OPTION is an option of entries, else "".
 func (m *entryMap) entry(parameter string) string {
 	rest, ok := strings.CutPrefix(parameter, m.Name+".")
 	name, option, _ := strings.Cut(rest, ".")
@@ -75,7 +76,7 @@ func (m *entryMap) entry(parameter string) string {
 	return name
 }
 
-// add creates an entry, unless it exists.
+// add creates an entry unless it exists.
 func (m *entryMap) add(name string) {
 	key := reflect.ValueOf(name).Convert(m.value.Type().Key())
 	if m.value.MapIndex(key).IsValid() {
@@ -88,7 +89,7 @@ func (m *entryMap) add(name string) {
 	base := structFields(m.base, "", texts{})
 	for i, f := range structFields(entry.Elem(), "", texts{}) {
 		if f.Flag != "" {
-			f.value.Set(base[i].value) // field by field, as the type of an embedded struct may be unexported
+			f.value.Set(base[i].value) // field by field, because the type of an embedded struct may be unexported
 		}
 	}
 	m.value.SetMapIndex(key, entry)

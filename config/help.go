@@ -15,14 +15,14 @@ import (
 const (
 	helpWidth  = 80
 	briefWidth = 100
-	noFlag     = "parameter " // in front of the name of a parameter that has no flag; names of flags have no spaces
+	noFlag     = "parameter " // before the name of a parameter without a flag; names of flags have no spaces
 
-	everything   = "all"     // the topic of help with all options
-	generalTopic = "general" // and the one with the flags that every command has
+	everything   = "all"     // topic of help with all options
+	generalTopic = "general" // topic of help with the flags that every command has
 )
 
-// Brief lets the help text of a command show only some of its options, by the names of their parameters, and say how to
-// get the others. Without it the text shows all options.
+// Brief limits the help text of a command to some options, given by the names of their parameters. The text then says
+// how to get the others. Without Brief the text shows all options.
 func Brief(cmd *cobra.Command, options ...string) {
 	l := loaderOf(cmd)
 	for _, name := range options {
@@ -33,8 +33,8 @@ func Brief(cmd *cobra.Command, options ...string) {
 	l.brief = options
 }
 
-// Examples gives commands their examples. Each line is a command line of root or of one of its subcommands, then "  # "
-// and what it does.
+// Examples sets the examples of commands. Each line has a command line of root or of one of its subcommands, then "  #
+// " and a comment.
 func Examples(root *cobra.Command, text string) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -50,7 +50,7 @@ func Examples(root *cobra.Command, text string) {
 	}
 }
 
-// helpFlag is the value of --help. It leads from a command to its loader.
+// helpFlag is the value of --help. It gives access to the loader of a command.
 type helpFlag struct {
 	loader *loader
 	wanted bool
@@ -68,7 +68,7 @@ func (h *helpFlag) String() string { return strconv.FormatBool(h.wanted) }
 // Type implements pflag.Value. Cobra wants this type.
 func (h *helpFlag) Type() string { return "bool" }
 
-// loaderOf returns the loader of a command, nil if New did not make the command.
+// loaderOf returns the loader of a command, nil if the command was not made by New.
 func loaderOf(cmd *cobra.Command) *loader {
 	flag := cmd.Flags().Lookup("help")
 	if flag == nil {
@@ -107,7 +107,7 @@ func newHelpCommand() *cobra.Command {
 	}
 }
 
-// namesake returns the help of an executable's topic that has the name of a command, "" if there is no such topic.
+// namesake returns the help of an executable's topic with the name of the command, "" if there is no such topic.
 func namesake(cmd *cobra.Command) string {
 	l := loaderOf(cmd.Root())
 	if cmd.HasParent() && slices.Contains(l.topics(), cmd.Name()) {
@@ -125,10 +125,11 @@ func (l *loader) topics() (list []string) {
 	return append(list, generalTopic)
 }
 
-// topicName returns the name by which the help of a group is asked for.
+// topicName returns the name of the help topic of a group.
 func topicName(group string) string { return strings.ReplaceAll(strings.ToLower(group), " ", "-") }
 
-// topic returns the topic of help that a word is, or begins as the only one. A usage error names the topics.
+// topic returns the topic of help that word names or is the beginning of, if only one topic begins so. A usage error
+// names the topics.
 func (l *loader) topic(word string) (string, error) {
 	word = topicName(word)
 	list := append(l.topics(), everything)
@@ -147,7 +148,7 @@ func (l *loader) topic(word string) (string, error) {
 	return "", Usagef("%q is no topic of help; topics are %s", word, strings.Join(list, ", "))
 }
 
-// help returns the help text of a command: about a topic, or the one that --help prints without a topic.
+// help returns the help text of a command about a topic. If topic is "", it is the text of --help.
 func (l *loader) help(cmd *cobra.Command, topic string) string {
 	var b strings.Builder
 	switch {
@@ -222,7 +223,7 @@ func writeCommands(b *strings.Builder, cmd *cobra.Command, all bool) {
 	}
 }
 
-// writeAll writes a text with all options by group. pflag lays out the flags of each group.
+// writeAll writes a text with all options by group. pflag formats the flags of each group.
 func (l *loader) writeAll(b *strings.Builder, cmd *cobra.Command) {
 	fmt.Fprintf(b, "%s\n\nUsage:\n  %s\n", strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short)), cmd.UseLine())
 	if cmd.HasAvailableSubCommands() {
@@ -241,7 +242,7 @@ func groupText(group *pflag.FlagSet) string {
 	return strings.ReplaceAll(group.FlagUsagesWrapped(helpWidth), "--"+noFlag, "  "+noFlag)
 }
 
-// writeGeneral writes the flags that every command has, and what holds for all options.
+// writeGeneral writes the flags that every command has, and notes about all options.
 func (l *loader) writeGeneral(b *strings.Builder) {
 	fmt.Fprintf(b, "General:\n%s", l.general.FlagUsagesWrapped(helpWidth))
 	if list := Parameters(l.opts); len(list) > 0 {
@@ -254,7 +255,7 @@ func (l *loader) writeGeneral(b *strings.Builder) {
 	}
 }
 
-// wrap breaks a text into lines that begin with indent and have at most width columns.
+// wrap splits a text into lines that begin with indent and have at most width columns.
 func wrap(text string, width int, indent string) string {
 	var b strings.Builder
 	line := indent
@@ -275,7 +276,7 @@ func wrap(text string, width int, indent string) string {
 // Groups returns the options of a command by group, in the order of the help text.
 func Groups(opts any) [][]Parameter { return grouped(fields(opts), opts) }
 
-// grouped returns the options of Groups by the fields of opts.
+// grouped returns the options of Groups from the fields of opts.
 func grouped(list []field, opts any) (groups [][]Parameter) {
 	add := func(p Parameter) {
 		p.Group = cmp.Or(p.Group, "Options")
@@ -295,7 +296,7 @@ func grouped(list []field, opts any) (groups [][]Parameter) {
 	return groups
 }
 
-// helpText returns the help, with parameter name, bounds and repetition in brackets. pflag adds the default.
+// helpText returns the help with notes in brackets: parameter name, bounds, repetition. pflag adds the default.
 func (p *Parameter) helpText() string {
 	var notes []string
 	if p.Flag != "" && strings.ReplaceAll(p.Flag, "-", "_") != p.Name {

@@ -10,12 +10,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Hint adds to errors about unknown flags of a command what hints has for them, by name ("lz4") or letter ("j"): what
-// to use instead of a flag of another program. Keys for a subcommand begin with its name, "info y", or with a * if all
-// subcommands have them. An error of a subcommand says so if only cmd itself has the flag. For other names didYouMean
-// returns the text to add to the error, given the name and the names of all flags. An error about a flag without a
-// value explains its letter. An error of cmd.Args about the arguments before the flag comes first: the flag may belong
-// to another command.
+// Hint adds hints to errors about unknown flags of a command: what to use instead of a flag of another program. hints
+// has them by name ("lz4") or letter ("j"). Keys for a subcommand begin with its name, "info y", or with a * for all
+// subcommands.
+//
+// If only cmd itself has the flag, an error of a subcommand says so. For other names didYouMean returns the text to add
+// to the error, from the name and the names of all flags. An error about a flag without a value explains its letter. An
+// error of cmd.Args about arguments before the flag comes first, because the flag may belong to another command.
 func Hint(cmd *cobra.Command, hints map[string]string, didYouMean func(name string, flags []string) string) {
 	cmd.SetFlagErrorFunc(func(at *cobra.Command, err error) error {
 		if at == cmd && at.Args != nil {

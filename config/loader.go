@@ -16,21 +16,21 @@ import (
 	"github.com/spf13/viper"
 )
 
-// Input is what a command was called with, besides its options.
+// Input has the arguments of a command besides its options.
 type Input struct {
 	Args []string // positional arguments
 	ROS  ROSArgs
 
-	// Node and Namespace are the node's after remapping: "recorder" and "/robot". The bridge wants the name before
-	// remapping and does it itself; these are for messages.
+	// Node and Namespace are the node's name and namespace after remapping: "recorder" and "/robot". They are for
+	// messages. The bridge takes the name before remapping and remaps it itself.
 	Node, Namespace string
 
-	// Extra holds ROS parameters for the node that are not options, such as use_sim_time or qos_overrides…, as bool,
-	// int64, float64, string, or a slice of one of these.
+	// Extra has ROS parameters for the node that are not options, such as use_sim_time or qos_overrides…. Values are
+	// bool, int64, float64, string, or a slice of one of these.
 	Extra map[string]any
 
-	// Warnings are lines for the log: unknown parameters, and sections of parameter files for a node of this name in
-	// another namespace. Those left are added to an error of wrong usage that the command returns.
+	// Warnings are lines for the log: unknown parameters, and sections of parameter files for a node with this name in
+	// another namespace. Warnings that run has not removed are added to a usage error that it returns.
 	Warnings []string
 
 	opts   any
@@ -47,8 +47,8 @@ func newInput(node, namespace string, opts any) *Input {
 // Flag reports whether a flag of the command line set a parameter.
 func (in *Input) Flag(parameter string) bool { return in.flags[parameter] }
 
-// Values returns all options by name as the ROS parameters that stand for them: bool, int64, float64, string or
-// []string. Durations are in seconds, sizes in bytes.
+// Values returns the values of all options as ROS parameters, by name: bool, int64, float64, string or []string.
+// Durations are in seconds, sizes in bytes.
 func (in *Input) Values() map[string]any {
 	values := map[string]any{}
 	for _, f := range in.fields {
@@ -57,34 +57,35 @@ func (in *Input) Values() map[string]any {
 	return values
 }
 
-// Node is implemented by options of commands that are nodes of the ROS graph. They have flags for two ROS arguments,
-// --log-level and --use-sim-time.
+// Node is implemented by options of commands that are nodes of the ROS graph. These commands have flags for two ROS
+// arguments, --log-level and --use-sim-time.
 type Node interface{ OnGraph() }
 
 // loader fills the options of one command.
 type loader struct {
 	opts    any
 	flags   map[string]*flagValue // by parameter
-	config  string                // of --config
-	level   string                // of --log-level
+	config  string                // value of --config
+	level   string                // value of --log-level
 	simTime bool                  // --use-sim-time
-	groups  []*pflag.FlagSet      // flags as the help text shows them
+	groups  []*pflag.FlagSet      // flags for the help text
 	general *pflag.FlagSet        // flags that every command has
 	brief   []string              // parameters that the help text shows; nil: all
 }
 
-// flagValue collects what was given with a flag or an alias of it; the loader parses it later, with all other sources.
+// flagValue collects the values given with a flag or an alias. The loader parses them later, with the values from all
+// other sources.
 type flagValue struct {
 	Parameter
 	field *field // nil for options of entries, which have no flags
-	alias Alias  // or the flag itself
-	given *given // of the flag and its aliases
+	alias Alias  // the name of this flag, with its unit
+	given *given // shared by the flag and its aliases
 }
 
-// given is what the command line has for an option.
+// given has the values of an option on the command line.
 type given struct {
 	texts []string
-	flag  string // as it was typed last, but for a short one
+	flag  string // name as typed last, "--bytes"; a short flag has its long name
 }
 
 // Set implements pflag.Value.
@@ -105,10 +106,10 @@ func (v *flagValue) Set(text string) error {
 	return nil
 }
 
-// String implements pflag.Value: the help text shows it as default.
+// String implements pflag.Value. The help text shows the result as default.
 func (v *flagValue) String() string { return v.Default }
 
-// Type implements pflag.Value: the help text shows it as placeholder, but for bool.
+// Type implements pflag.Value. The help text shows the result as placeholder, unless it is bool.
 func (v *flagValue) Type() string {
 	if v.Bare != "" {
 		return "[" + v.Placeholder + "]"
@@ -116,7 +117,7 @@ func (v *flagValue) Type() string {
 	return cmp.Or(v.Placeholder, "bool")
 }
 
-// newLoader gives the command its flags.
+// newLoader adds the flags of opts to the command.
 func newLoader(cmd *cobra.Command, opts any) *loader {
 	l := &loader{opts: opts, flags: map[string]*flagValue{},
 		general: pflag.NewFlagSet("General", pflag.ContinueOnError)}
@@ -137,12 +138,12 @@ func newLoader(cmd *cobra.Command, opts any) *loader {
 			if p.Flag == "" {
 				continue
 			}
-			flag := flags.VarPF(v, p.Flag, p.Short, p.Summary) // shells show the summary
+			flag := flags.VarPF(v, p.Flag, p.Short, p.Summary) // shell completion shows the summary
 			if p.Type == "boolean" {
 				flag.NoOptDefVal, shown.NoOptDefVal = "true", "true"
 			}
 			l.flags[p.Name] = v
-			if p.Options != nil { // an error would say that there is no such flag
+			if p.Options != nil { // its only error is about a missing flag
 				_ = cmd.RegisterFlagCompletionFunc(p.Flag,
 					cobra.FixedCompletions(p.Options, cobra.ShellCompDirectiveNoFileComp))
 			}
@@ -170,7 +171,7 @@ func newLoader(cmd *cobra.Command, opts any) *loader {
 	return l
 }
 
-// load fills the options from all sources. Viper orders them: file, environment, command line.
+// load sets the options from all sources. Viper orders the sources: file, environment, command line.
 func (l *loader) load(cmd *cobra.Command, args []string) (*Input, error) {
 	line := cmp.Or(lineOf(cmd.Context()), &commandLine{})
 	ros := line.ros
@@ -187,7 +188,7 @@ func (l *loader) load(cmd *cobra.Command, args []string) (*Input, error) {
 			return nil, err
 		}
 	}
-	if l.config == "" { // several commands may share an installed file: what only others know is no reason to warn
+	if l.config == "" { // commands may share an installed file: don't warn of other commands' parameters
 		for name, s := range in.others {
 			s.source = ""
 			in.others[name] = s
@@ -235,8 +236,8 @@ func (l *loader) load(cmd *cobra.Command, args []string) (*Input, error) {
 	return in, nil
 }
 
-// typed returns an error with the flags that were typed in place of their names without aliases, and in place of names
-// of parameters that it begins with: "output, prefix: give one of them".
+// typed replaces flags in the text of an error by the aliases that were typed. It also replaces the names of parameters
+// at the beginning of the text: "output, prefix: give one of them".
 func (l *loader) typed(err error) error {
 	all := err.Error()
 	for _, v := range l.flags {
@@ -268,13 +269,13 @@ type renamed struct {
 func (e *renamed) Error() string { return e.text }
 func (e *renamed) Unwrap() error { return e.error }
 
-// environment returns the variables for a parameter; the first that is set counts.
+// environment returns the names of environment variables for a parameter. The first one that is set counts.
 func environment(node, parameter string) []string {
 	name := strings.ToUpper(strings.ReplaceAll(parameter, ".", "_"))
 	return []string{"TAPEDECK_" + strings.ToUpper(node) + "_" + name, "TAPEDECK_" + name}
 }
 
-// environmentSetting returns a value from the environment, where a list is written as in YAML.
+// environmentSetting returns a setting from the environment. A list is written as in YAML.
 func environmentSetting(f field, node, text string) (setting, error) {
 	names := environment(node, f.Name)
 	source := names[1]
@@ -309,7 +310,7 @@ func installedFile(node string) string {
 
 func (in *Input) fullName() string { return strings.TrimSuffix(in.Namespace, "/") + "/" + in.Node }
 
-// readFile reads the sections of a parameter file for the node, and calls set for its options.
+// readFile reads the sections of a parameter file for the node. It calls set for its options.
 func (in *Input) readFile(path string, set func(name string, s any)) error {
 	settings, warnings, err := readFile(path, in.fullName())
 	if err != nil {
@@ -322,7 +323,7 @@ func (in *Input) readFile(path string, set func(name string, s any)) error {
 	return nil
 }
 
-// readROS reads one argument -p or --params-file, and calls set for its options.
+// readROS reads one argument -p or --params-file. It calls set for its options.
 func (in *Input) readROS(p ROSParameter, set func(name string, s any)) error {
 	if p.File != "" {
 		return in.readFile(p.File, set)
@@ -341,7 +342,7 @@ func (in *Input) readROS(p ROSParameter, set func(name string, s any)) error {
 	return nil
 }
 
-// add calls set for a setting of an option, and keeps one of another parameter.
+// add calls set for a setting of an option, and keeps a setting of another parameter.
 func (in *Input) add(s setting, set func(name string, s any)) {
 	if slices.ContainsFunc(in.fields, func(f field) bool { return f.Name == s.name }) {
 		set(s.name, s)
@@ -350,7 +351,7 @@ func (in *Input) add(s setting, set func(name string, s any)) {
 	}
 }
 
-// assign sets the options, then the entries, which begin as copies of them, and warns of unknown parameters.
+// assign sets the options, then the entries, which begin as copies of them. It warns of unknown parameters.
 func (in *Input) assign(given map[string]setting, node string) error {
 	if err := apply(in.fields, given); err != nil {
 		return err
@@ -375,8 +376,8 @@ func (in *Input) assign(given map[string]setting, node string) error {
 	return apply(in.fields, given)
 }
 
-// ReadFile sets options, given by a pointer to their struct, from the sections of a ROS 2 parameter file for a node of
-// that full name, "/robot/camera_publisher". Other parameters of the sections are left alone.
+// ReadFile sets options, given by a pointer to their struct, from the sections of a ROS 2 parameter file for a node
+// with the full name node, such as "/robot/camera_publisher". It ignores other parameters of the sections.
 func ReadFile(file, node string, opts any) error {
 	in := newInput(path.Base(node), path.Dir(node), opts)
 	given := map[string]setting{}
@@ -387,8 +388,8 @@ func ReadFile(file, node string, opts any) error {
 	return in.assign(given, node)
 }
 
-// Assign sets options, given by a pointer to their struct, from texts NAME=VALUE. NAME is that of a flag, without
-// dashes in front, or of a parameter. Values given for a list add up. After an error nothing is set.
+// Assign sets options, given by a pointer to their struct, from texts NAME=VALUE. NAME is the name of a flag, without
+// dashes in front, or of a parameter. Several values of a list add up. After an error no option is set.
 func Assign(opts any, texts []string) error {
 	list := fields(opts)
 	given := map[string]setting{}
@@ -411,7 +412,7 @@ func Assign(opts any, texts []string) error {
 	return apply(list, given)
 }
 
-// named reports whether a name is that of the parameter, its flag or an alias.
+// named reports whether name is the name of the parameter, of its flag or of an alias.
 func (f *field) named(name string) bool {
 	flag := strings.ReplaceAll(name, "_", "-")
 	return name == f.Name || f.Flag != "" && flag == f.Flag ||

@@ -7,10 +7,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// manTopic is the topic of help that is a man page. The help text does not list it: it is for packages.
+// manTopic is the topic of help that prints a man page. The help text does not list it, because it is for packages.
 const manTopic = "man"
 
-// writeMan writes the man page of an executable with its commands, in the language of roff.
+// writeMan writes the man page of an executable with its commands, as roff.
 func (l *loader) writeMan(b *strings.Builder, cmd *cobra.Command) {
 	name := strings.ReplaceAll(cmd.CommandPath(), " ", "-")
 	fmt.Fprintf(b, ".TH %s 1 \"\" \"tapedeck %s\" tapedeck\n", strings.ToUpper(name), version)
@@ -77,7 +77,7 @@ func manOptions(b *strings.Builder, group []Parameter) {
 	}
 }
 
-// roff returns a text for roff, in which backslashes, dashes and the first character of a line mean something.
+// roff escapes a text for roff: backslashes, dashes and dots or quotes at the beginning of a line.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(strings.TrimSpace(text))
 	lines := strings.Split(text, "\n")

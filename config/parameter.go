@@ -14,27 +14,27 @@ import (
 
 // Parameter describes one option of an executable: a field of its options struct.
 type Parameter struct {
-	Name        string  // as ROS parameter: "max_duration"; "camera.width" in a nested struct
+	Name        string  // name of the ROS parameter: "max_duration"; "camera.width" in a nested struct
 	Flag        string  // without dashes: "max-duration"; "" if there is none
 	Short       string  // "d", or ""
 	Aliases     []Alias // further names of the flag
 	Group       string  // heading in the help text
 	Help        string  // sentences; see Described
-	Summary     string  // the first one
-	Type        string  // as ROS 2 calls it: boolean, integer, double, string, string array
-	Placeholder string  // of the value in the help text: "DURATION"; "" for a boolean
+	Summary     string  // first sentence of Help
+	Type        string  // name of the type in ROS 2: boolean, integer, double, string, string array
+	Placeholder string  // word for the value in the help text: "DURATION"; "" for a boolean
 	Default     string  // as written after the flag; a list with commas
-	Several     string  // which words that follow a value of the flag are values, too, see Parameters; "": none
-	Unit        string  // of a plain number behind the flag, "ms" for instance; "": as in a parameter file
-	Letter      string  // what tells Short from the same letter of other programs; "" if none uses it otherwise
-	Bare        string  // value of the flag without a value; "" if it must have one
+	Several     string  // which words after a value of the flag are also values, see Parameters; "": none
+	Unit        string  // unit of a plain number after the flag, such as "ms"; "": as in a parameter file
+	Letter      string  // difference of Short from its meaning in other programs; "": no difference
+	Bare        string  // value if the flag has no value; "": the flag must have a value
 	Options     []string
 	Min, Max    string
-	Zero        bool           // 0 is allowed, though it is less than Min
-	Pattern     *regexp.Regexp // that a text must match; nil: any text
+	Zero        bool           // 0 is also allowed if it is less than Min
+	Pattern     *regexp.Regexp // a text must match it; nil: any text
 }
 
-// Alias is a further name of a flag, as other programs call it.
+// Alias is a further name of a flag. Other programs use this name.
 type Alias struct {
 	Name string
 	// Unit of a plain number after this name, "MiB" for instance; "": the unit that parameter files have. Text up to
@@ -45,34 +45,34 @@ type Alias struct {
 // Parameters returns the options in opts, a pointer to a struct, in the order of its fields. The fields' contents are
 // the defaults. Help texts are in files: see Described. Tags of a field:
 //
-//	param:"max_duration"   name of the parameter; fields without are no options
+//	param:"max_duration"   name of the parameter; fields without this tag are not options
 //	flag:"duration"        name of the flag, if it is not the parameter's with dashes; "-" for no flag
 //	short:"d"              one-letter flag
 //	alias:"a,b:MiB"        further names of the flag, which the help text does not show; a plain number after --b is
 //	                       in that unit
-//	group:"Output"         heading in the help text; the first field of a group decides where it stands
-//	value:"FILE"           what the help text calls the value
-//	options:"record|mcap"  the values allowed
+//	group:"Output"         heading in the help text; the first field of a group decides the position of the heading
+//	value:"FILE"           word for the value in the help text
+//	options:"record|mcap"  allowed values
 //	min:"0" max:"1GiB"     bounds, both included
-//	zero:"true"            0 is allowed beside them
+//	zero:"true"            0 is allowed beside the bounds
 //	pattern:"[0-9]+:[0-9]" regular expression that a whole text must match
-//	bare:"40"              what the flag means without a value; texts need a pattern for that, because else the next
-//	                       argument would be the value
-//	several:"names"        what follows a value of the flag is a value, too: names of topics, types or services up to
-//	                       the next flag or anything else (names), rules from:=to (rules), or all words up to the next
-//	                       flag (words); a storage of rosbag2 that follows (storage) is left out
-//	unit:"ms"              unit of a plain number behind the flag; a parameter is in seconds all the same
+//	bare:"40"              value of the flag if none follows; a text needs a pattern for that, because otherwise any
+//	                       next argument would be the value
+//	several:"names"        words after a value of the flag are also values: names of topics, types or services up to
+//	                       the next flag or other word (names), rules from:=to (rules), or all words up to the next
+//	                       flag (words); a following storage of rosbag2 (storage) is ignored
+//	unit:"ms"              unit of a plain number after the flag; a parameter is nevertheless in seconds
 //	letter:"as in ros2 bag; --max-duration stops"  printed when the one-letter flag is used, because other programs
 //	                       give it another meaning
 //
-// A field may be a bool, string, int, int64, uint64, float64, []string, time.Duration, Size, or a struct: an
-// embedded one is as if its fields were in its place, one with a param tag puts its name and a dot before theirs.
-// Anything else panics, as does a malformed tag.
+// A field may be a bool, string, int, int64, uint64, float64, []string, time.Duration, Size, or a struct. The fields of
+// an embedded struct are options like the other fields. The fields of a struct with a param tag have its name and a dot
+// before their names. Fields of other types and malformed tags panic.
 //
-// A field of opts itself may also be a map[string]*T, for several things of a kind, if opts embeds T, which is
-// exported. With the tag param:"cameras" the parameters are called cameras.NAME.width. There is an entry for each NAME
-// that is given any. It begins as a copy of the embedded struct, whose flags therefore hold for all entries. Options
-// without a flag, which say what an entry is, are not copied.
+// A field of opts itself may also be a map[string]*T, for several things of a kind, if opts embeds the exported type T.
+// With the tag param:"cameras" the parameters are called cameras.NAME.width. There is an entry for each NAME of a given
+// parameter. An entry begins as a copy of the embedded struct, so that its flags apply to all entries. Options without
+// a flag, which identify an entry, are not copied.
 func Parameters(opts any) []Parameter {
 	var list []Parameter
 	for _, f := range fields(opts) {
@@ -81,13 +81,13 @@ func Parameters(opts any) []Parameter {
 	return list
 }
 
-// field is an option and the variable that holds it.
+// field is an option and its variable.
 type field struct {
 	Parameter
 	value    reflect.Value
-	want     string                               // a value in words, for errors
-	read     func(text string) (v any, err error) // parses a text; nil: it is the value
-	min, max float64                              // Min and Max, if there are any
+	want     string                               // allowed values in words, for errors
+	read     func(text string) (v any, err error) // parses a text; nil: the text is the value
+	min, max float64                              // Min and Max; infinite if there are none
 }
 
 func fields(opts any) []field {
@@ -115,7 +115,7 @@ func structOf(opts any) reflect.Value {
 	return v.Elem()
 }
 
-// structFields returns the options of a struct that is in another one, whose texts are given.
+// structFields returns the options of a struct inside another one. around has the other struct's texts.
 func structFields(v reflect.Value, prefix string, around texts) []field {
 	var list []field
 	own := around.inside(v.Type())
@@ -210,7 +210,7 @@ func (p *Parameter) setTexts(sentences []string) {
 	}
 }
 
-// setType derives from the variable's type the type in ROS 2, the placeholder in the help text and how to parse it.
+// setType sets the type in ROS 2, the placeholder in the help text and the parser from the variable's type.
 func (f *field) setType() {
 	set := func(rosType, placeholder, want string, read func(string) (any, error)) {
 		f.Type, f.Placeholder, f.want, f.read = rosType, placeholder, want, read
@@ -237,12 +237,12 @@ func (f *field) setType() {
 	}
 }
 
-// as returns a parser with its type taken away.
+// as converts a parser to one that returns any.
 func as[T any](parse func(string) (T, error)) func(string) (any, error) {
 	return func(text string) (any, error) { return parse(text) }
 }
 
-// text returns the current value as written after the flag.
+// text returns the current value in the form for the flag.
 func (f *field) text() string {
 	switch v := f.value.Interface().(type) {
 	case []string:
@@ -268,8 +268,7 @@ func formatDuration(d time.Duration) string {
 	return s
 }
 
-// ros returns the current value as a ROS parameter: bool, int64, float64, string or []string.
-// Durations are seconds.
+// ros returns the current value as a ROS parameter: bool, int64, float64, string or []string. Durations are in seconds.
 func (f *field) ros() any {
 	switch v := f.value.Interface().(type) {
 	case int, Size:
@@ -285,7 +284,7 @@ func (f *field) ros() any {
 	}
 }
 
-// apply checks all settings, by name, and then sets the options.
+// apply checks all settings, which are by name, and then sets the options.
 func apply(list []field, given map[string]setting) error {
 	values := make([]reflect.Value, len(list))
 	for i, f := range list {
@@ -305,7 +304,7 @@ func apply(list []field, given map[string]setting) error {
 	return nil
 }
 
-// parse turns a setting into a value for the field. Its errors name parameter, source and value.
+// parse parses a setting. Its errors name the parameter, the source and the value.
 func (f *field) parse(s setting) (v reflect.Value, err error) {
 	if s.list && f.value.Kind() != reflect.Slice {
 		return v, Usagef("parameter %s from %s is a list, want one value", f.Name, s.source)
@@ -328,7 +327,7 @@ func (f *field) parse(s setting) (v reflect.Value, err error) {
 	return v, nil
 }
 
-// parseText turns one text into a value, without looking at bounds and options.
+// parseText parses a text. It does not check bounds and options.
 func (f *field) parseText(text string) (reflect.Value, error) {
 	switch {
 	case f.Pattern != nil && !f.Pattern.MatchString(text):
@@ -358,7 +357,7 @@ func parsePositive(text string) (int64, error) {
 	return n, err
 }
 
-// parseInteger reads a decimal number, or one with a prefix such as 0x. A leading 0 does not make it octal.
+// parseInteger parses a decimal number, or a number with a prefix such as 0x. A leading 0 does not make it octal.
 func parseInteger(text string) (int64, error) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n, nil
@@ -386,7 +385,7 @@ func parseDuration(text string) (time.Duration, error) {
 	return time.Duration(ns), nil
 }
 
-// Bounds returns in words what Min and Max allow, "" if there are none.
+// Bounds returns the allowed range in words, "" if there is none.
 func (p *Parameter) Bounds() string {
 	switch {
 	case p.Min == "" && p.Max == "":

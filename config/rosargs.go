@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ROSArgs holds the arguments between --ros-args and "--" on a command line, as rcl reads it. Those that only concern
-// rcl's own logging are accepted and ignored.
+// ROSArgs has the arguments between --ros-args and "--" on a command line, as rcl parses them. Arguments about rcl's
+// own logging are accepted and ignored.
 type ROSArgs struct {
 	Remaps     []string       // -r, "[node:]from:=to", in order
 	Parameters []ROSParameter // -p and --params-file, in order: a later one wins
@@ -22,15 +22,14 @@ type ROSArgs struct {
 
 // ROSParameter is one -p or --params-file argument.
 type ROSParameter struct {
-	File string // of --params-file; the other fields are empty then
+	File string // from --params-file; the other fields are then empty
 
-	Node  string // the node for which the value is meant; "" for all
+	Node  string // name of the node that gets the value; "": all nodes
 	Name  string
 	Value string // YAML
 }
 
-// SplitROSArgs takes the ROS arguments out of a command line without program name and returns the others as rest. The
-// error wraps ErrUsage.
+// SplitROSArgs splits a command line without program name into ROS arguments and the rest. The error wraps ErrUsage.
 func SplitROSArgs(argv []string) (ros ROSArgs, rest []string, err error) {
 	var args []string
 	inside := false
@@ -58,7 +57,7 @@ func SplitROSArgs(argv []string) (ros ROSArgs, rest []string, err error) {
 	return ros, rest, nil
 }
 
-// flags returns the arguments that may follow --ros-args.
+// flags returns the flags that are allowed after --ros-args.
 func (r *ROSArgs) flags() *pflag.FlagSet {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.Usage = func() {}
@@ -101,14 +100,14 @@ func (r *ROSArgs) addParameter(rule string) error {
 	return nil
 }
 
-// setLogLevel keeps the level for all loggers. Levels of single loggers are rcl's own.
+// setLogLevel sets the level for all loggers. It ignores levels of single loggers.
 func (r *ROSArgs) setLogLevel(rule string) error {
 	logger, level, named := strings.Cut(rule, ":=")
 	if !named {
 		level = rule
 	}
 	level = strings.ToLower(level)
-	levels := []string{"debug", "info", "warn", "error", "fatal", "unset"} // of rcutils
+	levels := []string{"debug", "info", "warn", "error", "fatal", "unset"} // levels of rcutils
 	if !slices.Contains(levels, level) || named && logger == "" {
 		return fmt.Errorf("want [logger:=]level with one of the levels %s", strings.Join(levels, ", "))
 	}
@@ -123,7 +122,7 @@ var (
 	namespace = regexp.MustCompile(`^/([A-Za-z_]\w*(/[A-Za-z_]\w*)*)?$`)
 )
 
-// identity returns the name and namespace of a node after the first remapping rule for each that fits it.
+// identity returns the name and namespace of a node after remapping. For each, the first matching rule applies.
 func (r *ROSArgs) identity(node string) (name, ns string, err error) {
 	for _, rule := range r.Remaps {
 		from, to, _ := strings.Cut(rule, ":=")

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Size is a number of bytes. It reads and prints as "256MiB", "1GB" or a plain number: k, M, G, T, P and E (with or
-// without B, in any case) are powers of 1000, Ki, Mi, Gi, Ti, Pi and Ei powers of 1024.
+// Size is a number of bytes. Its text is "256MiB", "1GB" or a plain number. The units k, M, G, T, P and E (with or
+// without B, in any case) are powers of 1000; Ki, Mi, Gi, Ti, Pi and Ei are powers of 1024.
 type Size int64
 
-// sizeUnits are the units of a Size, the larger ones first.
+// sizeUnits are the units of a Size, the largest first.
 var sizeUnits = []struct {
 	name  string
 	bytes int64
@@ -20,7 +20,8 @@ var sizeUnits = []struct {
 	{"EB", 1e18}, {"PB", 1e15}, {"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1},
 }
 
-// ParseSize reads a Size. Fractions are allowed ("1.5GB"), negative sizes and commas are not: "1,5GB" would be 15 GB.
+// ParseSize parses a Size. Fractions are allowed ("1.5GB"). Negative sizes and commas are not: "1,5GB" could be read as
+// 15 GB.
 func ParseSize(text string) (Size, error) {
 	number, unit := strings.TrimSpace(text), ""
 	if i := strings.IndexFunc(number, func(r rune) bool { return (r < '0' || r > '9') && r != '.' }); i >= 0 {

@@ -8,27 +8,27 @@ import (
 	"unicode/utf8"
 )
 
-// Described is implemented by a struct of options whose help texts are in a file beside it. The file is for the structs
-// that it embeds, too, unless they have files of their own. The file has a section for each struct:
+// Described is implemented by a struct of options whose help texts are in a file beside it. The file also describes the
+// structs that it embeds, unless they have their own files. The file has a section for each struct:
 //
 //	[splitOptions]
 //	max_bag_size
 //		Start another file before one exceeds this size.
 //		0 means never.
 //
-// The section of a struct of another package is called [selection.TopicOptions]. Each line with a tab in front of it is
-// one sentence; the first one is the summary. A line "@alias a,b" is the field's tag alias:"a,b", for tags that are too
-// long for the field. Lines that begin with # are comments.
+// The section of a struct of another package is called [selection.TopicOptions]. Each line that begins with a tab is
+// one sentence; the first sentence is the summary. A line "@alias a,b" is the field's tag alias:"a,b", for tags that
+// are too long for the field. Lines that begin with # are comments.
 type Described interface{ OptionTexts() string }
 
 // texts are the help texts of one struct of options.
 type texts struct {
-	files   []string            // of the structs around it, the nearest first
-	file    string              // the one of files that has the section
+	files   []string            // files of the structs around it, the nearest first
+	file    string              // the element of files with the section
 	section map[string][]string // lines by option
 }
 
-// textOf takes the lines of an option apart.
+// textOf splits the lines of an option into sentences and tags.
 func textOf(lines []string) (sentences []string, tags map[string]string) {
 	tags = map[string]string{}
 	for _, line := range lines {
@@ -42,7 +42,7 @@ func textOf(lines []string) (sentences []string, tags map[string]string) {
 	return sentences, tags
 }
 
-// inside returns the texts of a struct, which may be embedded in the one that t is of.
+// inside returns the texts of the struct s. t has the texts of the struct around it.
 func (t texts) inside(s reflect.Type) texts {
 	own := texts{files: t.files}
 	if d, ok := reflect.New(s).Interface().(Described); ok {
@@ -81,9 +81,9 @@ func textSection(file string, s reflect.Type) map[string][]string {
 	return section
 }
 
-// TextErrors checks the help texts of structs of options, given by pointers, which are all those that have their texts
-// in the file of the first one. It returns an error for each option without a text, each text in the file without an
-// option, and each line that is no sentence or too long.
+// TextErrors checks the help texts of structs of options, given by pointers. They must be all structs with texts in the
+// file of the first one. It returns an error for each option without a text, each text in the file without an option,
+// and each line that is too long or not a sentence.
 func TextErrors(structs ...Described) []string {
 	file := structs[0].OptionTexts()
 	c := textCheck{file: file, used: map[string]bool{}}
@@ -141,7 +141,7 @@ func (t texts) describes(option string) bool {
 	return len(sentences) > 0
 }
 
-// maxText is the length of a line in a file of help texts, with 4 columns for a tab.
+// maxText is the largest length of a line in a file of help texts. A tab counts as 4 columns.
 const maxText = 120
 
 func (c *textCheck) checkSentence(where, sentence string) {

@@ -12,20 +12,20 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxFile limits parameter files, in case a device or a recording is given by mistake, in bytes.
+// maxFile is the largest size of a parameter file in bytes, in case a device or a recording is given by mistake.
 const maxFile = 16 << 20
 
-// setting is the value of a parameter from a source: as text, since only the option knows its type.
+// setting is the value of a parameter from one of its sources. It is a text, because only the option knows the type.
 type setting struct {
 	name   string
-	texts  []string // one, unless it is a list
+	texts  []string // several only for a list
 	list   bool
-	value  any // typed as in YAML and ROS 2, for parameters that are not options
+	value  any // with the type that YAML and ROS 2 give it; for parameters that are not options
 	source string
 }
 
 // readFile returns the parameters that a ROS 2 parameter file sets for the node with the given full name, in the order
-// of the file, and a warning for each section for a node of that name in another namespace.
+// of the file. It returns a warning for each section for a node with this name in another namespace.
 func readFile(path, node string) (settings []setting, warnings []string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -46,8 +46,8 @@ func readFile(path, node string) (settings []setting, warnings []string, err err
 	return r.settings, r.warnings, nil
 }
 
-// fileReader walks through a parameter file. Its keys are nodes, or namespaces around them, down to "ros__parameters";
-// below are parameters, nested or with dots in their names.
+// fileReader reads a parameter file. The outer keys are nodes, or namespaces around nodes, down to "ros__parameters".
+// The keys below are parameters, nested or with dots in their names.
 type fileReader struct {
 	path, node string
 	settings   []setting
@@ -69,7 +69,7 @@ func (r *fileReader) read(text []byte) error {
 	}
 }
 
-// sections looks for ros__parameters below the name made of tokens.
+// sections reads the sections ros__parameters below the name made of tokens.
 func (r *fileReader) sections(n *yaml.Node, tokens []string) error {
 	if isNull(n) {
 		return nil
@@ -101,7 +101,7 @@ func (r *fileReader) sections(n *yaml.Node, tokens []string) error {
 	return nil
 }
 
-// parameters collects the parameters of a section.
+// parameters reads the parameters of a section.
 func (r *fileReader) parameters(n *yaml.Node, prefix string) error {
 	if isNull(n) {
 		return nil
@@ -142,7 +142,7 @@ func (r *fileReader) errorf(n *yaml.Node, format string, args ...any) error {
 	return fmt.Errorf("parameter file %s line %d: %w", r.path, n.Line, fmt.Errorf(format, args...))
 }
 
-// parseValue reads the YAML text of a value, as -p and the environment give it. ok is false for null.
+// parseValue parses the YAML text of a value from -p or the environment. ok is false for null.
 func parseValue(name, text string) (s setting, ok bool, err error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
@@ -154,7 +154,7 @@ func parseValue(name, text string) (s setting, ok bool, err error) {
 	return newSetting(name, doc.Content[0])
 }
 
-// newSetting converts a scalar or a list of scalars, whatever their tags. ok is false for null, which sets nothing.
+// newSetting converts a scalar or a list of scalars, with any tags. ok is false for null, which sets nothing.
 func newSetting(name string, n *yaml.Node) (s setting, ok bool, err error) {
 	s.name = name
 	switch n.Kind {
@@ -180,7 +180,7 @@ func newSetting(name string, n *yaml.Node) (s setting, ok bool, err error) {
 	return s, false, errors.New("want a value or a list of values")
 }
 
-// scalar types a value as rcl does: YAML 1.1 booleans, integers, floating point numbers, text.
+// scalar gives a value the type that rcl gives it: YAML 1.1 booleans, integers, floating point numbers, text.
 func scalar(n *yaml.Node) any {
 	const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 	if n.Style&quoted != 0 || n.Style&yaml.TaggedStyle != 0 && n.ShortTag() == "!!str" {
@@ -201,7 +201,7 @@ func scalar(n *yaml.Node) any {
 	return n.Value
 }
 
-// parseBool reads the booleans of YAML 1.1, as used by launch and rcl.
+// parseBool parses the booleans of YAML 1.1, which launch and rcl use.
 func parseBool(text string) (b, ok bool) {
 	switch text {
 	case "y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON":
@@ -212,7 +212,7 @@ func parseBool(text string) (b, ok bool) {
 	return false, false
 }
 
-// array returns values as the array of ROS 2 that holds them: []bool, []int64, []float64, or else the texts.
+// array returns values as []bool, []int64 or []float64, or else the texts.
 func array(values []any, texts []string) any {
 	if a, ok := arrayOf[bool](values); ok {
 		return a
@@ -246,12 +246,12 @@ func isNull(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
 }
 
-// split returns the tokens of a name: "/robot/recorder" and "robot/recorder" are the same, as in a parameter file.
+// split returns the tokens of a name. "/robot/recorder" and "robot/recorder" have equal tokens, as in a parameter file.
 func split(name string) []string {
 	return strings.FieldsFunc(name, func(r rune) bool { return r == '/' })
 }
 
-// matches reports whether a pattern of a parameter file fits a name: "*" is one token, "**" any number.
+// matches reports whether a pattern of a parameter file matches a name. "*" is one token, "**" any number.
 func matches(pattern, name []string) bool {
 	expression := "^"
 	for _, token := range pattern {

@@ -44,7 +44,7 @@ func Table(opts any) string {
 	return strings.Join(tables, "\n")
 }
 
-// flagText returns "-d, --max-duration DURATION", or "" where there is no flag.
+// flagText returns a text such as "-d, --max-duration DURATION", "" if there is no flag.
 func flagText(p config.Parameter) string {
 	if p.Flag == "" {
 		return ""
@@ -59,10 +59,10 @@ func flagText(p config.Parameter) string {
 	return strings.TrimSpace(text + " " + p.Placeholder)
 }
 
-// updating reports whether the checks write what files lack.
+// updating reports whether the checks write missing content to the files.
 func updating() bool { return os.Getenv("UPDATE_REFERENCE") != "" }
 
-// advise joins errors, and says what to do if there are any.
+// advise joins errors. If there are any, it adds what to do.
 func advise(errs ...error) error {
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("%w\n'go generate ./nodes/...' writes what the options say", err)
@@ -70,8 +70,8 @@ func advise(errs ...error) error {
 	return nil
 }
 
-// CheckTable checks that the section of a command in a Markdown file has the Table of options, and names the lines that
-// it lacks. The section may have text before and behind the table.
+// CheckTable checks that the section of a command in a Markdown file has the Table of options. The error names missing
+// lines. The section may have text before and after the table.
 func CheckTable(path, command string, opts any) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -116,9 +116,9 @@ func CheckTable(path, command string, opts any) error {
 	return advise(errs...)
 }
 
-// CheckFile checks that a default parameter file is what the options say: for any node, each option with its text and
-// its default, by group. The options must hold their defaults. What stands above ros__parameters in the file is written
-// by hand, and so are the paragraphs of comments between the heading of a group and its options.
+// CheckFile checks that a default parameter file has each option with its text and its default, by group, for any node.
+// The options must have their default values. Text above ros__parameters is written by hand, and so are paragraphs of
+// comments between the heading of a group and its options.
 func CheckFile(path string, opts any) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -149,7 +149,7 @@ func CheckFile(path string, opts any) error {
 	return checkDefaults(path, opts)
 }
 
-// checkDefaults checks that a parameter file, when it is read, sets each option to its default.
+// checkDefaults checks that a parameter file sets each option to its default.
 func checkDefaults(path string, opts any) error {
 	got := reflect.New(reflect.TypeOf(opts).Elem()).Interface()
 	errs := []error{config.ReadFile(path, "/node", got)}
@@ -163,7 +163,7 @@ func checkDefaults(path string, opts any) error {
 	return errors.Join(errs...)
 }
 
-// fileText returns what a parameter file should have, given what it has.
+// fileText returns the required content of a parameter file from its present content.
 func fileText(have string, opts any) (string, error) {
 	const start = "  ros__parameters:\n"
 	head, body, ok := strings.Cut(have, start)

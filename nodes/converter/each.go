@@ -65,13 +65,14 @@ func listed(paths []string, stdin io.Reader) (all []string, err error) {
 	return all, nil
 }
 
-// recordings are several that are each handled by themselves, in an order that all shards agree on.
+// foundRecordings are recordings to be handled one by one. All shards have the same order of recordings.
 type foundRecordings struct {
 	paths   []string
-	folders []string // of each below the folder that was searched, "" for those that were named
+	folders []string // by recording: its folder below the searched one; "" for a named recording
 }
 
-// search returns the recordings that paths name, or that lists and folders hold. What is below except is left out.
+// search returns the recordings that paths name, and recordings in lists and folders. It excludes recordings in the
+// folder except.
 func (p places) search(paths []string, stdin io.Reader, except string) (r foundRecordings, err error) {
 	paths, err = listed(paths, stdin)
 	if err != nil {

@@ -23,7 +23,7 @@ const (
 
 // findings collects the damage that a recovery finds. It must not be used concurrently.
 type findings struct {
-	sound   bool        // suspect messages are left out
+	sound   bool        // suspect messages are excluded from the output
 	info    *codec.Info // of the recording
 	places  int
 	known   map[string]bool

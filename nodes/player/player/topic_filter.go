@@ -69,7 +69,8 @@ func matches(p pattern.Patterns, name string) bool {
 	return p.Match(full(name)) || p.Match(strings.TrimPrefix(name, "/"))
 }
 
-// topicFilter returns which channels the options select. If we publish /clock, a recorded one is left out.
+// topicFilter returns a function that reports whether the options select a channel. If the player publishes /clock, a
+// recorded /clock is excluded.
 func topicFilter(o *options) (func(*codec.Channel) bool, error) {
 	selectors, err := o.selectors()
 	if err != nil {
@@ -100,10 +101,10 @@ func topicFilter(o *options) (func(*codec.Channel) bool, error) {
 	}, nil
 }
 
-// ownName matches the names of the player's own topics and services, which --remap may name, too.
+// ownName matches the names of the player's own topics and services, which --remap may also name.
 var ownName = regexp.MustCompile(`^/?(~|__)|^/(clock|diagnostics|rosout|parameter_events|events/.*|player/.*)$`)
 
-// unmatched returns an error if options name topics that are not among the channels.
+// unmatched returns an error if options name topics that channels lack.
 func (o *options) unmatched(channels []*codec.Channel) error {
 	selectors, err := o.selectors()
 	if err != nil {
