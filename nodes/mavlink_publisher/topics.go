@@ -56,7 +56,7 @@ func newTopicPublishers(node bridge.Node, list *rospub.Topics, name string,
 	return o, nil
 }
 
-// Send implements mavros.Output.
+// Send implements mavros.Publisher.
 func (o *topicPublishers) Send(t mavros.Topic, m msgs.Message) {
 	if o.topics[t] == nil {
 		return
@@ -70,7 +70,7 @@ func (o *topicPublishers) Send(t mavros.Topic, m msgs.Message) {
 	}
 }
 
-// Log implements mavros.Output.
+// Log implements mavros.Publisher.
 func (o *topicPublishers) Log(level bridge.LogLevel, format string, args ...any) {
 	o.node.Log(level, "%s: %s", o.name, fmt.Sprintf(format, args...))
 }

@@ -18,46 +18,47 @@ import (
 // mapPatience is how long frames wait for the name of the map, which a log begins with.
 const mapPatience = 2 * time.Second
 
-// Writer writes a log from ROS 2 messages in the order in which they come. It is the inverse of ToROS2. A frame is a
-// message on /clock with the messages of its time, by their stamps or, without stamps, by when they come; without a
-// /clock it is what comes in a step. If messages of a frame describe the same thing, the last one counts.
-// An actor appears with the first message about it, and disappears when a CarlaActorList no longer lists it.
+// Writer writes a log from ROS 2 messages in the order of their reception. It is the inverse of ToROS2. Each message on
+// /clock begins a frame. Messages with a stamp belong to the frame of their stamp, and messages without one to the
+// frame during which they are received. Without /clock, a frame has the messages received within WriteOptions.Step. If
+// several messages of a frame describe one thing, the last one counts. An actor appears with the first message about
+// it, and disappears when a CarlaActorList no longer lists it.
 //
-// It skips messages on topics that a log is not made of: see Left. A Split puts the frame that is collected into the
+// Writer skips messages on topics from which a log cannot be made; see Skipped. A Split puts the current frame into the
 // new file.
 type Writer struct {
-	codec.Writer // of frames
+	codec.Writer // writes frames
 	*logState
 	step     time.Duration
 	patience time.Duration
-	sources  map[*codec.Channel]*source
-	left     []string
+	decoders map[*codec.Channel]*decoder
+	skipped  []string // topics; see Skipped
 
-	clocked bool
-	begun   bool
-	zero    time.Duration // the clock when the log began; without a clock the time since 1970
-	now     time.Duration // of the frame that is collected, since the log began
-	logTime int64         // when the log began
-	number  uint64        // of the frame before
-	waiting []*batch      // of the frames after the one that is collected, which /clock has begun
-	early   *batch        // of frames that it has not begun
-	held    int           // bytes in batches
+	clocked bool          // there was a message on /clock
+	begun   bool          // the log has begun
+	zero    time.Duration // /clock at the start of the log; without a clock the time since 1970
+	now     time.Duration // time of the current frame, since the start of the log
+	logTime int64         // log time of the start of the log, in ns since the Unix epoch
+	number  uint64        // number of the previous frame
+	waiting []*batch      // messages of frames after the current one that /clock has begun
+	early   *batch        // messages of frames that /clock has not begun
+	held    int           // bytes in all batches
 
-	size    int64          // bytes of frames that were written
+	size    int64          // bytes of written frames
 	channel *codec.Channel // nil before the first frame is written
 	mapName string
 	queue   []codec.Message // frames that are not written yet
-	spare   []byte          // room for another one
+	spare   []byte          // memory for another frame
 }
 
-// NewWriter returns a Writer of frames to w, which it owns.
+// NewWriter returns a Writer that writes frames to w and owns w.
 func NewWriter(w codec.Writer, o WriteOptions) *Writer {
 	if o.Profile.Name == "" {
 		o.Profile = carla.UE4
 	}
 	writer := &Writer{
 		logState: newLogState(o), Writer: w, step: cmp.Or(o.Step, 50*time.Millisecond),
-		sources: map[*codec.Channel]*source{}, mapName: o.Map, early: new(batch),
+		decoders: map[*codec.Channel]*decoder{}, mapName: o.Map, early: new(batch),
 	}
 	if o.Map == "" {
 		writer.patience = mapPatience
@@ -65,45 +66,45 @@ func NewWriter(w codec.Writer, o WriteOptions) *Writer {
 	return writer
 }
 
-// source returns the source for a channel.
-func (w *Writer) source(c *codec.Channel) *source {
-	s := w.sources[c]
-	if s == nil {
-		s = newSource(c, &w.options)
-		w.sources[c] = s
-		if s.messageType == nil && !codec.IsEvents(c) && !slices.Contains(w.left, c.Topic) {
-			w.left = append(w.left, c.Topic)
+// decoder returns the decoder of a channel.
+func (w *Writer) decoder(c *codec.Channel) *decoder {
+	d := w.decoders[c]
+	if d == nil {
+		d = newDecoder(c, &w.options)
+		w.decoders[c] = d
+		if d.messageType == nil && !codec.IsEvents(c) && !slices.Contains(w.skipped, c.Topic) {
+			w.skipped = append(w.skipped, c.Topic)
 		}
 	}
-	return s
+	return d
 }
 
-// Size returns how many bytes of frames were written, in all files.
+// Size returns the number of bytes of frames that were written, in all files.
 func (w *Writer) Size() int64 { return w.size }
 
 // Empty reports whether the frames so far hold only times.
 func (w *Writer) Empty() bool { return !w.filled }
 
-// Left returns the topics so far that the log is not made of.
-func (w *Writer) Left() []string { return w.left }
+// Skipped returns the topics whose messages were skipped so far.
+func (w *Writer) Skipped() []string { return w.skipped }
 
 // Declare adds a channel of ROS 2 messages.
 func (w *Writer) Declare(c *codec.Channel) error {
-	w.source(c)
+	w.decoder(c)
 	return nil
 }
 
 // Write implements codec.Writer. Errors name the message.
 func (w *Writer) Write(m *codec.Message) error {
-	s := w.source(m.Channel)
-	if s.messageType == nil {
+	d := w.decoder(m.Channel)
+	if d.messageType == nil {
 		return nil
 	}
-	if err := s.decode(m); err != nil {
+	if err := d.decode(m); err != nil {
 		return err
 	}
 	var err error
-	if clock, ok := s.message.(*rosgraph_msgs.Clock); ok {
+	if clock, ok := d.message.(*rosgraph_msgs.Clock); ok {
 		err = w.tick(time.Duration(clock.Clock.Nanoseconds()), m.LogTime)
 	} else if !w.clocked {
 		err = w.pass(m.LogTime)
@@ -111,20 +112,20 @@ func (w *Writer) Write(m *codec.Message) error {
 	if err != nil {
 		return fmt.Errorf("%s [%s] at %d ns: %w", m.Channel.Topic, m.Channel.Type, m.LogTime, err)
 	}
-	w.place(s, m)
+	w.place(d, m)
 	return nil
 }
 
-// place takes the decoded message of a source into the frame that is collected, or has it wait for a later frame.
-func (w *Writer) place(s *source, m *codec.Message) {
-	if b := w.batchOf(s.time()); b != nil && w.held < maxHeld {
+// place adds a message to the current frame or to the batch of a later frame. d has decoded the message.
+func (w *Writer) place(d *decoder, m *codec.Message) {
+	if b := w.batchOf(d.time()); b != nil && w.held < maxHeld {
 		w.held += b.add(m)
 	} else {
-		w.collect(s)
+		w.collect(d)
 	}
 }
 
-// batchOf returns the batch of the frame that a message is about by its time, nil for the frame that is collected.
+// batchOf returns the batch of the frame to which a message with the time t belongs, or nil for the current frame.
 func (w *Writer) batchOf(t time.Duration) *batch {
 	if !w.begun || !w.clocked {
 		return nil
@@ -150,22 +151,22 @@ func (w *Writer) batchOf(t time.Duration) *batch {
 	return nil
 }
 
-// collect takes the decoded message of a source into the frame that is collected.
-func (w *Writer) collect(s *source) {
-	if s.replaces && s.frame == w.number+1 {
-		w.losses.Add(s.topic, "messages replaced by a later one in the same frame of the log", 1)
+// collect adds the message that d has decoded to the current frame.
+func (w *Writer) collect(d *decoder) {
+	if d.replaces && d.frame == w.number+1 {
+		w.losses.Add(d.topic, "messages replaced by a later one in the same frame of the log", 1)
 	}
-	s.frame = w.number + 1
-	s.take(w, s)
+	d.frame = w.number + 1
+	d.take(w, d)
 }
 
 // takeWorldInfo takes the name of the map.
-func (w *Writer) takeWorldInfo(src *source, v *carla_msgs.CarlaWorldInfo) {
+func (w *Writer) takeWorldInfo(d *decoder, v *carla_msgs.CarlaWorldInfo) {
 	if v.Opendrive != "" {
-		w.losses.Add(src.topic, "opendrive", 1)
+		w.losses.Add(d.topic, "opendrive", 1)
 	}
 	if w.channel != nil && v.MapName != w.mapName {
-		w.losses.Add(src.topic, "map_name: the log began with another map", 1)
+		w.losses.Add(d.topic, "map_name: the log began with another map", 1)
 		return
 	}
 	w.mapName, w.patience = v.MapName, 0
@@ -223,7 +224,7 @@ func (w *Writer) catchUp() error {
 	err := w.end()
 	next := w.waiting[0]
 	w.now, w.waiting = next.at, slices.Delete(w.waiting, 0, 1)
-	w.replay(next, func(s *source, _ *codec.Message) { w.collect(s) })
+	w.replay(next, func(s *decoder, _ *codec.Message) { w.collect(s) })
 	return err
 }
 
@@ -310,7 +311,7 @@ func (w *Writer) finish() error {
 	for len(w.waiting) > 0 {
 		err = errors.Join(err, w.catchUp())
 	}
-	w.replay(w.early, func(s *source, _ *codec.Message) { w.collect(s) })
+	w.replay(w.early, func(s *decoder, _ *codec.Message) { w.collect(s) })
 	w.early = new(batch)
 	if w.begun {
 		w.begun = false
@@ -330,13 +331,13 @@ func (w *Writer) Expect(r codec.Reader) error {
 		return err
 	}
 	for _, t := range info.Topics {
-		s := w.source(t.Channel)
+		s := w.decoder(t.Channel)
 		w.clocked = w.clocked || s.messageType != nil && t.Channel.Topic == clockTopic && t.MessageCount > 0
 	}
 	w.patience = 0
 	defer w.rename()
 	wanted := func(c *codec.Channel) bool {
-		switch w.source(c).message.(type) {
+		switch w.decoder(c).message.(type) {
 		case *carla_msgs.CarlaActorList, *carla_msgs.CarlaWorldInfo:
 			return true
 		}
@@ -346,7 +347,7 @@ func (w *Writer) Expect(r codec.Reader) error {
 		if err != nil {
 			return err
 		}
-		s := w.source(m.Channel)
+		s := w.decoder(m.Channel)
 		if err := s.decode(m); err != nil {
 			return err
 		}
@@ -405,10 +406,10 @@ func (b *batch) add(m *codec.Message) int {
 }
 
 // replay hands the messages of a batch to f.
-func (w *Writer) replay(b *batch, f func(*source, *codec.Message)) {
+func (w *Writer) replay(b *batch, f func(*decoder, *codec.Message)) {
 	for _, m := range b.list {
 		w.held -= len(m.Data)
-		s := w.source(m.Channel)
+		s := w.decoder(m.Channel)
 		_ = s.decode(&m) // it was decoded before
 		f(s, &m)
 	}

@@ -49,7 +49,7 @@ func writeAll(w codec.Writer, r codec.Reader, o WriteOptions) (left []string, er
 			break
 		}
 	}
-	return author.Left(), errors.Join(err, author.finish())
+	return author.Skipped(), errors.Join(err, author.finish())
 }
 
 // TestThereAndBack translates a log to ROS 2, writes a log from that and translates it again: the messages are the same

@@ -142,7 +142,7 @@ func (s *logState) frame(f *logActor, name string) {
 }
 
 // takeActorList takes the actors that are alive.
-func (s *logState) takeActorList(_ *source, m *carla_msgs.CarlaActorList) {
+func (s *logState) takeActorList(_ *decoder, m *carla_msgs.CarlaActorList) {
 	list := m.Actors
 	for _, f := range s.actors {
 		f.alive = f.alive && !f.listed
@@ -212,12 +212,12 @@ func (s *logState) guess(f *logActor, k kind) {
 }
 
 // takeTransforms takes the places of frames.
-func (s *logState) takeTransforms(src *source, m *tf2_msgs.TFMessage) {
+func (s *logState) takeTransforms(d *decoder, m *tf2_msgs.TFMessage) {
 	s.updates++
 	for i := range m.Transforms {
 		t := &m.Transforms[i]
-		if !s.set(src.topic, t, s.updates) {
-			s.losses.Add(src.topic, "transforms with NaN or infinite numbers", 1)
+		if !s.set(d.topic, t, s.updates) {
+			s.losses.Add(d.topic, "transforms with NaN or infinite numbers", 1)
 			continue
 		}
 		for _, a := range s.options.Actors {
@@ -229,29 +229,29 @@ func (s *logState) takeTransforms(src *source, m *tf2_msgs.TFMessage) {
 }
 
 // takeOdometry takes the place and the motion of an actor.
-func (s *logState) takeOdometry(src *source, m *nav_msgs.Odometry) {
+func (s *logState) takeOdometry(d *decoder, m *nav_msgs.Odometry) {
 	at, ok := unit(m.Pose.Pose)
 	if !ok {
-		s.losses.Add(src.topic, "poses with NaN or infinite numbers", 1)
+		s.losses.Add(d.topic, "poses with NaN or infinite numbers", 1)
 		return
 	}
 	if m.Pose.Covariance != [36]float64{} || m.Twist.Covariance != [36]float64{} {
-		s.losses.Add(src.topic, "covariances", 1)
+		s.losses.Add(d.topic, "covariances", 1)
 	}
 	s.updates++
-	s.actor(src.actor, thing).odometry = odometry{m.Header.FrameId, at, m.Twist.Twist, s.updates}
+	s.actor(d.actor, thing).odometry = odometry{m.Header.FrameId, at, m.Twist.Twist, s.updates}
 }
 
-func (s *logState) takeVehicleStatus(src *source, m *carla_msgs.CarlaEgoVehicleStatus) {
-	s.takeVehicleControl(src, &m.Control)
+func (s *logState) takeVehicleStatus(d *decoder, m *carla_msgs.CarlaEgoVehicleStatus) {
+	s.takeVehicleControl(d, &m.Control)
 }
 
 // takeVehicleControl takes how a vehicle is controlled.
-func (s *logState) takeVehicleControl(src *source, c *carla_msgs.CarlaEgoVehicleControl) {
+func (s *logState) takeVehicleControl(d *decoder, c *carla_msgs.CarlaEgoVehicleControl) {
 	if c.ManualGearShift {
-		s.losses.Add(src.topic, "manual_gear_shift", 1)
+		s.losses.Add(d.topic, "manual_gear_shift", 1)
 	}
-	f := s.actor(src.actor, vehicle)
+	f := s.actor(d.actor, vehicle)
 	f.control = *c
 	if c.Reverse && c.Gear >= 0 {
 		f.control.Gear = -1
@@ -259,16 +259,16 @@ func (s *logState) takeVehicleControl(src *source, c *carla_msgs.CarlaEgoVehicle
 }
 
 // takeWalkerControl takes how a walker is controlled.
-func (s *logState) takeWalkerControl(src *source, c *carla_msgs.CarlaWalkerControl) {
+func (s *logState) takeWalkerControl(d *decoder, c *carla_msgs.CarlaWalkerControl) {
 	if c.Jump {
-		s.losses.Add(src.topic, "jump", 1)
+		s.losses.Add(d.topic, "jump", 1)
 	}
-	f := s.actor(src.actor, walker)
+	f := s.actor(d.actor, walker)
 	f.speed, f.walks = c.Speed, true
 }
 
 // takeVehicleInfo takes the kind and the physics of a vehicle.
-func (s *logState) takeVehicleInfo(src *source, m *carla_msgs.CarlaEgoVehicleInfo) {
+func (s *logState) takeVehicleInfo(d *decoder, m *carla_msgs.CarlaEgoVehicleInfo) {
 	info := new(carla_msgs.CarlaEgoVehicleInfo)
 	*info, m.Wheels = *m, nil // the wheels of the next message are others
 	if info.Id == 0 {
@@ -278,22 +278,22 @@ func (s *logState) takeVehicleInfo(src *source, m *carla_msgs.CarlaEgoVehicleInf
 		s.appear(carla_msgs.CarlaActorInfo{Id: info.Id, Type: info.Type, Rolename: info.Rolename})
 	}
 	if f := s.listed[info.Id]; f.kind == vehicle && hasPhysics(info) {
-		s.losePhysics(src, info)
+		s.losePhysics(d, info)
 		f.physics = info
 	}
 }
 
 // losePhysics counts the physics that a log of the profile cannot hold.
-func (s *logState) losePhysics(src *source, info *carla_msgs.CarlaEgoVehicleInfo) {
+func (s *logState) losePhysics(d *decoder, info *carla_msgs.CarlaEgoVehicleInfo) {
 	switch {
 	case s.profile.Wide && (info.ClutchStrength != 0 || info.DampingRateFullThrottle != 0):
-		s.losses.Add(src.topic, "clutch_strength and damping rates", 1)
+		s.losses.Add(d.topic, "clutch_strength and damping rates", 1)
 	case !s.profile.Wide && info.GearSwitchTime != 0:
-		s.losses.Add(src.topic, "gear_switch_time", 1)
+		s.losses.Add(d.topic, "gear_switch_time", 1)
 	}
 }
 
-func (s *logState) takeTrafficLights(_ *source, m *carla_msgs.CarlaTrafficLightInfoList) {
+func (s *logState) takeTrafficLights(_ *decoder, m *carla_msgs.CarlaTrafficLightInfoList) {
 	for i := range m.TrafficLights {
 		s.takeTrafficLight(&m.TrafficLights[i])
 	}
@@ -313,26 +313,26 @@ func (s *logState) takeTrafficLight(info *carla_msgs.CarlaTrafficLightInfo) {
 }
 
 // takeCollision takes a collision; a frame has one of each pair of actors.
-func (s *logState) takeCollision(src *source, e *carla_msgs.CarlaCollisionEvent) {
+func (s *logState) takeCollision(d *decoder, e *carla_msgs.CarlaCollisionEvent) {
 	if e.NormalImpulse != (geometry_msgs.Vector3{}) {
-		s.losses.Add(src.topic, "normal_impulse", 1)
+		s.losses.Add(d.topic, "normal_impulse", 1)
 	}
-	c := collision{s.actor(src.actor, vehicle), e.OtherActorId}
+	c := collision{s.actor(d.actor, vehicle), e.OtherActorId}
 	if !slices.Contains(s.collisions, c) {
 		s.collisions = append(s.collisions, c)
 	}
 }
 
-func (s *logState) takeTrafficLightStates(_ *source, m *carla_msgs.CarlaTrafficLightStatusList) {
+func (s *logState) takeTrafficLightStates(_ *decoder, m *carla_msgs.CarlaTrafficLightStatusList) {
 	s.states = append(s.states[:0], m.TrafficLights...)
 }
 
 // takeStatus takes the time to the next frame, which the last frame of the log keeps.
-func (s *logState) takeStatus(_ *source, m *carla_msgs.CarlaStatus) {
+func (s *logState) takeStatus(_ *decoder, m *carla_msgs.CarlaStatus) {
 	s.untilNext = m.FixedDeltaSeconds
 }
 
-func (s *logState) takeWeather(_ *source, m *carla_msgs.CarlaWeatherParameters) {
+func (s *logState) takeWeather(_ *decoder, m *carla_msgs.CarlaWeatherParameters) {
 	s.weather = weatherOf(m)
 }
 

@@ -226,7 +226,7 @@ func TestActorsAppear(t *testing.T) {
 	require.Contains(t, positions[2], carla.Position{Actor: 1000, Location: vector{X: 400}})
 	require.Len(t, positions[3], 3) // actor77, the hero and the truck
 	require.EqualValues(t, 1, packets[carla.AnimVehicleList](t, log)[1][0].Throttle)
-	require.Empty(t, l.Left())
+	require.Empty(t, l.Skipped())
 }
 
 // Actors are in the order of lists, and the last frame has the duration that a CarlaStatus has.
@@ -241,7 +241,7 @@ func TestOrderAndLastDuration(t *testing.T) {
 	require.Equal(t, [][]uint32{{9, 3}, nil}, ids(packets[carla.EventAddList](t, log)))
 	frames := packets[carla.FrameStart](t, log)
 	require.Equal(t, []float64{-1, 0.1}, []float64{frames[0].Duration, frames[1].Duration})
-	require.Empty(t, l.Left())
+	require.Empty(t, l.Skipped())
 }
 
 // TestIDsUsedAgain has a list in which another actor gets the id of a dead one: in the log it gets a new id.
@@ -444,7 +444,7 @@ func TestLosses(t *testing.T) {
 	l.write("/odom", odometryAt(3))
 	log := l.done()
 	require.Equal(t, "Town02", log.frames[0].Channel.Metadata[carla.KeyMap])
-	require.Equal(t, []string{"/imu", "/odom"}, l.Left())
+	require.Equal(t, []string{"/imu", "/odom"}, l.Skipped())
 	require.Equal(t, []string{
 		"/carla/hero/collision: normal_impulse (1)", "/carla/hero/odometry: covariances (1)",
 		"/carla/hero/odometry: messages replaced by a later one in the same frame of the log (1)",

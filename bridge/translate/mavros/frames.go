@@ -18,8 +18,8 @@ type axes struct {
 	m matrix
 }
 
-// MAVLink's world axes are north, east, down (NED) and its body axes forward, right, down (FRD). Those of ROS (REP 103)
-// are east, north, up (ENU) and forward, left, up (FLU).
+// MAVLink's world axes are north, east, down (NED), and its body axes are forward, right, down (FRD). The axes of ROS
+// (REP 103) are east, north, up (ENU) and forward, left, up (FLU).
 var (
 	same  = axes{geometry_msgs.Quaternion{W: 1}, matrix{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}
 	toENU = axes{geometry_msgs.Quaternion{X: math.Sqrt2 / 2, Y: math.Sqrt2 / 2},
@@ -64,7 +64,7 @@ func newQuaternion(w, x, y, z float32) geometry_msgs.Quaternion {
 	return geometry_msgs.Quaternion{X: float64(x), Y: float64(y), Z: float64(z), W: float64(w)}
 }
 
-// between returns the attitude q of a body in the world for other axes of both.
+// between converts the attitude q of a body in the world to other axes of body and world.
 func between(q geometry_msgs.Quaternion, world, body axes) geometry_msgs.Quaternion {
 	return world.q.Times(q).Times(body.q.Conjugate())
 }
@@ -85,8 +85,8 @@ type covariance [36]float64
 // unknown returns the covariance that marks an unknown accuracy, as in sensor_msgs/Imu.
 func unknown() covariance { return covariance{-1} }
 
-// fromTriangle returns the covariance whose upper right triangle MAVLink sends, row by row; unknown if it begins with
-// NaN.
+// fromTriangle returns the covariance for its upper right triangle, which MAVLink sends row by row. The covariance is
+// unknown if the triangle begins with NaN.
 func fromTriangle(upper *[21]float32) (c covariance) {
 	if math.IsNaN(float64(upper[0])) {
 		return unknown()
@@ -101,7 +101,8 @@ func fromTriangle(upper *[21]float32) (c covariance) {
 	return c
 }
 
-// rotated returns a covariance in other axes: linear rotates its first three rows and columns, angular the others.
+// rotated converts a covariance to other axes. linear applies to the first three rows and columns, angular to the last
+// three.
 func (c covariance) rotated(linear, angular matrix) (r covariance) {
 	if c[0] < 0 {
 		return c

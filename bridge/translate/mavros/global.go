@@ -19,7 +19,7 @@ const (
 	unknown16 = math.MaxUint16
 )
 
-// globalState holds what the autopilot sends about its position on Earth.
+// globalState is the autopilot's position on Earth, from several kinds of messages.
 type globalState struct {
 	hasRaw     bool    // a GPS_RAW_INT was received
 	satellites int     // of the last one; -1: unknown
@@ -136,7 +136,7 @@ func (v *Vehicle) globalPositionInt(m *ardupilotmega.MessageGlobalPositionInt) {
 	}
 	o := &v.globalState.odometry
 	o.Header, o.ChildFrameId = v.header(v.o.MapFrame), v.o.BaseFrame
-	// Heights are those above the sea plus a constant: the geoid's height may become known later.
+	// Heights are above mean sea level plus a constant: the geoid's height may become known later.
 	o.Pose.Pose.Position = v.plane.place(fix.Latitude, fix.Longitude, float64(m.Alt)/1e3+v.planeGeoid).point()
 	o.Pose.Pose.Orientation = geometry_msgs.Quaternion{W: 1} // its covariance marks it as unknown
 	if v.oriented {
@@ -159,8 +159,8 @@ func (v *Vehicle) setPlace(fix *sensor_msgs.NavSatFix, lat, lon, alt int32) {
 	fix.Altitude = float64(alt)/1e3 + v.geoidHeight(fix.Latitude, fix.Longitude)
 }
 
-// geoidHeight returns the height of mean sea level above the ellipsoid in m: from the GPS receiver, else from the
-// geoid, else 0.
+// geoidHeight returns the height of mean sea level above the ellipsoid in m. It comes from the GPS receiver, or else
+// from the geoid; without both it is 0.
 func (v *Vehicle) geoidHeight(latitude, longitude float64) float64 {
 	switch {
 	case !math.IsNaN(v.undulation):

@@ -20,18 +20,18 @@ const (
 	centidegree  = 1e-2           // degrees
 )
 
-// imuSource is a message with IMU measurements. The greatest that is received is published.
-type imuSource int
+// imuKind is a kind of messages with IMU measurements. The greatest kind that was received recently is published.
+type imuKind int
 
 const (
-	rawIMU imuSource = iota + 1
+	rawIMU imuKind = iota + 1
 	scaledIMU
 	highresIMU
 )
 
-// imuState holds attitude and sensors of the autopilot.
+// imuState has the attitude and the sensor values of the autopilot.
 type imuState struct {
-	source imuSource
+	source imuKind
 
 	// Last reception, in ns since the Unix epoch.
 	sourceAt    int64
@@ -56,7 +56,7 @@ func (v *Vehicle) initIMU() {
 	v.field.MagneticFieldCovariance = diagonal(v.o.MagneticStdev)
 }
 
-// diagonal returns the covariance for a standard deviation; 0 is unknown.
+// diagonal returns the covariance for a standard deviation; 0 means unknown.
 func diagonal(stdev float64) [9]float64 {
 	if stdev == 0 {
 		return [9]float64{-1}
@@ -84,8 +84,8 @@ func (v *Vehicle) sendAttitude(q geometry_msgs.Quaternion, rates vector) {
 	v.out.Send(imuData, &v.data)
 }
 
-// prefers reports whether a source that was just received is the best one recently received.
-func (v *Vehicle) prefers(s imuSource) bool {
+// prefers reports whether the kind that was just received is the greatest kind that was received recently.
+func (v *Vehicle) prefers(s imuKind) bool {
 	if s < v.source && v.isRecent(v.sourceAt) {
 		return false
 	}
@@ -158,7 +158,7 @@ func (v *Vehicle) scaledPressure(m *common.MessageScaledPressure) {
 	v.sendPressure(imuDiffPressure, m.PressDiff)
 }
 
-// sendIMU publishes measurements of an IMU, in FRD. What is not new is marked as unknown.
+// sendIMU publishes measurements of an IMU, in FRD. It marks values that are not new as unknown.
 func (v *Vehicle) sendIMU(rates, acceleration vector, newRates, newAcceleration bool) {
 	v.measured.Header = v.header(v.o.BaseFrame)
 	v.measured.AngularVelocity = toFLU.m.rotate(rates).vector3()
@@ -188,7 +188,7 @@ func (v *Vehicle) sendPressure(t Topic, hPa float32) {
 	v.out.Send(t, &v.pressure)
 }
 
-// sendIMUTemperature publishes a temperature in 0.01 °C; 0 is none.
+// sendIMUTemperature publishes a temperature in 0.01 °C; 0 means that there is none.
 func (v *Vehicle) sendIMUTemperature(t int16) {
 	if t != 0 {
 		v.sendTemperature(imuTemperature, float64(t)*centidegree)

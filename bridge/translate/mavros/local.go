@@ -10,7 +10,7 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
 )
 
-// localState holds what the autopilot sends about its position relative to its origin.
+// localState is the autopilot's position relative to its origin, from several kinds of messages.
 type localState struct {
 	// last reception of LOCAL_POSITION_NED and LOCAL_POSITION_NED_COV, in ns since the Unix epoch
 	plain, covariant int64
@@ -123,8 +123,8 @@ func (v *Vehicle) sendOdometry(m *common.MessageOdometry) {
 	v.out.Send(odometryIn, o)
 }
 
-// fromBlock returns a covariance with this upper right triangle in the first three rows, and a standard deviation in
-// the others.
+// fromBlock returns a covariance with the given upper right triangle in its first three rows and columns, and the given
+// standard deviation in the last three.
 func fromBlock(xx, xy, xz, yy, yz, zz float32, stdev float64) covariance {
 	if math.IsNaN(float64(xx)) {
 		return unknown()

@@ -36,7 +36,7 @@ var px4Modes = map[uint32]string{
 	4<<16 | 7<<24: "AUTO.RTGS", 4<<16 | 8<<24: "AUTO.FOLLOW_TARGET", 4<<16 | 9<<24: "AUTO.PRECLAND",
 }
 
-// ardupilotMode returns the name of an ArduPilot mode, "" if it is unknown.
+// ardupilotMode returns the name of an ArduPilot mode, or "" if the mode is unknown.
 func ardupilotMode(kind ardupilotmega.MAV_TYPE, mode uint32) string {
 	var label fmt.Stringer
 	switch kind {

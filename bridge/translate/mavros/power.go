@@ -18,7 +18,7 @@ const (
 
 var nan32 = float32(math.NaN())
 
-// powerState holds what the autopilot sends about its batteries.
+// powerState is the state of the autopilot's batteries.
 type powerState struct {
 	main     float32 // V, from SYS_STATUS
 	detailed int64   // last reception of BATTERY_STATUS of the first battery, in ns since the Unix epoch
@@ -77,8 +77,8 @@ func (v *Vehicle) batteryStatus(m *common.MessageBatteryStatus) {
 	v.out.Send(batteryState, b)
 }
 
-// setBattery resets the battery and sets what both messages have: discharge current in 10 mA and charge in percent; -1
-// is unknown.
+// setBattery resets the battery and sets the values that both kinds of messages have: discharge current in 10 mA and
+// charge in percent. -1 means unknown.
 func (v *Vehicle) setBattery(current int16, percent int8) {
 	v.battery = sensor_msgs.BatteryState{
 		Header: v.header(""), Charge: nan32, Capacity: nan32, DesignCapacity: nan32, Current: nan32, Percentage: nan32,
@@ -93,7 +93,7 @@ func (v *Vehicle) setBattery(current int16, percent int8) {
 	}
 }
 
-// setCells sets the voltages. A single one that is too high for a cell belongs to the pack.
+// setCells sets the voltages of the cells. A single voltage that is too high for a cell is the voltage of the pack.
 func (v *Vehicle) setCells(m *common.MessageBatteryStatus) {
 	b := &v.battery
 	sum, carry := 0, 0 // mV

@@ -15,10 +15,10 @@ import (
 	"tapedeck/msgs/rosidl/wire"
 )
 
-// rawPackage is the package of types that are made from the definitions of MAVLink.
+// rawPackage is the package of the types that are generated from MAVLink's definitions.
 const rawPackage = "mavlink"
 
-// rawType is a message of MAVLink as one of ROS 2: its fields, in the order of the definition.
+// rawType is the ROS 2 type for a message of MAVLink. It has the message's fields in the order of the definition.
 type rawType struct {
 	name, text string
 	kinds      []string // of fields: names of ROS 2
@@ -27,7 +27,7 @@ type rawType struct {
 // rawTypes are types by message id.
 type rawTypes map[uint32]*rawType
 
-// of returns the type of a message. Those of ids that are not known are bytes.
+// of returns the type of a message. A message with an unknown id has one field with its bytes.
 func (r rawTypes) of(m message.Message) *rawType {
 	id := m.GetID()
 	if t := r[id]; t != nil {
@@ -48,8 +48,8 @@ func (r rawTypes) of(m message.Message) *rawType {
 	return t
 }
 
-// rosKind returns the type of ROS 2 and the length of an array, for a field of gomavlib's; enum is the type that it has
-// on the wire if it is of an enumeration.
+// rosKind returns the ROS 2 type of a gomavlib field, and the length if the field is an array. enum is the type of an
+// enumeration on the wire.
 func rosKind(t reflect.Type, enum string) (kind, length string) {
 	if t.Kind() == reflect.Array {
 		kind, _ = rosKind(t.Elem(), enum)
@@ -73,7 +73,7 @@ func fieldName(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(b.String(), "__", "_"), "__", "_")
 }
 
-// sendRaw adds the message of a frame itself.
+// sendRaw adds the raw message of a frame.
 func (r *reading) sendRaw(f *mavlink.Frame) error {
 	t := r.raw.of(f.Message)
 	name := tlog.MessageName(f.Message)
@@ -120,7 +120,7 @@ func (t *rawType) encode(to []byte, m message.Message) ([]byte, error) {
 	return e.Bytes(), e.Err()
 }
 
-// encodeValue encodes a value. An enumeration has another type than on the wire.
+// encodeValue encodes a value. Enumerations have another type in gomavlib than on the wire.
 func encodeValue(e *wire.Encoder, kind string, v reflect.Value) {
 	var bits uint64
 	switch {

@@ -14,10 +14,10 @@ import (
 	"tapedeck/msgs/sensor_msgs"
 )
 
-// silence is the time without heartbeat after which a vehicle counts as disconnected, in ns.
+// silence is the time in ns without a heartbeat after which a vehicle counts as disconnected.
 const silence = 10e9
 
-// patience is how long to wait for the rest of a text, in ns.
+// patience is the longest time in ns to wait for the rest of a text.
 const patience = 2e9
 
 // vehicleStatus is the last state that the autopilot sent.
@@ -127,7 +127,7 @@ const (
 	longestTrip = 10e9             // ns; a TIMESYNC reply that took longer answers another computer
 )
 
-// clockState holds the messages about the autopilot's clock.
+// clockState has the messages about the autopilot's clock.
 type clockState struct {
 	reference sensor_msgs.TimeReference
 	sync      mavros_msgs.TimesyncStatus
@@ -155,7 +155,7 @@ func (v *Vehicle) timesyncReply(m *common.MessageTimesync) {
 	v.out.Send(timesyncStatus, &v.sync)
 }
 
-// radioState holds the channels of remote control and servos, which may be split over several messages.
+// radioState has the channels of remote control and servos, which may come in several messages.
 type radioState struct {
 	whole    int64 // reception of the last RC_CHANNELS, in ns since the Unix epoch
 	received mavros_msgs.RCIn

@@ -29,15 +29,15 @@ func Follows(f *mavlink.Frame) bool {
 	return f.Autopilot && (!ok || m.Autopilot != ardupilotmega.MAV_AUTOPILOT_INVALID)
 }
 
-// ReadOptions say how logs become ROS 2 messages.
+// ReadOptions configure the translation of logs to ROS 2 messages.
 type ReadOptions struct {
 	Raw bool // every message also becomes a topic of its own
 }
 
-// ToROS2 returns a translator of the logs in a recording. It reads them once, for their topics.
+// ToROS2 returns a translator of the logs in a recording. It reads the logs once to find their topics.
 func ToROS2(r codec.Reader) (bridge.Translator, error) { return ReadOptions{}.ToROS2(r) }
 
-// ToROS2 returns a translator as the function does, with options.
+// ToROS2 returns a translator of the logs in a recording. It reads the logs once to find their topics.
 func (o ReadOptions) ToROS2(r codec.Reader) (bridge.Translator, error) {
 	t := &translator{LossCounters: new(bridge.LossCounters), options: o, library: msgs.Library(),
 		logs: map[*codec.Channel]*log{}}
@@ -78,7 +78,7 @@ type log struct {
 	names  map[uint8]string // of vehicles by system
 }
 
-// topic returns a topic, and makes it with make if it is new and make is not nil. It returns nil if there is none.
+// topic returns a topic. If the topic is new, it is made with make, or nil is returned if make is nil.
 func (l *log) topic(name string, make func() (*codec.Channel, error)) (*codec.TopicInfo, error) {
 	i, ok := l.byName[name]
 	if !ok {
@@ -125,7 +125,7 @@ func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 	return l.topics, nil
 }
 
-// Quiet implements bridge.Translator: a log has frames of all kinds on one channel.
+// Quiet implements bridge.Translator. It is not nil, because a log has frames of all kinds on one channel.
 func (t *translator) Quiet() bridge.Translator {
 	quiet := *t
 	quiet.LossCounters = new(bridge.LossCounters)
@@ -186,7 +186,7 @@ type sender struct {
 	sent    bool // something was published of the frame
 }
 
-// Send implements Output.
+// Send implements Publisher.
 func (s *sender) Send(t Topic, m msgs.Message) {
 	s.sent = true
 	info := &Topics[t]
@@ -200,7 +200,7 @@ func (s *sender) Send(t Topic, m msgs.Message) {
 	s.reading.send(name, create, func(to []byte) ([]byte, error) { return cdr.Append(to, m) })
 }
 
-// Log implements Output. Texts of the autopilot have a topic, and losses are counted.
+// Log implements Publisher. It does nothing: texts of the autopilot have a topic, and losses are counted.
 func (s *sender) Log(bridge.LogLevel, string, ...any) {}
 
 // send adds a message on a topic.
@@ -256,7 +256,7 @@ func (r *reading) translate(m *codec.Message) ([]codec.Message, error) {
 	return r.batch.Messages, r.fatal
 }
 
-// countLosses counts values of a handled frame that no topic has.
+// countLosses counts the values of a handled frame that are on no topic.
 func (r *reading) countLosses(topic string, v *sender, f *mavlink.Frame) {
 	name := tlog.MessageName(f.Message)
 	switch m := f.Message.(type) {
@@ -278,7 +278,7 @@ func (r *reading) countLosses(topic string, v *sender, f *mavlink.Frame) {
 	}
 }
 
-// vehicle returns the vehicle of a frame; nil if there is none.
+// vehicle returns the vehicle of a frame, or nil if there is none.
 func (r *reading) vehicle(f *mavlink.Frame) *sender {
 	if !f.Autopilot {
 		return nil

@@ -72,7 +72,7 @@ func TestLogAsLink(t *testing.T) {
 			}
 			link, err := mavlink.Open(path, mavlink.Options{})
 			require.NoError(t, err)
-			a := &testOutput{t: t, sent: map[Topic][][]byte{}}
+			a := &testPublisher{t: t, sent: map[Topic][][]byte{}}
 			o := DefaultOptions()
 			v := NewVehicle(&o, a, nil, func() mavlink.VehicleClock { return link.Vehicles()[0].Clock })
 			require.NoError(t, link.Run(t.Context(), func(f *mavlink.Frame) {

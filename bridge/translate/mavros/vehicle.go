@@ -17,18 +17,18 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/message"
 )
 
-// lasting is how long a preferred message may be missing before others replace it, in ns: radio links lose streams for
-// many seconds.
+// lasting is the time in ns for which a preferred message may be missing before other messages replace it. Radio links
+// may lose messages of one kind for many seconds.
 const lasting = 60e9
 
-// Output takes what a vehicle publishes.
-type Output interface {
-	// Send takes a message of the topic's type. The caller may reuse it afterwards.
+// Publisher publishes the messages of a vehicle, and logs its texts.
+type Publisher interface {
+	// Send publishes a message of the topic's type. The caller may reuse m when Send returns.
 	Send(t Topic, m msgs.Message)
 	Log(level bridge.LogLevel, format string, args ...any)
 }
 
-// Options say how messages are translated.
+// Options configure the translation of messages.
 type Options struct {
 	MapFrame, OdomFrame, BaseFrame string // names of frames
 
@@ -52,12 +52,12 @@ func DefaultOptions() Options {
 // that publishing does not allocate.
 type Vehicle struct {
 	o     *Options
-	out   Output
+	out   Publisher
 	geoid *Geoid                      // nil: none
 	clock func() mavlink.VehicleClock // the autopilot's clock
 
 	now    int64                   // reception of the current frame, in ns since the Unix epoch
-	stamp  builtin_interfaces.Time // of the current frame
+	stamp  builtin_interfaces.Time // stamp of the current frame
 	logged map[string]bool         // formats that logOnce has logged
 
 	vehicleStatus
@@ -69,8 +69,8 @@ type Vehicle struct {
 	clockState
 }
 
-// NewVehicle returns a vehicle. clock returns the clock of its autopilot; g is nil without a geoid.
-func NewVehicle(o *Options, out Output, g *Geoid, clock func() mavlink.VehicleClock) *Vehicle {
+// NewVehicle returns a vehicle. clock returns the clock of the autopilot; g is nil without a geoid.
+func NewVehicle(o *Options, out Publisher, g *Geoid, clock func() mavlink.VehicleClock) *Vehicle {
 	v := &Vehicle{o: o, out: out, geoid: g, clock: clock, logged: map[string]bool{}}
 	v.main = nan32
 	v.initIMU()
@@ -78,7 +78,7 @@ func NewVehicle(o *Options, out Output, g *Geoid, clock func() mavlink.VehicleCl
 	return v
 }
 
-// Handle publishes a frame of the autopilot. It reports whether there are topics for such messages.
+// Handle publishes a frame of the autopilot. It reports whether there are topics for messages of the frame's kind.
 func (v *Vehicle) Handle(f *mavlink.Frame) bool {
 	v.Tick(f.Received)
 	v.now, v.stamp = f.Received, builtin_interfaces.TimeAt(f.Stamp)
@@ -187,8 +187,8 @@ func (v *Vehicle) Tick(now int64) {
 	}
 }
 
-// Disconnect publishes that the vehicle is not connected, and forgets which messages it sent: the next vehicle may send
-// fewer.
+// Disconnect publishes that the vehicle is not connected, and forgets the kinds of messages that it sent: the next
+// vehicle may send fewer kinds.
 func (v *Vehicle) Disconnect(now int64) {
 	v.state = mavros_msgs.State{Header: std_msgs.Header{Stamp: builtin_interfaces.TimeAt(now)}}
 	v.out.Send(vehicleState, &v.state)
@@ -196,9 +196,11 @@ func (v *Vehicle) Disconnect(now int64) {
 	v.radioState = radioState{}
 }
 
-// isRecent reports whether a preferred message last received at this time, in ns since the Unix epoch, still replaces
-// others; 0 is never.
-func (v *Vehicle) isRecent(at int64) bool { return at != 0 && v.now-at <= lasting }
+// isRecent reports whether a preferred message still replaces other messages. received is the time of its last
+// reception in ns since the Unix epoch; 0 means never.
+func (v *Vehicle) isRecent(received int64) bool {
+	return received != 0 && v.now-received <= lasting
+}
 
 func (v *Vehicle) header(frame string) std_msgs.Header {
 	return std_msgs.Header{Stamp: v.stamp, FrameId: frame}
@@ -212,7 +214,7 @@ func (v *Vehicle) logOnce(level bridge.LogLevel, format string, args ...any) {
 	}
 }
 
-// Health is what diagnostics report of a vehicle.
+// Health is the state of a vehicle for diagnostics.
 type Health struct {
 	State      mavros_msgs.State
 	Kind       ardupilotmega.MAV_TYPE

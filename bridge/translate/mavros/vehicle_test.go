@@ -20,26 +20,26 @@ import (
 
 const began = int64(1764000000e9) // ns since the Unix epoch
 
-// testOutput keeps what a vehicle publishes.
-type testOutput struct {
+// testPublisher keeps the messages that a vehicle publishes.
+type testPublisher struct {
 	t     *testing.T
 	sent  map[Topic][][]byte
 	lines []string
 }
 
-func (a *testOutput) Send(t Topic, m msgs.Message) {
+func (a *testPublisher) Send(t Topic, m msgs.Message) {
 	require.Equal(a.t, Topics[t].Message.TypeName(), m.TypeName())
 	data, err := cdr.Marshal(m)
 	require.NoError(a.t, err)
 	a.sent[t] = append(a.sent[t], data)
 }
 
-func (a *testOutput) Log(_ bridge.LogLevel, format string, args ...any) {
+func (a *testPublisher) Log(_ bridge.LogLevel, format string, args ...any) {
 	a.lines = append(a.lines, fmt.Sprintf(format, args...))
 }
 
 // message sets m to the i-th message of a topic, counted from the end if i is negative.
-func (a *testOutput) message(t Topic, i int, m msgs.Message) {
+func (a *testPublisher) message(t Topic, i int, m msgs.Message) {
 	a.t.Helper()
 	if i < 0 {
 		i += len(a.sent[t])
@@ -62,16 +62,16 @@ func published[M any, P interface {
 // testVehicle is a vehicle that keeps its output.
 type testVehicle struct {
 	*Vehicle
-	*testOutput
+	*testPublisher
 	now int64
 	v2  bool // it speaks MAVLink 2
 }
 
 func newTestVehicle(t *testing.T) *testVehicle {
 	o := DefaultOptions()
-	a := &testOutput{t: t, sent: map[Topic][][]byte{}}
+	a := &testPublisher{t: t, sent: map[Topic][][]byte{}}
 	clock := func() mavlink.VehicleClock { return mavlink.VehicleClock{Offset: began} }
-	return &testVehicle{Vehicle: NewVehicle(&o, a, nil, clock), testOutput: a, now: began}
+	return &testVehicle{Vehicle: NewVehicle(&o, a, nil, clock), testPublisher: a, now: began}
 }
 
 // receive passes messages of the autopilot, one per millisecond.
@@ -123,7 +123,7 @@ func requireCovariance(t *testing.T, want, got covariance, tolerance float64) {
 }
 
 // discard drops all messages.
-type discard struct{ Output }
+type discard struct{ Publisher }
 
 func (discard) Send(Topic, msgs.Message) {}
 

@@ -18,19 +18,19 @@ import (
 
 const clockTopic = "/clock"
 
-// messageType describes messages that a log is made of.
+// messageType describes a type of messages from which a log is made.
 type messageType struct {
 	name     string
-	ofActor  bool // they describe the actor that their topic names
-	replaces bool // in a frame of the log, each makes the one before it worthless
+	ofActor  bool // messages describe the actor that their topic names
+	replaces bool // a message replaces earlier messages in a frame of the log
 	empty    func() msgs.Message
-	take     func(*Writer, *source)                             // the message that the source has decoded
-	stamp    func(message msgs.Message) builtin_interfaces.Time // nil if they have none
+	take     func(*Writer, *decoder)                            // adds the decoded message to the current frame
+	stamp    func(message msgs.Message) builtin_interfaces.Time // nil if messages have no stamp
 }
 
-// messageTypes lists the types of messages that a log is made of. A Clock is for Writer.tick.
+// messageTypes lists the types of messages from which a log is made. Writer.tick processes a Clock.
 var messageTypes = []messageType{
-	newMessageType(messageType{}, func(*Writer, *source, *rosgraph_msgs.Clock) {}, nil),
+	newMessageType(messageType{}, func(*Writer, *decoder, *rosgraph_msgs.Clock) {}, nil),
 	newMessageType(messageType{}, (*Writer).takeTransforms, func(m *tf2_msgs.TFMessage) (t builtin_interfaces.Time) {
 		if len(m.Transforms) > 0 {
 			t = m.Transforms[0].Header.Stamp
@@ -59,47 +59,47 @@ var messageTypes = []messageType{
 func newMessageType[M any, P interface {
 	*M
 	msgs.Message
-}](t messageType, take func(*Writer, *source, P), stamp func(P) builtin_interfaces.Time) messageType {
+}](t messageType, take func(*Writer, *decoder, P), stamp func(P) builtin_interfaces.Time) messageType {
 	t.name = P(new(M)).TypeName()
 	t.empty = func() msgs.Message { return P(new(M)) }
-	t.take = func(w *Writer, s *source) { take(w, s, s.message.(P)) }
+	t.take = func(w *Writer, d *decoder) { take(w, d, d.message.(P)) }
 	if stamp != nil {
 		t.stamp = func(m msgs.Message) builtin_interfaces.Time { return stamp(m.(P)) }
 	}
 	return t
 }
 
-// source is a channel of messages for a log.
-type source struct {
-	*messageType // nil if the log is not made of the messages
+// decoder decodes the messages of a channel.
+type decoder struct {
+	*messageType // nil if the messages are skipped
 	topic        string
-	actor        string       // the name of the actor that the messages describe, "" for none
-	message      msgs.Message // that is decoded, to be used again
-	frame        uint64       // of the log, that has the last message
+	actor        string       // name of the actor that the messages describe; "" for none
+	message      msgs.Message // the decoded message; it is reused
+	frame        uint64       // number of the frame that has the last message
 }
 
-// newSource describes the messages on a channel.
-func newSource(c *codec.Channel, o *WriteOptions) *source {
-	s := &source{topic: c.Topic, actor: actorOf(c.Topic, o)}
+// newDecoder returns the decoder of a channel.
+func newDecoder(c *codec.Channel, o *WriteOptions) *decoder {
+	d := &decoder{topic: c.Topic, actor: actorOf(c.Topic, o)}
 	for i := range messageTypes {
 		t := &messageTypes[i]
-		if t.name == c.Type && c.Encoding == codec.EncodingCDR && (!t.ofActor || s.actor != "") {
-			s.messageType, s.message = t, t.empty()
+		if t.name == c.Type && c.Encoding == codec.EncodingCDR && (!t.ofActor || d.actor != "") {
+			d.messageType, d.message = t, t.empty()
 		}
 	}
-	if _, clock := s.message.(*rosgraph_msgs.Clock); clock && c.Topic != clockTopic {
-		s.messageType = nil
+	if _, clock := d.message.(*rosgraph_msgs.Clock); clock && c.Topic != clockTopic {
+		d.messageType = nil
 	}
-	return s
+	return d
 }
 
-// Accepts reports whether a log is made of CDR messages of a type on a topic.
+// Accepts reports whether a log can be made from CDR messages of a type on a topic.
 func (o WriteOptions) Accepts(topic, typeName string) bool {
 	c := codec.Channel{Topic: topic, Type: typeName, Encoding: codec.EncodingCDR}
-	return newSource(&c, &o).messageType != nil
+	return newDecoder(&c, &o).messageType != nil
 }
 
-// actorOf returns the name of the actor that a topic describes, "" for none: that of /carla/NAME/odometry is NAME.
+// actorOf returns the name of the actor that a topic describes, or "" for none. For /carla/NAME/odometry it is NAME.
 func actorOf(topic string, o *WriteOptions) string {
 	for _, a := range o.Actors {
 		for _, t := range a.Topics {
@@ -114,18 +114,19 @@ func actorOf(topic string, o *WriteOptions) string {
 	return ""
 }
 
-// decode decodes a message of the channel.
-func (s *source) decode(m *codec.Message) error {
-	if err := cdr.Unmarshal(m.Data, s.message); err != nil {
+// decode decodes a message of the channel into d.message.
+func (d *decoder) decode(m *codec.Message) error {
+	if err := cdr.Unmarshal(m.Data, d.message); err != nil {
 		return fmt.Errorf("%s [%s] at %d ns: %w", m.Channel.Topic, m.Channel.Type, m.LogTime, err)
 	}
 	return nil
 }
 
-// time returns the time of the decoded message, far in the future if it has none, 0 if that is not set.
-func (s *source) time() time.Duration {
-	if s.stamp == nil {
+// time returns the stamp of the decoded message. It returns a time far in the future if the type has no stamp, and 0 if
+// the stamp is not set.
+func (d *decoder) time() time.Duration {
+	if d.stamp == nil {
 		return math.MaxInt64 / 2
 	}
-	return time.Duration(s.stamp(s.message).Nanoseconds())
+	return time.Duration(d.stamp(d.message).Nanoseconds())
 }
