@@ -15,7 +15,7 @@ const (
 
 // Numbers are negated as 0 - x, because -x of 0 is written as -0.
 
-// Point turns a location in cm, y to the right, into one in m, y to the left.
+// Point converts a location in cm, with y to the right, to m, with y to the left.
 func Point(v carla.Vector) geometry_msgs.Point {
 	return geometry_msgs.Point{X: v.X / metre, Y: 0 - v.Y/metre, Z: v.Z / metre}
 }
@@ -25,14 +25,13 @@ func Location(p geometry_msgs.Point) carla.Vector {
 	return carla.Vector{X: p.X * metre, Y: 0 - p.Y*metre, Z: p.Z * metre}
 }
 
-// Quaternion turns roll, pitch and yaw in degrees into an orientation. Mirrored with y, pitch and yaw change their
-// direction.
+// Quaternion converts roll, pitch and yaw in degrees to an orientation. Mirroring y changes the sign of pitch and yaw.
 func Quaternion(v carla.Vector) geometry_msgs.Quaternion {
 	return geometry_msgs.FromEuler(v.X/radian, -v.Y/radian, -v.Z/radian)
 }
 
-// Rotation is the inverse of Quaternion: roll and yaw from -180 to 180 degrees, pitch from -90 to 90. Straight up or
-// down roll is 0. The length of q does not matter.
+// Rotation is the inverse of Quaternion. Roll and yaw are from -180 to 180 degrees, pitch from -90 to 90. Roll is 0 if
+// the orientation points straight up or down. The length of q does not matter.
 func Rotation(q geometry_msgs.Quaternion) carla.Vector {
 	n := q.X*q.X + q.Y*q.Y + q.Z*q.Z + q.W*q.W
 	if n == 0 {
@@ -48,12 +47,12 @@ func Rotation(q geometry_msgs.Quaternion) carla.Vector {
 	return carla.Vector{X: roll * radian, Y: 0 - math.Asin(sin)*radian, Z: 0 - yaw*radian}
 }
 
-// fullSize turns half a size in cm into a size in m.
+// fullSize converts half a size in cm to a size in m.
 func fullSize(v carla.Vector) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: 2 * v.X / metre, Y: 2 * v.Y / metre, Z: 2 * v.Z / metre}
 }
 
-// Velocity turns a velocity or another vector of the world, in m, and is its own inverse.
+// Velocity converts a velocity or another vector of the world, in m, by mirroring y.
 func Velocity(v carla.Vector) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: v.X, Y: 0 - v.Y, Z: v.Z}
 }
@@ -63,7 +62,7 @@ func LinearVelocity(v geometry_msgs.Vector3) carla.Vector {
 	return carla.Vector{X: v.X, Y: 0 - v.Y, Z: v.Z}
 }
 
-// Rate turns an angular velocity in degrees/s into one in rad/s. It is a pseudovector: mirrored with y, it keeps its y.
+// Rate converts an angular velocity from degrees/s to rad/s. It is a pseudovector: mirroring y keeps its y.
 func Rate(v carla.Vector) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: 0 - v.X/radian, Y: v.Y / radian, Z: 0 - v.Z/radian}
 }
@@ -73,7 +72,7 @@ func AngularVelocity(v geometry_msgs.Vector3) carla.Vector {
 	return carla.Vector{X: 0 - v.X*radian, Y: v.Y * radian, Z: 0 - v.Z*radian}
 }
 
-// Stamp turns seconds of simulation into a stamp, 0 if that is out of range.
+// Stamp converts seconds of simulation to a stamp. The stamp is 0 if the time is out of range.
 func Stamp(seconds float64) builtin_interfaces.Time {
 	if !(seconds >= 0 && seconds < math.MaxInt32) {
 		return builtin_interfaces.Time{}
@@ -82,7 +81,7 @@ func Stamp(seconds float64) builtin_interfaces.Time {
 	return builtin_interfaces.Time{Sec: int32(whole), Nanosec: uint32(rest * 1e9)}
 }
 
-// pose returns where an actor is.
+// pose returns the pose for a location and a rotation of CARLA.
 func pose(location, rotation carla.Vector) geometry_msgs.Pose {
 	return geometry_msgs.Pose{Position: Point(location), Orientation: Quaternion(rotation)}
 }
@@ -92,7 +91,7 @@ func transform(p geometry_msgs.Pose) geometry_msgs.Transform {
 	return geometry_msgs.Transform{Translation: geometry_msgs.Vector3(p.Position), Rotation: p.Orientation}
 }
 
-// relative returns a place in the world as seen from a pose.
+// relative returns a location of the world relative to a pose.
 func relative(p geometry_msgs.Pose, location carla.Vector) geometry_msgs.Vector3 {
 	at := Point(location)
 	return p.Orientation.RotateBack(geometry_msgs.Vector3{X: at.X - p.Position.X, Y: at.Y - p.Position.Y,
@@ -105,7 +104,7 @@ func difference(a, b geometry_msgs.Vector3, dt float64) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: (a.X - b.X) / dt, Y: (a.Y - b.Y) / dt, Z: (a.Z - b.Z) / dt}
 }
 
-// turning returns the angular velocity, in the world, that turns one orientation into another in dt.
+// turning returns the angular velocity, in the world, of a rotation from one orientation to another in dt.
 func turning(from, to geometry_msgs.Quaternion, dt float64) geometry_msgs.Vector3 {
 	q := to.Times(from.Conjugate())
 	sin := math.Sqrt(q.X*q.X + q.Y*q.Y + q.Z*q.Z)
@@ -116,8 +115,8 @@ func turning(from, to geometry_msgs.Quaternion, dt float64) geometry_msgs.Vector
 	return geometry_msgs.Vector3{X: q.X * rate, Y: q.Y * rate, Z: q.Z * rate}
 }
 
-// unit returns the pose with an orientation of length 1, the identity if it has no length. ok is false if a number is
-// NaN or infinite.
+// unit returns the pose with an orientation of length 1. A zero orientation becomes the identity. ok is false if a
+// number is NaN or infinite.
 func unit(p geometry_msgs.Pose) (_ geometry_msgs.Pose, ok bool) {
 	q := &p.Orientation
 	n := math.Sqrt(q.X*q.X + q.Y*q.Y + q.Z*q.Z + q.W*q.W)
@@ -129,7 +128,6 @@ func unit(p geometry_msgs.Pose) (_ geometry_msgs.Pose, ok bool) {
 	return p, !math.IsNaN(sum) && !math.IsInf(sum, 0)
 }
 
-// length returns the length of v.
 func length(v geometry_msgs.Vector3) float64 { return math.Sqrt(v.X*v.X + v.Y*v.Y + v.Z*v.Z) }
 
 // finite returns v, or zero when a component is NaN or infinite.

@@ -172,7 +172,7 @@ func (w *Writer) takeWorldInfo(d *decoder, v *carla_msgs.CarlaWorldInfo) {
 	w.mapName, w.patience = v.MapName, 0
 }
 
-// pass ends the frame that is collected if log time is a step behind it, as there is no clock.
+// pass is called without a clock. It ends the current frame if logTime is at least a step after the frame.
 func (w *Writer) pass(logTime int64) error {
 	t := time.Duration(logTime)
 	if !w.begun {
@@ -187,8 +187,9 @@ func (w *Writer) pass(logTime int64) error {
 	return err
 }
 
-// tick takes a message on /clock. Messages about a frame may come before its clock, or after that of the next frame: a
-// frame ends when the clock advances once more, and not sooner than lateness after the clock of the next frame.
+// tick processes a message on /clock. Messages of a frame may come before the frame's clock, or after the clock of the
+// next frame. So a frame ends only when lateness has passed since the clock of the next frame, and the clock has
+// advanced again.
 func (w *Writer) tick(t time.Duration, logTime int64) (err error) {
 	switch {
 	case !w.begun || !w.clocked && w.number == 0:
@@ -219,16 +220,16 @@ func (w *Writer) tick(t time.Duration, logTime int64) (err error) {
 	return err
 }
 
-// catchUp ends the frame that is collected, and begins the next one with the messages that wait for it.
+// catchUp ends the current frame, and begins the next frame with its waiting messages.
 func (w *Writer) catchUp() error {
 	err := w.end()
 	next := w.waiting[0]
 	w.now, w.waiting = next.at, slices.Delete(w.waiting, 0, 1)
-	w.replay(next, func(s *decoder, _ *codec.Message) { w.collect(s) })
+	w.replay(next, func(d *decoder, _ *codec.Message) { w.collect(d) })
 	return err
 }
 
-// end ends the frame that is collected.
+// end ends the current frame.
 func (w *Writer) end() error {
 	w.number++
 	frame := []carla.Body{&carla.FrameStart{Frame: w.number, Duration: w.lastDuration(), Elapsed: elapsed(w.now)}}
@@ -304,14 +305,14 @@ func (w *Writer) flush() error {
 	return nil
 }
 
-// finish writes the frame that was collected, and all before it.
+// finish writes the current frame, all earlier frames and the waiting messages.
 func (w *Writer) finish() error {
 	var err error
 	w.patience = 0
 	for len(w.waiting) > 0 {
 		err = errors.Join(err, w.catchUp())
 	}
-	w.replay(w.early, func(s *decoder, _ *codec.Message) { w.collect(s) })
+	w.replay(w.early, func(d *decoder, _ *codec.Message) { w.collect(d) })
 	w.early = new(batch)
 	if w.begun {
 		w.begun = false
@@ -320,19 +321,19 @@ func (w *Writer) finish() error {
 	return errors.Join(err, w.flush())
 }
 
-// Close writes the last frame and closes the log. Sync leaves out the frame that is collected.
+// Close writes the last frame and closes the log. Sync does not write the current frame.
 func (w *Writer) Close() error { return errors.Join(w.finish(), w.Writer.Close()) }
 
-// Expect reads a recording that will be written, for its actors, the name of the map and whether it has a /clock.
-// Without Expect, the Writer learns them from the messages as they come.
+// Expect reads a recording that will be written. It finds the actors, the name of the map, and whether there is a
+// /clock. Without Expect, the Writer learns them while it writes messages.
 func (w *Writer) Expect(r codec.Reader) error {
 	info, err := r.Info()
 	if err != nil {
 		return err
 	}
 	for _, t := range info.Topics {
-		s := w.decoder(t.Channel)
-		w.clocked = w.clocked || s.messageType != nil && t.Channel.Topic == clockTopic && t.MessageCount > 0
+		d := w.decoder(t.Channel)
+		w.clocked = w.clocked || d.messageType != nil && t.Channel.Topic == clockTopic && t.MessageCount > 0
 	}
 	w.patience = 0
 	defer w.rename()
@@ -347,70 +348,70 @@ func (w *Writer) Expect(r codec.Reader) error {
 		if err != nil {
 			return err
 		}
-		s := w.decoder(m.Channel)
-		if err := s.decode(m); err != nil {
+		d := w.decoder(m.Channel)
+		if err := d.decode(m); err != nil {
 			return err
 		}
-		switch v := s.message.(type) {
+		switch v := d.message.(type) {
 		case *carla_msgs.CarlaActorList:
 			w.expect(v.Actors)
 		case *carla_msgs.CarlaWorldInfo:
-			w.takeWorldInfo(s, v)
+			w.takeWorldInfo(d, v)
 		}
 	}
 	return nil
 }
 
-// WriteOptions have what a log needs besides ROS 2 messages.
+// WriteOptions have information that a log needs and ROS 2 messages do not have.
 type WriteOptions struct {
-	Profile carla.Profile // how it is laid out; the zero value is carla.UE4
+	Profile carla.Profile // layout of the log; the zero value means carla.UE4
 	Map     string        // name of the map, until a CarlaWorldInfo has it
-	Step    time.Duration // from frame to frame where there is no /clock; 0 is 50 ms
-	Actors  []Subject     // for topics and frames without the names of CARLA's bridge
+	Step    time.Duration // duration of a frame without /clock; 0 means 50 ms
+	Actors  []Subject     // actors whose topics and frames do not have the names of CARLA's bridge
 }
 
-// Subject is an actor with the topics and frames that describe it but do not have the names of CARLA's bridge.
+// Subject is an actor whose topics and frames do not have the names of CARLA's bridge.
 type Subject struct {
-	Name   string   // its role_name
-	Topics []string // "/odom"
-	Frames []string // "base_link"
-	// "" is that of a CarlaActorList, or a vehicle.tesla.model3, or a walker.pedestrian.0001
+	Name   string   // role_name
+	Topics []string // topics that describe the actor: "/odom"
+	Frames []string // frames of the actor: "base_link"
+	// Blueprint is the blueprint. "" means the blueprint in a CarlaActorList, or else the default of the actor's kind.
 	Blueprint  string
-	Attributes []carla.Attribute // beside its role_name
+	Attributes []carla.Attribute // attributes besides role_name
 }
 
-// Blueprints of actors that no list has.
+// Blueprints of actors that are in no CarlaActorList.
 const (
 	anyVehicle = "vehicle.tesla.model3"
 	anyWalker  = "walker.pedestrian.0001"
 )
 
 const (
-	lateness  = 200 * time.Millisecond // by which messages may come after others of the same frame
-	maxAhead  = time.Second            // of the clock: stamps further ahead are of another clock
-	maxFrames = 64                     // that wait, however late their messages may be
-	maxHeld   = 64 << 20               // bytes of messages that wait, far more than frames have
+	lateness  = 200 * time.Millisecond // time by which messages of a frame may come after other messages of the frame
+	maxAhead  = time.Second            // stamps further ahead of /clock are stamps of another clock
+	maxFrames = 64                     // largest number of waiting frames
+	maxHeld   = 64 << 20               // largest size of waiting messages in bytes, far more than frames have
 )
 
-// batch keeps the messages of a frame that is not collected yet.
+// batch has the messages of a frame after the current frame.
 type batch struct {
-	at      time.Duration // since the log began
-	logTime int64         // of the clock
+	at      time.Duration // time of the frame since the start of the log
+	logTime int64         // log time of the frame's message on /clock
 	list    []codec.Message
 }
 
-// add keeps a copy of a message, and returns its size.
+// add adds a copy of a message, and returns its size in bytes.
 func (b *batch) add(m *codec.Message) int {
 	b.list = append(b.list, m.Clone())
 	return len(m.Data)
 }
 
-// replay hands the messages of a batch to f.
+// replay calls f with the messages of a batch.
 func (w *Writer) replay(b *batch, f func(*decoder, *codec.Message)) {
 	for _, m := range b.list {
 		w.held -= len(m.Data)
-		s := w.decoder(m.Channel)
-		_ = s.decode(&m) // it was decoded before
-		f(s, &m)
+		d := w.decoder(m.Channel)
+		_ = d.decode(&m) // Write has decoded the message without an error
+		f(d, &m)
 	}
 }

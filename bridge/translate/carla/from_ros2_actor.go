@@ -61,7 +61,7 @@ func typeOf(blueprint string) carla.ActorType {
 	return carla.ActorOther
 }
 
-// is makes it an actor of a blueprint and a role.
+// is sets the blueprint and the role of the actor.
 func (f *logActor) is(blueprint, role string, others []carla.Attribute) {
 	f.BlueprintID, f.Type, f.Attributes = blueprint, typeOf(blueprint), nil
 	f.kind = kindOf(&f.EventAdd)

@@ -7,7 +7,7 @@ import (
 // frames are the last transforms, by their child frames.
 type frames map[string]*frame
 
-// frame is where a frame is in another one.
+// frame is the place of a frame in its parent frame.
 type frame struct {
 	parent string
 	at     geometry_msgs.Pose
@@ -20,7 +20,7 @@ type frame struct {
 // here is the pose of a frame in itself.
 var here = geometry_msgs.Pose{Orientation: geometry_msgs.Quaternion{W: 1}}
 
-// maxDepth is far above the depth of any tree of frames, and ends circles.
+// maxDepth is far above the depth of any tree of frames. It ends the search in a cycle.
 const maxDepth = 64
 
 // set stores a transform, and reports whether its numbers are finite. update is logState.updates of the message.
@@ -39,9 +39,9 @@ func (f frames) set(topic string, t *geometry_msgs.TransformStamped, update uint
 	return true
 }
 
-// resolve transforms a pose from a frame to the map or, without a way to the map, to the root of the frames. A stop
-// that is not nil ends the way at the first frame for which it returns true. last is the frame that the pose is in
-// then, and update that of the newest transform on the way, 0 without one.
+// resolve transforms a pose from a frame to the map or, if the map cannot be reached, to the root of the frames. If
+// stop is not nil, resolve ends at the first frame for which stop returns true. last is the frame of the resulting
+// pose. update is the update of the newest transform that was applied, 0 without one.
 func (f frames) resolve(name string, at geometry_msgs.Pose, stop func(string) bool) (_ geometry_msgs.Pose, last string,
 	update uint64) {
 	for range maxDepth {

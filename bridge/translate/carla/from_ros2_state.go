@@ -31,7 +31,7 @@ type logState struct {
 	ids    map[uint32]*logActor // by id in the log
 	nextID uint32
 
-	// What is new in a frame:
+	// Values of the current frame:
 	collisions []collision
 	weather    *carla.Weather
 	filled     bool                                 // a frame had an actor, a traffic light, a collision or the weather
@@ -41,14 +41,14 @@ type logState struct {
 	untilNext float32 // s until the next frame, by the last CarlaStatus of the frame; 0: unknown
 }
 
-// collision is a collision of an actor with another, by its id in lists.
+// collision is a collision of an actor with another actor, which has an id of CarlaActorList.
 type collision struct {
 	actor *logActor
 	other uint32
 }
 
-// firstID is the first of the ids of actors that no list has, well above those of most lists. CARLA takes 1 for the
-// spectator's.
+// firstID is the first id for actors that are in no list. It is well above the ids of most lists. CARLA uses 1 for the
+// spectator.
 const firstID = 1000
 
 func newLogState(o WriteOptions) *logState {
@@ -86,7 +86,7 @@ func (s *logState) appear(info carla_msgs.CarlaActorInfo) {
 	s.rename()
 }
 
-// add adds an actor without properties.
+// add adds an actor.
 func (s *logState) add() *logActor {
 	f := new(logActor)
 	s.actors = append(s.actors, f)
@@ -103,8 +103,8 @@ func (s *logState) subject(name string) Subject {
 	return Subject{}
 }
 
-// rename sets the names of all actors and their frames, which are those of ToROS2. If several actors have a role, the
-// first one that is alive gets the name.
+// rename gives all actors and their frames the names that ToROS2 uses. If several actors have one role, the first actor
+// that is alive gets the role as its name.
 func (s *logState) rename() {
 	clear(s.named)
 	clear(s.framed)
@@ -141,7 +141,7 @@ func (s *logState) frame(f *logActor, name string) {
 	}
 }
 
-// takeActorList takes the actors that are alive.
+// takeActorList updates the list of actors that are alive.
 func (s *logState) takeActorList(_ *decoder, m *carla_msgs.CarlaActorList) {
 	list := m.Actors
 	for _, f := range s.actors {
@@ -156,7 +156,7 @@ func (s *logState) takeActorList(_ *decoder, m *carla_msgs.CarlaActorList) {
 	s.rename()
 }
 
-// order puts the actors of a list first, in the order of the list, in which the log had its packets.
+// order moves the actors of a list to the front, in the order of the list. ToROS2 lists actors in the order of packets.
 func (s *logState) order(list []carla_msgs.CarlaActorInfo) {
 	position := map[*logActor]int{}
 	for i, info := range list {
@@ -178,7 +178,7 @@ func (s *logState) order(list []carla_msgs.CarlaActorInfo) {
 // numbered matches names with the id of an actor.
 var numbered = regexp.MustCompile(`^actor([1-9][0-9]*)$`)
 
-// actor returns the actor with a name, and adds it if there is none. k is its kind, as far as it is known.
+// actor returns the actor with a name. If there is none, it adds the actor. k is the kind of the actor if it is known.
 func (s *logState) actor(name string, k kind) *logActor {
 	f := s.named[name]
 	if f == nil {
@@ -201,7 +201,7 @@ func (s *logState) actor(name string, k kind) *logActor {
 	return f
 }
 
-// guess sets the blueprint of an actor that no list has, by its kind.
+// guess sets the blueprint of an actor that is in no list, by its kind.
 func (s *logState) guess(f *logActor, k kind) {
 	about := s.subject(f.name)
 	role := f.name
@@ -246,7 +246,7 @@ func (s *logState) takeVehicleStatus(d *decoder, m *carla_msgs.CarlaEgoVehicleSt
 	s.takeVehicleControl(d, &m.Control)
 }
 
-// takeVehicleControl takes how a vehicle is controlled.
+// takeVehicleControl takes the controls of a vehicle.
 func (s *logState) takeVehicleControl(d *decoder, c *carla_msgs.CarlaEgoVehicleControl) {
 	if c.ManualGearShift {
 		s.losses.Add(d.topic, "manual_gear_shift", 1)
@@ -258,7 +258,7 @@ func (s *logState) takeVehicleControl(d *decoder, c *carla_msgs.CarlaEgoVehicleC
 	}
 }
 
-// takeWalkerControl takes how a walker is controlled.
+// takeWalkerControl takes the controls of a walker.
 func (s *logState) takeWalkerControl(d *decoder, c *carla_msgs.CarlaWalkerControl) {
 	if c.Jump {
 		s.losses.Add(d.topic, "jump", 1)
@@ -312,7 +312,7 @@ func (s *logState) takeTrafficLight(info *carla_msgs.CarlaTrafficLightInfo) {
 	}
 }
 
-// takeCollision takes a collision; a frame has one of each pair of actors.
+// takeCollision takes a collision. A frame has at most one collision for each pair of actors.
 func (s *logState) takeCollision(d *decoder, e *carla_msgs.CarlaCollisionEvent) {
 	if e.NormalImpulse != (geometry_msgs.Vector3{}) {
 		s.losses.Add(d.topic, "normal_impulse", 1)
@@ -336,7 +336,7 @@ func (s *logState) takeWeather(_ *decoder, m *carla_msgs.CarlaWeatherParameters)
 	s.weather = weatherOf(m)
 }
 
-// weatherOf returns the weather of a message. What the message does not have is CARLA's default.
+// weatherOf returns the weather of a message. Values that the message does not have are CARLA's defaults.
 func weatherOf(w *carla_msgs.CarlaWeatherParameters) *carla.Weather {
 	return &carla.Weather{
 		Cloudiness: w.Cloudiness, Precipitation: w.Precipitation, PrecipitationDeposits: w.PrecipitationDeposits,
@@ -386,7 +386,7 @@ func (s *logState) attach(f *logActor) {
 	}
 }
 
-// bodies returns the packets of a frame, in CARLA's order, and begins the next frame.
+// bodies returns the packets of the current frame, in CARLA's order, and prepares s for the next frame.
 func (s *logState) bodies() []carla.Body {
 	var (
 		adds       carla.EventAddList
@@ -498,7 +498,7 @@ func (s *logState) bodies() []carla.Body {
 	return all
 }
 
-// number sets the id of an actor in the log: that of the lists, unless another actor in the log has or had it.
+// number sets the id of an actor in the log. It is the id of the lists, unless another actor in the log has or had it.
 func (s *logState) number(f *logActor) {
 	if f.Actor != 0 {
 		return

@@ -7,7 +7,8 @@ import (
 	"tapedeck/codec/format/carla"
 )
 
-// unsupported names, by packet id, the packets of a profile that have no ROS 2 message; "" for the others.
+// unsupported returns, by packet id, the names of the packets of a profile that have no ROS 2 message. The name is ""
+// for a packet that has one.
 func unsupported(p carla.Profile) (names [256]string) {
 	for id := range names {
 		names[id] = fmt.Sprintf("unknown packets with id %d", id)

@@ -99,7 +99,7 @@ func attributeType(id string, v *yaml.Node) carla.AttributeType {
 	return carla.AttributeString
 }
 
-// unambiguous returns an error if a topic or a frame is of two actors.
+// unambiguous returns an error if a topic or a frame belongs to two actors.
 func unambiguous(list []Subject) error {
 	of := map[string]string{}
 	for _, a := range list {

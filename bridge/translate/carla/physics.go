@@ -120,7 +120,7 @@ func radius(r float32) float32 {
 	return r
 }
 
-// wheelPlace returns where a wheel is in the world.
+// wheelPlace returns the location of a wheel in the world.
 func wheelPlace(e *carla.EventAdd, in geometry_msgs.Vector3) carla.Vector {
 	return Location(compose(pose(e.Location, e.Rotation),
 		geometry_msgs.Pose{Position: geometry_msgs.Point(in)}).Position)

@@ -1,8 +1,8 @@
 // Package carla translates the packets of CARLA's recorder to messages of carla_msgs and of ROS 2, and writes logs from
 // such messages. Topics have the names of CARLA's ROS bridge, https://github.com/carla-simulator/ros-bridge.
 //
-// The axes of CARLA's world are forward, right and up, its units cm and degrees. Those of ROS 2 are forward, left and
-// up, m and rad: y is mirrored.
+// The axes of CARLA's world are forward, right and up, and its units are cm and degrees. The axes of ROS 2 are forward,
+// left and up, and its units are m and rad. So y is mirrored.
 package carla
 
 import (
@@ -28,11 +28,10 @@ import (
 // mapFrame is the frame of the world.
 const mapFrame = "map"
 
-// ToROS2 returns a translator of the logs in a recording. It reads them once, for the actors and the names of their
-// topics.
+// ToROS2 returns a translator of the logs in a recording. It reads the logs once to find the actors and their names.
 func ToROS2(r codec.Reader) (bridge.Translator, error) { return ReadOptions{}.ToROS2(r) }
 
-// ToROS2 returns a translator as the function does, with options.
+// ToROS2 returns a translator of the logs in a recording. It reads the logs once to find the actors and their names.
 func (o ReadOptions) ToROS2(r codec.Reader) (bridge.Translator, error) {
 	info, err := r.Info()
 	if err != nil {
@@ -84,7 +83,7 @@ func (t *translator) Begin(wanted func(*codec.Channel) bool) func(*codec.Message
 	}
 }
 
-// fail adds an error about the frame that is translated, unless another packet of it has had the same.
+// fail adds an error about the current frame, unless another packet of the frame had an equal error.
 func (r *reading) fail(err error) {
 	if r.err == nil || !strings.Contains(r.err.Error(), err.Error()) {
 		r.err = errors.Join(r.err, err)
@@ -104,14 +103,14 @@ type reading struct {
 	unsupported [256]string
 
 	// Of the frame that is translated:
-	source *codec.Message
-	frame  carla.FrameStart
-	before float64 // time of the frame before, in s of simulation
-	stamp  builtin_interfaces.Time
-	now    int64 // log time
-	bodies bodies
-	batch  bridge.Batch
-	err    error
+	original *codec.Message
+	frame    carla.FrameStart
+	before   float64 // time of the frame before, in s of simulation
+	stamp    builtin_interfaces.Time
+	now      int64 // log time
+	bodies   bodies
+	batch    bridge.Batch
+	err      error
 
 	scratch scratch
 }
@@ -130,7 +129,7 @@ type scratch struct {
 	markers  visualization_msgs.MarkerArray
 }
 
-// bodies are the packets of a frame, nil where the frame has none.
+// bodies are the packets of a frame. A field is nil if the frame does not have the packet.
 type bodies struct {
 	positions  *carla.PositionList
 	states     *carla.StateList
@@ -150,9 +149,10 @@ func newReading(l *log, losses *bridge.LossCounters, wanted func(*codec.Channel)
 	}
 }
 
-// translate returns the messages of a frame. With an error, these are the messages that could be translated.
+// translate returns the messages of a frame. If it returns an error, it also returns the messages that could be
+// translated.
 func (r *reading) translate(m *codec.Message) ([]codec.Message, error) {
-	r.source, r.err, r.before = m, nil, r.frame.Elapsed
+	r.original, r.err, r.before = m, nil, r.frame.Elapsed
 	r.batch.Messages = r.batch.Messages[:0]
 	r.decode(m.Data)
 	if _, err := r.state.Apply(m.Data); err != nil {
@@ -176,13 +176,13 @@ func (r *reading) translate(m *codec.Message) ([]codec.Message, error) {
 	return r.batch.Messages, r.err
 }
 
-// translateSteps emits the interpolated places of actors between the frame before and this one.
+// translateSteps emits the interpolated places of actors between the previous and the current frame.
 func (r *reading) translateSteps() {
 	first, last := r.steps.between(r.before, r.frame.Elapsed)
 	for n := first; n <= last; n++ {
 		at := r.steps.at(n)
 		r.stamp = Stamp(at)
-		r.now = r.source.LogTime - int64((r.frame.Elapsed-at)*1e9)
+		r.now = r.original.LogTime - int64((r.frame.Elapsed-at)*1e9)
 		if at < r.frame.Elapsed { // otherwise the frame has a clock of its own
 			r.translateClock()
 		}
@@ -212,7 +212,7 @@ func (r *reading) decode(frame []byte) {
 				continue
 			}
 			if what := omitted(b); what != "" {
-				r.losses.Lost(r.source.Channel.Topic, what).Add(1)
+				r.losses.Lost(r.original.Channel.Topic, what).Add(1)
 			}
 			r.keep(b)
 		}
@@ -226,7 +226,7 @@ func (r *reading) lose(k carla.Packet, what string) {
 			return
 		}
 	}
-	r.losses.Lost(r.source.Channel.Topic, what).Add(1)
+	r.losses.Lost(r.original.Channel.Topic, what).Add(1)
 }
 
 func (r *reading) keep(b carla.Body) {

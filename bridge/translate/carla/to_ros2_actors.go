@@ -37,7 +37,7 @@ func (r *reading) translateActors() {
 	}
 }
 
-// current returns the track of an actor that has a place in this frame; nil for others.
+// current returns the track of an actor, or nil if the actor has no place in the current frame.
 func (r *reading) current(actor uint32) *track {
 	if t := r.tracks[actor]; t != nil && t.frame == r.frame.Frame {
 		return t
@@ -86,17 +86,18 @@ func (r *reading) translatePhysics() {
 	}
 }
 
-// The colours of markers in CARLA's ROS bridge, which counts to 255 instead of 1. Viewers take more than 1 for 1.
+// The colours of markers in CARLA's ROS bridge. The bridge sends values up to 255 instead of 1; viewers show values
+// above 1 as 1.
 var (
 	egoColor     = std_msgs.ColorRGBA{G: 255, A: 0.3}
 	vehicleColor = std_msgs.ColorRGBA{R: 255, A: 0.3}
 	walkerColor  = std_msgs.ColorRGBA{B: 255, A: 0.3}
 )
 
-// ego matches the roles of the vehicles that CARLA's ROS bridge takes for its own.
+// ego matches the roles of the vehicles that CARLA's ROS bridge regards as ego vehicles.
 var ego = regexp.MustCompile(`^(ego_vehicle|hero[0-9]?)$`)
 
-// translateMarkers emits the boxes of vehicles and walkers. Those of actors that are gone are deleted.
+// translateMarkers emits the boxes of vehicles and walkers. It deletes the boxes of actors that are gone.
 func (r *reading) translateMarkers() {
 	if !r.boxes {
 		return
@@ -122,7 +123,7 @@ func boxed(k kind, b *carla.BoundingBox) bool {
 	return (k == vehicle || k == walker) && b != nil && finite(b.Extension) != carla.Vector{}
 }
 
-// marker returns the marker of an actor, of half the size extension. The place of a vehicle is below its middle.
+// marker returns the marker of an actor. extension is half its size. The place of a vehicle is below its middle.
 func (r *reading) marker(a *actorSurvey, extension carla.Vector, at geometry_msgs.Pose) visualization_msgs.Marker {
 	color := walkerColor
 	if a.kind == vehicle {

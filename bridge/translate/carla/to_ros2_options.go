@@ -13,11 +13,11 @@ import (
 
 // ReadOptions change how a log is read. The zero value reads all of it as it is.
 type ReadOptions struct {
-	// Rate, unless it is 0, is how many times a second poses and twists are interpolated between frames, instead of
-	// once a frame. The clock is then sent as often, besides once a frame.
+	// Rate is the number of poses and twists per second, which are interpolated between frames. 0 means that they are
+	// sent once for each frame. With a Rate, the clock is sent at that rate too, and once for each frame.
 	Rate float64
-	// Follow is the id or the role_name of an actor that the spectator follows, from behind and above as in CARLA's
-	// replayer; "" is none.
+	// Follow is the id or the role_name of an actor. The spectator follows it from behind and above, as in CARLA's
+	// replayer. "" means none.
 	Follow string
 	// IgnoreHero leaves out the vehicles with the role_name hero.
 	IgnoreHero bool
@@ -29,7 +29,7 @@ type ReadOptions struct {
 // by 25 degrees.
 var behind = pose(carla.Vector{X: -1000, Z: 500}, carla.Vector{Y: -25})
 
-// followed returns the id of the actor to follow, 0 for none.
+// followed returns the id of the actor to follow, or 0 for none.
 func (o ReadOptions) followed(actors []*actorSurvey) (uint32, error) {
 	if o.Follow == "" {
 		return 0, nil
@@ -57,7 +57,7 @@ func (o ReadOptions) ignores(a *actorSurvey) bool {
 	return o.IgnoreHero && a.kind == vehicle && a.role == "hero"
 }
 
-// steps are the times of interpolated poses, multiples of 1/rate; none with the rate 0.
+// steps are the times of interpolated poses: multiples of 1/rate. A rate of 0 means that there are none.
 type steps struct{ rate float64 }
 
 // longestGap is the longest time between two frames, in s, that is interpolated.
@@ -75,7 +75,7 @@ func (s steps) between(a, b float64) (first, last int64) {
 // at returns the time of a step, in s.
 func (s steps) at(n int64) float64 { return float64(n) / s.rate }
 
-// slerp returns the orientation on the shorter way from a to b, at 0 to 1.
+// slerp interpolates between the orientations a and b on the shorter way. at is from 0 (a) to 1 (b).
 func slerp(a, b geometry_msgs.Quaternion, at float64) geometry_msgs.Quaternion {
 	dot := a.X*b.X + a.Y*b.Y + a.Z*b.Z + a.W*b.W
 	if dot < 0 {
@@ -88,7 +88,7 @@ func slerp(a, b geometry_msgs.Quaternion, at float64) geometry_msgs.Quaternion {
 	return geometry_msgs.Quaternion{X: p*a.X + q*b.X, Y: p*a.Y + q*b.Y, Z: p*a.Z + q*b.Z, W: p*a.W + q*b.W}
 }
 
-// between returns what lies between a and b, at 0 to 1.
+// between interpolates between a and b. at is from 0 (a) to 1 (b).
 func between(a, b geometry_msgs.Vector3, at float64) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: a.X + at*(b.X-a.X), Y: a.Y + at*(b.Y-a.Y), Z: a.Z + at*(b.Z-a.Z)}
 }

@@ -8,7 +8,7 @@ import (
 	"tapedeck/codec/format/carla"
 )
 
-// survey has the actors of a log, and how many messages it will become.
+// survey has the actors of a log, and the number of messages to which the log is translated.
 type survey struct {
 	header  carla.Header
 	profile carla.Profile
@@ -151,7 +151,7 @@ func (s *survey) appear(e *carla.EventAdd) {
 	a.kind, a.role = kindOf(e), e.Attribute("role_name")
 }
 
-// end marks an actor as dead from this frame on.
+// end marks an actor as dead from the current frame on.
 func (s *survey) end(a *actorSurvey) {
 	if a.since != 0 {
 		a.frames += s.frames - a.since
@@ -175,7 +175,7 @@ func (s *survey) step(elapsed float64) {
 	s.elapsed = elapsed
 }
 
-// kind decides which messages an actor becomes.
+// kind is the kind of an actor. It determines the messages about the actor.
 type kind int
 
 const (

@@ -9,7 +9,7 @@ import (
 	"tapedeck/codec"
 )
 
-// log is a log and the topics that it becomes.
+// log is a log and the topics to which it is translated.
 type log struct {
 	*survey
 	topics []codec.TopicInfo
@@ -23,7 +23,7 @@ type log struct {
 	followed uint32 // the actor that the spectator follows; 0: none
 }
 
-// actorTopics are the topics of an actor, nil where it has no messages.
+// actorTopics are the topics of an actor. A topic without messages is nil.
 type actorTopics struct {
 	name                                                 string // in its topics, and of its frame
 	odometry, control, status, info, walking, collisions *codec.Channel
@@ -84,7 +84,7 @@ func (t *translator) newLog(s *survey) (*log, error) {
 	return l, b.err
 }
 
-// namesOf returns the names of actors in topics and frames, by their ids.
+// namesOf returns the names that actors have in topics and frames, by the ids of the actors.
 func namesOf(actors []*actorSurvey) map[uint32]string {
 	roles := map[string]int{}
 	for _, a := range actors {
@@ -117,7 +117,7 @@ type channelBuilder struct {
 	err    error
 }
 
-// add adds a channel and returns it, nil if it has no messages.
+// add adds a channel and returns it. It returns nil if count is 0.
 func (b *channelBuilder) add(topic, typeName string, qos codec.QoS, count uint64) *codec.Channel {
 	if count == 0 || b.err != nil {
 		return nil

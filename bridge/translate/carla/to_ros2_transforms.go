@@ -37,7 +37,7 @@ func (r *reading) follow() {
 	}
 }
 
-// translateMoving emits the places of moving actors between the frame before, at 0, and the frame, at 1.
+// translateMoving emits the places of moving actors. at is from 0 (previous frame) to 1 (current frame).
 func (r *reading) translateMoving(at float64) {
 	if r.bodies.positions == nil {
 		return
@@ -72,7 +72,7 @@ func (r *reading) transform(name string, at geometry_msgs.Pose) geometry_msgs.Tr
 	return geometry_msgs.TransformStamped{Header: r.header(), ChildFrameId: name, Transform: transform(at)}
 }
 
-// translateFixed emits the places of actors that do not move, when they have changed.
+// translateFixed emits the places of actors that do not move, if the places have changed.
 func (r *reading) translateFixed() {
 	fixed := !r.begun || r.bodies.changes.fixed
 	if r.bodies.positions != nil {
@@ -99,8 +99,9 @@ func (r *reading) translateFixed() {
 	}
 }
 
-// place returns the pose of an actor that does not move, in a frame. That of a sensor is relative to its vehicle. ok is
-// false for sensors that were attached before the recording began: the log does not have their vehicle.
+// place returns the pose of an actor that does not move, and the frame of the pose. The frame of a sensor is its
+// vehicle's frame. ok is false for sensors that were attached before the recording began: the log does not have their
+// vehicle.
 func (r *reading) place(a *carla.Actor) (frame string, at geometry_msgs.Pose, ok bool) {
 	at = pose(a.Location, a.Rotation)
 	switch kindOf(&a.EventAdd) {
@@ -120,7 +121,7 @@ func (r *reading) place(a *carla.Actor) (frame string, at geometry_msgs.Pose, ok
 	return "", at, false
 }
 
-// track is the motion of an actor in a frame and in the one before. Vectors are in the map.
+// track is the motion of an actor in the current and in the previous frame. Vectors are in the map.
 type track struct {
 	place   carla.Position // as it is in the log
 	sent    carla.Position // the place in the last static transforms
@@ -143,8 +144,8 @@ type motion struct {
 	linear, angular geometry_msgs.Vector3
 }
 
-// at returns the motion between the frame before, at 0, and the frame, at 1. An actor that was not in the frame before
-// has that of the frame.
+// at interpolates the motion between the previous frame (0) and the current frame (1). An actor that was not in the
+// previous frame has the motion of the current frame.
 func (t *track) at(at float64) motion {
 	if !t.continuous || at >= 1 {
 		return motion{t.pose, t.linear, t.angular}
@@ -159,8 +160,8 @@ func (t *track) at(at float64) motion {
 	}
 }
 
-// move takes a place from a frame. Velocities follow from the distance to the place before. before is the time of the
-// frame before, in s.
+// move takes the place of the actor from a frame. It computes velocities from the distance to the previous place.
+// before is the time of the previous frame in s.
 func (t *track) move(p carla.Position, f *carla.FrameStart, before float64) {
 	first, last, rested := t.frame == 0, t.pose, p == t.place
 	t.from, t.continuous = motion{t.pose, t.linear, t.angular}, !first && t.elapsed == before
@@ -184,7 +185,7 @@ func (t *track) drive(k *carla.Kinematics) {
 	t.linear, t.angular = Velocity(k.LinearVelocity), Rate(k.AngularVelocity)
 }
 
-// acceleration returns the change of the velocity since the frame before, in m/s²; zero if it is unknown.
+// acceleration returns the acceleration since the previous frame in m/s²; zero if it is unknown.
 func (t *track) acceleration() geometry_msgs.Vector3 {
 	if t.step <= 0 || !t.known || !t.knownBefore {
 		return geometry_msgs.Vector3{}

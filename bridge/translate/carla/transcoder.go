@@ -7,7 +7,7 @@ import (
 	"tapedeck/codec/format/carla"
 )
 
-// Transcoder writes the frames of logs in another profile. It omits and counts what that profile cannot hold.
+// Transcoder writes the frames of logs in another profile. It omits and counts packets that the profile cannot hold.
 type Transcoder struct {
 	codec.Writer // of frames of the profile
 	profile      carla.Profile
@@ -16,13 +16,13 @@ type Transcoder struct {
 	data         []byte
 }
 
-// transcoded is a log.
+// transcoded is a log that is being written.
 type transcoded struct {
 	channel *codec.Channel // in the other profile
 	decoder carla.Decoder
 }
 
-// NewTranscoder returns a Transcoder of frames to w, which it owns.
+// NewTranscoder returns a Transcoder that writes frames to w and owns w.
 func NewTranscoder(w codec.Writer, p carla.Profile) *Transcoder {
 	return &Transcoder{
 		Writer: w, profile: p, losses: codec.LossCounts{}, logs: map[*codec.Channel]*transcoded{},

@@ -31,12 +31,12 @@ const (
 
 // imuState has the attitude and the sensor values of the autopilot.
 type imuState struct {
-	source imuKind
+	receivedKind imuKind
 
 	// Last reception, in ns since the Unix epoch.
-	sourceAt    int64
-	highresBaro int64 // a pressure with HIGHRES_IMU
-	quaternions int64 // ATTITUDE_QUATERNION
+	receivedKindAt int64
+	highresBaro    int64 // a pressure with HIGHRES_IMU
+	quaternions    int64 // ATTITUDE_QUATERNION
 
 	oriented    bool                     // an attitude was received
 	orientation geometry_msgs.Quaternion // FLU in ENU
@@ -85,11 +85,11 @@ func (v *Vehicle) sendAttitude(q geometry_msgs.Quaternion, rates vector) {
 }
 
 // prefers reports whether the kind that was just received is the greatest kind that was received recently.
-func (v *Vehicle) prefers(s imuKind) bool {
-	if s < v.source && v.isRecent(v.sourceAt) {
+func (v *Vehicle) prefers(kind imuKind) bool {
+	if kind < v.receivedKind && v.isRecent(v.receivedKindAt) {
 		return false
 	}
-	v.source, v.sourceAt = s, v.now
+	v.receivedKind, v.receivedKindAt = kind, v.now
 	return true
 }
 

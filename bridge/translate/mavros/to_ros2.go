@@ -269,7 +269,7 @@ func (r *reading) countLosses(topic string, v *sender, f *mavlink.Frame) {
 		*common.MessageRcChannelsRaw:
 		return // the beginning of a text, or what a better message says too
 	case *common.MessageRawImu:
-		if m.Id == 0 && v.source > rawIMU {
+		if m.Id == 0 && v.receivedKind > rawIMU {
 			return
 		}
 	}

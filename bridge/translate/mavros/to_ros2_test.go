@@ -255,7 +255,7 @@ func TestLostValues(t *testing.T) {
 	for _, m := range []message.Message{&common.MessageStatustext{}, &common.MessageAttitude{}} {
 		count(m)
 	}
-	s.source = highresIMU
+	s.receivedKind = highresIMU
 	count(&common.MessageRawImu{})
 	s.sent, s.noGeoid = true, 1
 	count(&ardupilotmega.MessageGlobalPositionInt{})

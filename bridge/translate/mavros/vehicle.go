@@ -192,7 +192,7 @@ func (v *Vehicle) Tick(now int64) {
 func (v *Vehicle) Disconnect(now int64) {
 	v.state = mavros_msgs.State{Header: std_msgs.Header{Stamp: builtin_interfaces.TimeAt(now)}}
 	v.out.Send(vehicleState, &v.state)
-	v.source, v.highresBaro, v.quaternions, v.plain, v.covariant, v.detailed = 0, 0, 0, 0, 0, 0
+	v.receivedKind, v.highresBaro, v.quaternions, v.plain, v.covariant, v.detailed = 0, 0, 0, 0, 0, 0
 	v.radioState = radioState{}
 }
 
