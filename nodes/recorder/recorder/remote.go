@@ -35,8 +35,8 @@ func newRemotes() []*cobra.Command {
 	count := next.Args
 	next.Args = func(cmd *cobra.Command, args []string) error { // users of ros2 bag may name topics here
 		if len(args) > 0 && config.IsName(args[0]) {
-			return config.Usagef("%s is no name of a recording, which a running recorder is to begin; to record "+
-				"topics leave out record: recorder %s", args[0], strings.Join(args, " "))
+			return config.Usagef("%s is not the name of a recording; record makes a running recorder begin another "+
+				"one; to record topics leave out record: recorder %s", args[0], strings.Join(args, " "))
 		}
 		return count(cmd, args)
 	}
