@@ -7,25 +7,25 @@ import (
 	"slices"
 )
 
-// Crash is what may be on the disk after a crash.
+// Crash is a possible content of the disk after a crash.
 type Crash struct {
-	Name  string            // says when it happened and what was lost
-	Files map[string][]byte // by name
-	Mark  int               // the last one before
-	Hole  bool              // a write is missing in front of others that are there
+	Name  string            // when it happened and what was lost
+	Files map[string][]byte // contents by name
+	Mark  int               // the last Mark before the crash
+	Hole  bool              // a write is missing although later writes are there
 }
 
-// Crashes yields what crashes at any moment may leave, of the process or of the machine: of what was not put on the
-// disk the first operations are there, and the next one in part. Where that is a write, what is missing of it may be
-// zeros, or the file may end with more zeros, as a file system may have it that notes sizes ahead of contents. Names
-// may be there ahead of contents, too, and contents in another order. Writes are cut at every step-th byte. A state of
-// the disk is yielded once, unless more is promised of it later. Of all states every stride-th is yielded; a stride
-// that neither 2 nor 3 divides meets states of all kinds.
+// Crashes yields the possible contents of the disk after crashes of the process or the machine at any moment. Of
+// operations that were not synced, the first ones are done, and the next one in part. The missing part of a write may
+// be zeros, or the file may end with further zeros, as file systems may store sizes before contents. Names may be
+// stored before contents, and contents in another order. Writes are cut at every step-th byte. Each content is yielded
+// once, unless a later Mark promises more of it. Crashes yields every stride-th content. A stride that neither 2 nor 3
+// divides yields contents of all kinds.
 func (d *Disk) Crashes(step, stride int, yield func(Crash)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	states := 0
-	promised := map[[sha256.Size]byte]int{} // by state
+	promised := map[[sha256.Size]byte]int{} // highest Mark by digest of the content
 	for at, o := range d.log {
 		if !o.kind.syncs() && at != len(d.log)-1 {
 			continue
@@ -44,7 +44,7 @@ func (d *Disk) Crashes(step, stride int, yield func(Crash)) {
 	}
 }
 
-// digest tells states of a disk apart.
+// digest returns a hash of a disk's content.
 func (c *Crash) digest() [sha256.Size]byte {
 	h := sha256.New()
 	fmt.Fprintln(h, c.Hole)
@@ -55,10 +55,10 @@ func (c *Crash) digest() [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// block is what a disk writes at once.
+// block is the number of bytes that a disk writes at once.
 const block = 512
 
-// crashesAt yields what crashes in front of the operation at may leave.
+// crashesAt yields the possible contents after crashes before the operation at.
 func (d *Disk) crashesAt(at, step int, yield func(Crash)) {
 	kept := d.kept(at)
 	promised := 0
@@ -111,7 +111,7 @@ func (d *Disk) crashesAt(at, step int, yield func(Crash)) {
 	}
 }
 
-// kept says which of the operations in front of at are on the disk for certain.
+// kept reports for each operation before at whether it is on the disk for certain.
 func (d *Disk) kept(at int) []bool {
 	kept := make([]bool, at)
 	synced := map[int]bool{}
@@ -134,10 +134,10 @@ func (d *Disk) kept(at int) []bool {
 	return kept
 }
 
-// tear is how much there is of a write, and how many zeros follow.
+// tear is the number of bytes that remain of a write, and the number of zeros behind them.
 type tear struct{ cut, zeros int }
 
-// tears returns those of an operation that is done in part, unless all operations are done.
+// tears returns the tears of an operation. Only writes are done in part, and only if torn is set.
 func tears(o *operation, torn bool, step int) []tear {
 	if !torn || o.kind != write {
 		return []tear{{}}
@@ -150,7 +150,8 @@ func tears(o *operation, torn bool, step int) []tear {
 	return append(all, tear{len(o.data), 0}, tear{len(o.data), 300}, tear{len(o.data), 5000})
 }
 
-// tear has a write done in part, to a file of that size. There are no zeros in place of what was there before.
+// tear shortens a write to a file of the given size. Zeros only follow at the end of the file, never in place of old
+// bytes.
 func (o *operation) tear(t tear, size int64) {
 	o.data = o.data[:t.cut]
 	if o.off == size {
@@ -158,8 +159,8 @@ func (o *operation) tear(t tear, size int64) {
 	}
 }
 
-// replay returns the files after those operations in front of at that pick wants. It may change what they write to a
-// file, whose size it is told.
+// replay returns the files after the operations before at that pick selects. pick may change the bytes that an
+// operation writes; size is the present size of the operation's file.
 func (d *Disk) replay(at int, pick func(i int, o *operation, size int64) bool) map[string][]byte {
 	contents := map[int][]byte{}
 	names := map[string]int{}

@@ -19,28 +19,28 @@ import (
 
 // Disk is a codec.Disk in memory. It has no links. Files can be created in folders that do not exist.
 type Disk struct {
-	// Fail, unless nil, is asked before n bytes are written to a file, or before it is synced, with n = -1. So many
-	// bytes are written before the error that it returns.
+	// Fail, unless nil, is called before n bytes are written to a file, or with n = -1 before it is synced. It returns
+	// an error, and the number of bytes that are written before the error.
 	Fail func(path string, n int) (written int, err error)
 
 	mu    sync.Mutex
 	log   []operation
-	files map[string]*file // by name
+	files map[string]*file // contents by name
 	made  map[string]bool  // folders that were created
 	next  int
 }
 
 var _ codec.Disk = (*Disk)(nil)
 
-// file is a file, whatever it is called.
+// file is a file, which may have several names or none.
 type file struct {
 	number   int
 	data     []byte
 	modified time.Time
-	locked   bool // by one handle alone; locks that are shared are not noted
+	locked   bool // by a single handle; shared locks are not recorded
 }
 
-// kind says what an operation did.
+// kind is the kind of an operation.
 type kind int
 
 const (
@@ -55,10 +55,10 @@ const (
 	mark
 )
 
-// syncs reports whether an operation puts others on the disk.
+// syncs reports whether an operation syncs earlier operations.
 func (k kind) syncs() bool { return k == syncFile || k == syncFolder || k == syncAll }
 
-// operation is something that was done.
+// operation is an entry of the log of operations.
 type operation struct {
 	kind kind
 	path string // of create, remove, syncFolder (the folder), rename (from)
@@ -69,7 +69,7 @@ type operation struct {
 	mark int    // of mark
 }
 
-// Mark notes how much is promised to be on the disk from now on.
+// Mark records n, a count of the test: that much must be on the disk after any later crash.
 func (d *Disk) Mark(n int) { d.add(operation{kind: mark, mark: n}) }
 
 func (d *Disk) add(o operation) {
@@ -78,7 +78,7 @@ func (d *Disk) add(o operation) {
 	d.log = append(d.log, o)
 }
 
-// here is the name of the working directory.
+// here is the name that stands for the working directory.
 const here = "here"
 
 // name returns the name of a path in a view.
@@ -102,7 +102,7 @@ func (d *Disk) view() fstest.MapFS {
 	return view
 }
 
-// at has an error name a path.
+// at adds a path to an error.
 func at(op, path string, err error) error {
 	if err == nil {
 		return nil
@@ -120,7 +120,7 @@ func (d *Disk) Open(path string) (store.File, error) {
 func (d *Disk) open(path string) (store.File, error) {
 	view := d.view()
 	if f := view[name(path)]; f != nil {
-		f.Data = bytes.Clone(f.Data) // what is written later is not read
+		f.Data = bytes.Clone(f.Data) // the open file does not see later writes
 	}
 	file, err := view.Open(name(path))
 	if err != nil {
@@ -169,7 +169,7 @@ type root struct {
 	folder string
 }
 
-// path returns the path of a name, one of nothing for a name that leads out of the folder.
+// path returns the path of a name. For a name that leads out of the folder it is a path where nothing exists.
 func (r *root) path(name string) string {
 	if !filepath.IsLocal(name) {
 		return "\x00"
@@ -241,10 +241,10 @@ func (f *lockedFile) Close() error {
 	return f.File.Close()
 }
 
-// Reserve implements codec.Disk. It takes nothing.
+// Reserve implements codec.Disk. It reserves nothing.
 func (d *Disk) Reserve(string, int64) (io.Closer, error) { return io.NopCloser(nil), nil }
 
-// Rename implements codec.Disk. It is for files alone.
+// Rename implements codec.Disk, for files only.
 func (d *Disk) Rename(from, to string) error {
 	from, to = filepath.Clean(from), filepath.Clean(to)
 	d.mu.Lock()
@@ -343,7 +343,7 @@ func (d *Disk) SyncAll(path string) error {
 	return nil
 }
 
-// Space implements codec.Disk. There is always enough.
+// Space implements codec.Disk. There is always enough space.
 func (d *Disk) Space(string) (free, total int64, err error) { return 1 << 40, 1 << 41, nil }
 
 // Files returns the contents of all files, by name.

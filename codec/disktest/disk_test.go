@@ -13,7 +13,7 @@ import (
 	"tapedeck/codec/store"
 )
 
-// disks are those of the operating system and of tests.
+// disks returns the operating system's disk and a simulated one.
 func disks() map[string]codec.Disk {
 	return map[string]codec.Disk{"system": codec.OS{}, "memory": &Disk{}}
 }
@@ -26,7 +26,7 @@ func read(t *testing.T, file store.File, err error) string {
 	return string(text)
 }
 
-// The disk of tests behaves as the operating system does.
+// The simulated disk behaves like the operating system's.
 func TestDisks(t *testing.T) {
 	for name, d := range disks() {
 		t.Run(name, func(t *testing.T) {

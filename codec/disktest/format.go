@@ -20,22 +20,22 @@ import (
 	"tapedeck/codec/internal/output"
 )
 
-// Format is a format whose files are tested.
+// Format describes a format for tests on a simulated disk.
 type Format struct {
 	First    string           // name of the first file of a recording
-	Channels []*codec.Channel // of the recordings, two or more; another one is declared without messages
-	Silent   *codec.Channel
+	Channels []*codec.Channel // at least two, with messages
+	Silent   *codec.Channel   // declared without messages
 	Create   func(s codec.Disk, path string, o codec.CreateOptions) (*output.Recording, error)
 	Open     func(t testing.TB, name string, content []byte) (codec.Reader, error)
-	// Messages are what TestErrors writes, of one channel; by default there are 40 with 50 bytes each.
+	// Messages are the messages that TestErrors writes, of one channel; nil: 40 messages of 50 bytes.
 	Messages []codec.Message
-	// Spared, unless nil, says which files TestErrors has not fail.
+	// Spared, unless nil, reports whether operations on the file at path never fail in TestErrors.
 	Spared func(path string) bool
-	// Uncertain says that what a crash left of the last write may be read as damage, and not just zeros in its midst.
+	// Uncertain reports that any partial last write may be read as damage, not only one with zeros in the middle.
 	Uncertain bool
 }
 
-// Pieces runs a test with chunks that are written as a whole and with those that are written in pieces.
+// Pieces runs a test with chunks that are written as a whole, and with chunks that are written in pieces.
 func Pieces(t *testing.T, test func(t *testing.T)) {
 	size := output.PieceSize
 	defer func() { output.PieceSize = size }()
@@ -53,8 +53,8 @@ func readAll(t testing.TB, r codec.Reader, q codec.Query) ([]codec.Message, erro
 	return codectest.Collect(it)
 }
 
-// TestErrors has the disk fail at every stride-th operation, once or for good: what is read is what was written,
-// without what is said to be missing.
+// TestErrors makes the disk fail at every stride-th operation, once or forever. The recording must have all messages
+// that were written, without the messages reported as missing.
 func (f Format) TestErrors(t *testing.T, stride int64) {
 	for _, forever := range []bool{false, true} {
 		for at := int64(1); ; at += stride {
@@ -66,7 +66,7 @@ func (f Format) TestErrors(t *testing.T, stride int64) {
 	}
 }
 
-// testError has the disk fail at one operation, or from it on. It is false when there is none.
+// testError makes the disk fail at one operation, or from it on. It returns false if there is no such operation.
 func (f Format) testError(t *testing.T, at int64, forever bool) bool {
 	calls := atomic.Int64{}
 	disk := &Disk{Fail: func(path string, n int) (int, error) {
@@ -136,7 +136,7 @@ func (f Format) testError(t *testing.T, at int64, forever bool) bool {
 		require.NoError(t, err, name)
 		require.NoError(t, r.Close())
 		for _, m := range all {
-			if m.Channel.Topic == messages[0].Channel.Topic { // there may be events
+			if m.Channel.Topic == messages[0].Channel.Topic { // other channels may have events
 				got = append(got, m.LogTime)
 			}
 		}
@@ -148,9 +148,9 @@ func (f Format) testError(t *testing.T, at int64, forever bool) bool {
 	return calls.Load() >= at
 }
 
-// TestCrashes has the machine crash at any moment, and leave whatever a crash may leave of what was not put on the
-// disk: everything before the last Sync is there, nothing else than what was written, and no file is called complete
-// that is not. Writes are cut at every step-th byte, and every stride-th state is looked into.
+// TestCrashes crashes the machine at any moment, with any loss of operations that were not synced. Everything before
+// the last Sync must be there, and nothing else than what was written. No incomplete file may be called complete.
+// Writes are cut at every step-th byte, and every stride-th content of the disk is checked.
 func (f Format) TestCrashes(t *testing.T, step, stride int, o codec.CreateOptions) {
 	disk := &Disk{}
 	written := f.write(t, disk, o)
@@ -159,7 +159,7 @@ func (f Format) TestCrashes(t *testing.T, step, stride int, o codec.CreateOption
 		content [sha256.Size]byte
 		hole    bool
 	}
-	known := map[file][]int64{} // a file is in many states
+	known := map[file][]int64{} // many contents of the disk have equal files
 	disk.Crashes(step, stride, func(c Crash) {
 		var times []int64
 		for name, content := range c.Files {
@@ -180,7 +180,7 @@ func (f Format) TestCrashes(t *testing.T, step, stride int, o codec.CreateOption
 	})
 }
 
-// write writes a recording with a bit of everything and returns its messages.
+// write writes a recording with messages of all kinds and returns its messages.
 func (f Format) write(t *testing.T, disk *Disk, o codec.CreateOptions) (written []codec.Message) {
 	o.ChunkSize = 300
 	w, err := f.Create(disk, f.First, o)
@@ -188,7 +188,7 @@ func (f Format) write(t *testing.T, disk *Disk, o codec.CreateOptions) (written 
 	write := func(n int) {
 		for range n {
 			i := len(written)
-			// Many end with zeros, and some are larger than a page.
+			// Many payloads end with zeros, and some are larger than a page.
 			data := strings.Repeat(string(rune('a'+i%26)), 5+i) + strings.Repeat("\x00", 7*(i%5)) + strings.Repeat("z",
 				i/20*5000)
 			m := codec.Message{Channel: f.Channels[i%len(f.Channels)], LogTime: firstTime + int64(i),
@@ -205,7 +205,7 @@ func (f Format) write(t *testing.T, disk *Disk, o codec.CreateOptions) (written 
 	sync()
 	write(4)
 	sync()
-	write(8) // more than a chunk
+	write(8) // exceeds a chunk
 	require.NoError(t, w.Split())
 	write(3)
 	sync()
@@ -220,20 +220,21 @@ func (f Format) write(t *testing.T, disk *Disk, o codec.CreateOptions) (written 
 	return written
 }
 
-// readCrashed returns the times of the messages that are to be read without a word of damage. They are as written.
+// readCrashed returns the times of the messages that are read without a report of damage. It compares the messages with
+// the written ones.
 func (f Format) readCrashed(t *testing.T, name string, content []byte, c Crash, written []codec.Message) []int64 {
 	active := strings.HasSuffix(name, codec.ActiveSuffix)
 	r, err := f.Open(t, name, content)
 	if err != nil {
 		require.True(t, active, c.Name)
-		return nil // nothing of it is on the disk
+		return nil // the file is empty
 	}
 	defer r.Close()
 	strict, err := readAll(t, r, codec.Query{})
 	saved, savedErr := readAll(t, r, codec.Query{Damaged: func(error) {}})
 	require.NoError(t, savedErr, c.Name)
 	if (c.Hole || f.Uncertain) && err != nil {
-		require.Subset(t, saved, strict, c.Name) // what is behind it may be wrong
+		require.Subset(t, saved, strict, c.Name) // messages behind the hole may be wrong
 	} else {
 		require.NoError(t, err, "%s: %s", c.Name, name)
 		if !reflect.DeepEqual(strict, saved) {

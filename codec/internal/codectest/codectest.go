@@ -1,4 +1,4 @@
-// Package codectest has what tests of the formats have in common.
+// Package codectest has helpers for tests of formats.
 package codectest
 
 import (
@@ -24,13 +24,13 @@ import (
 // File is a codec.File in memory.
 type File struct{ *bytes.Reader }
 
-// NewFile returns a file with this content.
+// NewFile returns a file with the given content.
 func NewFile(content []byte) File { return File{bytes.NewReader(content)} }
 
 // Close does nothing.
 func (File) Close() error { return nil }
 
-// Open opens the recording at path, of one of the formats, until the test ends.
+// Open opens the recording at path in one of the formats. The test closes it.
 func Open(t testing.TB, path string, formats ...codec.Format) codec.Reader {
 	t.Helper()
 	r, err := codec.Formats(formats).Open(path)
@@ -39,7 +39,7 @@ func Open(t testing.TB, path string, formats ...codec.Format) codec.Reader {
 	return r
 }
 
-// Collect returns copies of all messages of an iterator, and the error that ended it unless that is io.EOF. It closes
+// Collect returns copies of all messages of an iterator, and the error that ended it, nil for io.EOF. It closes
 // the iterator.
 func Collect(it codec.Iterator) ([]codec.Message, error) {
 	defer it.Close()
@@ -56,7 +56,7 @@ func Collect(it codec.Iterator) ([]codec.Message, error) {
 	}
 }
 
-// Read returns copies of the messages that q selects. Unless damage may be met they are in the order of time.
+// Read returns copies of the messages that q selects. It requires the order of time, unless q tolerates damage.
 func Read(t testing.TB, r codec.Reader, q codec.Query) []codec.Message {
 	t.Helper()
 	it, err := r.Read(q)
@@ -70,7 +70,7 @@ func Read(t testing.TB, r codec.Reader, q codec.Query) []codec.Message {
 	return all
 }
 
-// Write returns the content of a file with these messages.
+// Write returns the content of a file with the given messages.
 func Write(t testing.TB, f codec.Format, o codec.CreateOptions, messages ...codec.Message) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a"+f.Extension)
@@ -85,7 +85,7 @@ func Write(t testing.TB, f codec.Format, o codec.CreateOptions, messages ...code
 	return content
 }
 
-// Copy declares all topics of r in w and writes all messages, but does not close them.
+// Copy declares all channels of r in w and writes all messages of r. It does not close r and w.
 func Copy(t testing.TB, w codec.Writer, r codec.Reader) {
 	t.Helper()
 	info, err := r.Info()
@@ -141,19 +141,19 @@ func SyncBesideWrite(t *testing.T, f codec.Format, channels ...*codec.Channel) {
 	}
 }
 
-// Sizes are payloads of benchmarks, and how many of them make a file of about 128 MB.
+// Sizes are sizes of payloads for benchmarks, with the number that makes a file of about 128 MB.
 var Sizes = []struct{ Size, N int }{{100, 1_000_000}, {1000, 128_000}, {1_000_000, 128}}
 
-// Bench is what the formats' benchmarks write and read.
+// Bench describes the files that a format's benchmarks write and read.
 type Bench struct {
 	Format       codec.Format
 	Channel      *codec.Channel
 	Compressions []string
 }
 
-// write writes n messages of a payload that is neither constant nor incompressible.
+// write writes n messages. Their payload is neither constant nor incompressible.
 func (f Bench) write(b *testing.B, path, compression string, size, n int) {
-	os.Remove(path) // to replace it would have some systems put the file on the disk
+	os.Remove(path) // some systems sync a file when it is replaced
 	w, err := f.Format.Create(path, codec.CreateOptions{Compression: compression})
 	require.NoError(b, err)
 	m := codec.Message{Channel: f.Channel, Data: make([]byte, size)}
@@ -219,8 +219,7 @@ func (f Bench) Read(b *testing.B) {
 	})
 }
 
-// Copy measures what the system makes of the same file, to compare with: plain reading and writing, not what the kernel
-// can do on its own.
+// Copy measures plain reading and writing of such a file, for comparison. It avoids copies within the kernel.
 func (f Bench) Copy(b *testing.B) {
 	from := filepath.Join(b.TempDir(), "a"+f.Format.Extension)
 	f.write(b, from, "none", 1000, 128_000)
@@ -236,10 +235,10 @@ func (f Bench) Copy(b *testing.B) {
 	}
 }
 
-// Topics makes messages of ROS 2, with one channel for each topic.
+// Topics makes ROS 2 messages, with one channel for each topic.
 type Topics map[string]*codec.Channel
 
-// Message returns a message that was received at a time.
+// Message returns a message that was received at the given time.
 func (c Topics) Message(t testing.TB, topic string, at int64, m msgs.Message) codec.Message {
 	if c[topic] == nil {
 		c[topic] = &codec.Channel{Topic: topic, Type: m.TypeName(), Encoding: codec.EncodingCDR}
@@ -249,8 +248,8 @@ func (c Topics) Message(t testing.TB, topic string, at int64, m msgs.Message) co
 	return codec.Message{Channel: c[topic], LogTime: at, Data: data}
 }
 
-// Export writes messages in a format that is only written. It returns what is lost and, as texts, why messages were
-// refused.
+// Export writes messages in a format that cannot be read. It returns the losses and the texts of errors about refused
+// messages.
 func Export(t testing.TB, f codec.Format, path string, messages ...codec.Message) (lost []codec.Loss,
 	refused []string) {
 	w, err := codec.Formats{f}.Create(path, codec.CreateOptions{Format: f.Name})
@@ -271,7 +270,7 @@ func Export(t testing.TB, f codec.Format, path string, messages ...codec.Message
 	return w.Losses(), refused
 }
 
-// Tree returns the contents of the files in a folder, by their paths there.
+// Tree returns the contents of the files in a folder, by their paths in the folder.
 func Tree(t testing.TB, folder string) map[string]string {
 	files := map[string]string{}
 	require.NoError(t, filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {

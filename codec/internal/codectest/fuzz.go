@@ -14,8 +14,8 @@ import (
 	"tapedeck/codec"
 )
 
-// FuzzFolders replaces the content of a file in recordings that are folders, and reads what became of them. The
-// recordings must be small.
+// FuzzFolders replaces the content of a file in recordings that are folders, and reads the result. The recordings must
+// be small.
 func FuzzFolders(f *testing.F, format codec.Format, folders ...string) {
 	var names [][]string
 	for i, folder := range folders {
@@ -41,8 +41,8 @@ func FuzzFolders(f *testing.F, format codec.Format, folders ...string) {
 	})
 }
 
-// ReadAll opens the file or folder at path, which has so many bytes that may be damaged, and reads all messages of it,
-// with damage and without. It requires that this takes no more memory than the size allows.
+// ReadAll opens the file or folder at path, and reads all messages with and without Query.Damaged. size is the number
+// of bytes that may be damaged. ReadAll requires that the memory in use is in proportion to it.
 func ReadAll(t *testing.T, path string, format codec.Format, size uint64) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

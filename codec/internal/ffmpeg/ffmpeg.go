@@ -15,14 +15,14 @@ import (
 	"tapedeck/codec/encoding/pixel"
 )
 
-// Encoder is an encoder of ffmpeg.
+// Encoder describes a video encoder of ffmpeg.
 type Encoder struct {
 	Name    string
-	Codec   string   // as ffprobe calls it
-	Format  string   // of its output without times, so that outputs can be concatenated
-	Options []string // without frames that depend on later ones
+	Codec   string   // ffprobe's name of the codec
+	Format  string   // output format without times, so that outputs can be concatenated
+	Options []string // disable frames that depend on later frames
 	Least   int      // minimal width and height
-	Pixels  string   // its pixel format
+	Pixels  string   // pixel format of its input
 }
 
 // encoders are the supported encoders.
@@ -32,7 +32,7 @@ var encoders = []Encoder{
 	{"libx265", "hevc", "hevc", []string{"-x265-params", "lossless=1:bframes=0:log-level=error"}, 16, "gray12le"},
 }
 
-// Option returns the value of an option, "" if it is not set.
+// Option returns the value of an option, or "" if it is not set.
 func (e *Encoder) Option(name string) string {
 	if i := slices.Index(e.Options, name); i >= 0 {
 		return e.Options[i+1]
@@ -40,8 +40,8 @@ func (e *Encoder) Option(name string) string {
 	return ""
 }
 
-// Choose returns the first of preferred encoders that the program ffmpeg has, or the wanted one. instead is what to do
-// without a video, for errors.
+// Choose returns the wanted encoder, or the first of the preferred encoders that the program ffmpeg has. instead tells
+// in errors what to do without a video.
 func Choose(ffmpeg, wanted string, preferred []string, instead string) (*Encoder, error) {
 	if _, err := exec.LookPath(ffmpeg); err != nil {
 		return nil, fmt.Errorf("cannot find %s, which encodes videos: install it (Debian: ffmpeg), or %s", ffmpeg,
@@ -69,11 +69,11 @@ var Pixels = map[string]string{
 	"rgb8": "rgb24", "bgr8": "bgr24", "rgba8": "rgba", "bgra8": "bgra", "mono8": "gray",
 }
 
-// Process is a running program whose standard input is written to.
+// Process is a running program that reads its standard input.
 type Process struct {
 	command *exec.Cmd
 	input   io.WriteCloser
-	output  tail // of what it says
+	output  tail // end of its messages
 }
 
 // tail keeps the end of what is written to it.
@@ -101,7 +101,7 @@ func Start(command *exec.Cmd) (*Process, error) {
 	return p, command.Start()
 }
 
-// Write writes to the standard input of the program. It fails with EPIPE when the program has ended; Close says why.
+// Write writes to the standard input of the program. It fails with EPIPE if the program has ended; Close returns why.
 func (p *Process) Write(b []byte) (int, error) { return p.input.Write(b) }
 
 // Close ends the input and waits for the end of the program.
@@ -113,7 +113,7 @@ func (p *Process) Close() error {
 	return nil
 }
 
-// Said returns the end of what the program, which was closed, reported.
+// Said returns the end of the program's messages. Close was called before.
 func (p *Process) Said() string { return LastLines(p.output.String()) }
 
 // Kill ends the program at once.
@@ -123,7 +123,7 @@ func (p *Process) Kill() {
 	_ = p.command.Wait() // it was killed
 }
 
-// Run runs a program whose standard input feed writes.
+// Run runs a program. feed writes its standard input.
 func Run(command *exec.Cmd, feed func(io.Writer) error) error {
 	p, err := Start(command)
 	if err != nil {
@@ -140,7 +140,7 @@ func Run(command *exec.Cmd, feed func(io.Writer) error) error {
 	return fed
 }
 
-// WritePixels writes an image in the form that ffmpeg reads.
+// WritePixels writes an image as raw pixels, which ffmpeg reads.
 func WritePixels(to io.Writer, m *pixel.Image) error {
 	layout := pixel.Lookup(m.Encoding)
 	if layout == nil {

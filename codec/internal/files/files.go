@@ -1,5 +1,5 @@
-// Package files names files after topics, and writes any number of files beside each other without opening all of them
-// at once.
+// Package files names files after topics, and writes any number of files at the same time without keeping all of them
+// open.
 package files
 
 import (
@@ -9,24 +9,24 @@ import (
 	"sync"
 )
 
-// maxOpen is how many files of a Set are open at once. Systems allow a process 1024 or more.
+// maxOpen is the maximum number of open files of a Set. Systems allow a process 1024 or more.
 const maxOpen = 128
 
-// Set is a set of files that are written beside each other. The zero value has none. Its files may be used by several
-// goroutines.
+// Set is a set of files that are written at the same time. The zero value is empty. Several goroutines may use its
+// files.
 type Set struct {
 	mu   sync.Mutex
-	open []*File // the one that was used last comes last
+	open []*File // by their last use, the latest last
 }
 
-// File is a file that only grows. It is open only while it is among those that were used last.
+// File is a file that only grows. It is open only while it is among the files used last.
 type File struct {
 	set    *Set
 	path   string
 	handle *os.File // nil if it is not open
 }
 
-// Create creates a file. It is an error if there is one, unless overwrite is set.
+// Create creates a file. It is an error if the file exists, unless overwrite is set.
 func (s *Set) Create(path string, overwrite bool) (*File, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,7 +38,7 @@ func (s *Set) Create(path string, overwrite bool) (*File, error) {
 	return f, f.use(flags)
 }
 
-// use opens f, if it is not open, and closes another file for that.
+// use opens f, if it is not open. It may close another file.
 func (f *File) use(flags int) error {
 	s := f.set
 	if f.handle != nil {
@@ -75,7 +75,7 @@ func (f *File) Write(b []byte) (int, error) {
 	return f.handle.Write(b)
 }
 
-// Sync puts what was written on the disk.
+// Sync puts all writes on the disk.
 func (f *File) Sync() error {
 	f.set.mu.Lock()
 	defer f.set.mu.Unlock()

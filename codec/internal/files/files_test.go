@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestManyFiles writes more files at once than are open.
+// TestManyFiles writes more files than may be open at once.
 func TestManyFiles(t *testing.T) {
 	dir := t.TempDir()
 	var s Set

@@ -7,15 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// longest is how many bytes a name has at most, so that a number and an extension fit behind it.
+// longest is the maximum length of a name in bytes. A number and an extension fit behind it.
 const longest = 200
 
-// Names are names that are taken already. The zero value has none.
+// Names is the set of names that are taken. The zero value is empty.
 type Names struct{ taken map[string]bool }
 
-// Of returns the name of a file or folder for a topic, without an extension: camera_front for /camera/front. No two
-// calls return the same, not even in other case, which some file systems ignore: the second of two equal names ends
-// with _2. Nothing in a topic leads out of the folder.
+// Of returns the name of a file or folder for a topic, without an extension: camera_front for /camera/front. All
+// results differ, also if case is ignored, as some file systems do: the second of two equal names ends with _2. Nothing
+// in a topic leads out of the folder.
 func (n *Names) Of(topic string) string {
 	name := strings.Map(func(r rune) rune {
 		if r == '/' || r == utf8.RuneError || r != '-' && r != '.' && !unicode.IsLetter(r) && !unicode.IsDigit(r) {

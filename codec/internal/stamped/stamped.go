@@ -1,4 +1,4 @@
-// Package stamped writes folders with a file for each message of a topic, named by its stamp, and a table of them.
+// Package stamped writes folders with a file for each message of a topic, named by its stamp, and a table of the files.
 package stamped
 
 import (
@@ -20,18 +20,18 @@ import (
 // Table is the name of the table in a folder.
 const Table = "index.csv"
 
-// Message is a message with what its header says.
+// Message is a message with the fields of its header.
 type Message struct {
 	*codec.Message
 	Stamp int64  // ns since the Unix epoch, of the header; 0 if it has none
-	Frame string // frame_id of the header, ""
+	Frame string // frame_id of the header, or ""
 
-	// Unstamped reports that the stamp of the first message of the channel was not set, or that of a simulation which
-	// begins at 0. Then stamps and times of receipt would not be in order.
+	// Unstamped reports that the stamp of the channel's first message was not set, or came from a simulation that began
+	// at 0. Then a mixture of stamps and times of receipt would not be in order.
 	Unstamped bool
 }
 
-// Time returns a stamp of the message or, if it is not set or the channel is Unstamped, the time of receipt.
+// Time returns the stamp of the message or, if it is not set or the channel is Unstamped, the time of receipt.
 func (m *Message) Time(stamp int64) int64 {
 	if m.Unstamped || stamp <= 0 {
 		return m.LogTime
@@ -40,14 +40,14 @@ func (m *Message) Time(stamp int64) int64 {
 }
 
 // Topics are the topics of a recording, each with a T and the name of its file or folder. Channels of one topic share
-// them. The zero value has none.
+// both. The zero value has no topics.
 type Topics[T any] struct {
 	List     []*Target[T]
 	names    files.Names
 	channels map[*codec.Channel]*Channel[T]
 }
 
-// Target is a topic and what becomes of it.
+// Target is a topic, the name of its file or folder, and the T of the format.
 type Target[T any] struct {
 	Topic, Name string
 	Of          T
@@ -63,7 +63,7 @@ type Channel[T any] struct {
 	known, unstamped bool
 }
 
-// Add returns the topic of that name, which it adds if there is none yet.
+// Add returns the topic with the given name. It adds the topic if it is new.
 func (t *Topics[T]) Add(topic string) *Target[T] {
 	for _, known := range t.List {
 		if known.Topic == topic {
@@ -74,7 +74,7 @@ func (t *Topics[T]) Add(topic string) *Target[T] {
 	return t.List[len(t.List)-1]
 }
 
-// Channel returns how messages of a channel are read.
+// Channel returns the reader of a channel's messages.
 func (t *Topics[T]) Channel(c *codec.Channel) (*Channel[T], error) {
 	if known := t.channels[c]; known != nil {
 		return known, nil
@@ -87,7 +87,7 @@ func (t *Topics[T]) Channel(c *codec.Channel) (*Channel[T], error) {
 		t.channels = map[*codec.Channel]*Channel[T]{}
 	}
 	known := &Channel[T]{Target: t.Add(c.Topic), stamps: s.Stamps()}
-	known.frame, _ = s.Path("header.frame_id") // not all have one
+	known.frame, _ = s.Path("header.frame_id") // some types have no frame_id
 	known.Images, _ = pixel.NewLocator(s)
 	t.channels[c] = known
 	return known, nil
@@ -118,17 +118,17 @@ type Folder struct {
 	path  string
 	file  *files.File
 	table *csv.Writer
-	again int // files with a stamp that another one has
+	again int // number of files with a repeated stamp
 }
 
-// Folders are the folders of a recording. They implement a part of codec.Writer.
+// Folders are the folders of a recording. They implement Sync and Close of codec.Writer.
 type Folders struct {
 	all    map[string]*Folder
 	tables files.Set
 }
 
-// Folder returns the folder at path. The first time it creates it, with a table that has these columns beside those
-// that all have.
+// Folder returns the folder at path. The first call creates it, with a table that has the given columns and the columns
+// that all tables have.
 func (f *Folders) Folder(path string, columns ...string) (*Folder, error) {
 	if known := f.all[path]; known != nil {
 		return known, nil
@@ -149,7 +149,7 @@ func (f *Folders) Folder(path string, columns ...string) (*Folder, error) {
 		columns...))
 }
 
-// Write writes a file for a message and its row of the table.
+// Write writes the file of a message and its row of the table.
 func (f *Folder) Write(m *Message, extension string, content []byte, values ...string) error {
 	stamp := Seconds(m.Time(m.Stamp))
 	name := stamp + extension
@@ -200,12 +200,12 @@ func (f *Folders) Close() error {
 	return err
 }
 
-// missing returns the error of a disk.
+// missing returns the MissingError about an error of the disk.
 func missing(path string, err error) error {
 	return &codec.MissingError{Path: path, Err: codec.Pathless(err)}
 }
 
-// number returns ns as text, "" for none.
+// number returns ns as text, or "" for 0.
 func number(ns int64) string {
 	if ns == 0 {
 		return ""
@@ -213,5 +213,5 @@ func number(ns int64) string {
 	return strconv.FormatInt(ns, 10)
 }
 
-// Seconds returns ns, which are not negative, as decimal seconds.
+// Seconds returns ns, which must not be negative, as decimal seconds.
 func Seconds(ns int64) string { return fmt.Sprintf("%d.%09d", ns/1e9, ns%1e9) }

@@ -53,7 +53,7 @@ func (s *Store) Get(ctx context.Context, url, etag string, start, end int64) (*s
 	b.End = b.Size
 	b.Modified, _ = http.ParseTime(response.Header.Get("Last-Modified"))
 	switch status := response.StatusCode; {
-	case start < 0 && (status == http.StatusBadRequest || status >= 500): // as Azurite answers a range from the end
+	case start < 0 && (status == http.StatusBadRequest || status >= 500): // Azurite's answer to a range from the end
 		b.Close()
 		return s.Get(ctx, url, etag, 0, -start)
 	case status == http.StatusPartialContent:
@@ -62,12 +62,12 @@ func (s *Store) Get(ctx context.Context, url, etag string, start, end int64) (*s
 			return b, nil
 		}
 	case status == http.StatusOK && start < 0 && b.Size > -start && response.Header.Get("Accept-Ranges") == "bytes":
-		b.Close() // it has ranges, but none that count from the end
+		b.Close() // the server has ranges, but not from the end
 		return s.Get(ctx, url, etag, b.Size+start, b.Size)
 	case status == http.StatusOK:
 		b.Whole = true
 		return b, nil
-	case status == http.StatusRequestedRangeNotSatisfiable && start < 0: // it is empty, or shorter
+	case status == http.StatusRequestedRangeNotSatisfiable && start < 0: // the file is empty, or shorter
 		b.Close()
 		return s.Get(ctx, url, etag, 0, -start)
 	case status == http.StatusRequestedRangeNotSatisfiable && start == 0:

@@ -107,7 +107,7 @@ func TestWeb(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
-// TestHTTP2 reads from a server that speaks HTTP/2, whose requests share a connection.
+// TestHTTP2 reads from an HTTP/2 server: all requests share a connection.
 func TestHTTP2(t *testing.T) {
 	want := random(9 << 20)
 	var protocols sync.Map

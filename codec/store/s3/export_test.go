@@ -12,8 +12,8 @@ import (
 	"tapedeck/codec/store/internal/dial"
 )
 
-// Hurried returns a store with the present settings for s3:// URLs. It repeats requests without a pause, gives up an
-// absent server soon, and the body of an answer if it does not go on for so long.
+// Hurried returns a store with the present settings for s3:// URLs. It repeats requests without a pause, and soon gives
+// up an absent server and a body that stalls.
 func Hurried(t testing.TB, body time.Duration) *Store {
 	d := dial.New()
 	d.Pause, d.Body = time.Millisecond, body
@@ -27,7 +27,7 @@ func Hurried(t testing.TB, body time.Duration) *Store {
 	return s
 }
 
-// atOnce repeats requests without a pause.
+// atOnce is a backoff that repeats requests without a pause.
 type atOnce struct{ aws.RetryerV2 }
 
 func (atOnce) RetryDelay(int, error) (time.Duration, error) {
@@ -35,7 +35,7 @@ func (atOnce) RetryDelay(int, error) (time.Duration, error) {
 	return 0, nil
 }
 
-// Repeated counts the requests that were repeated.
+// Repeated returns the number of repeated requests.
 var Repeated atomic.Int64
 
 // Client returns the client for a URL.
@@ -45,8 +45,8 @@ func (s *Store) Client(t testing.TB, url string) *s3.Client {
 	return l.client.Client
 }
 
-// ForgetAnonymous has credentials looked for again, as after a request that was refused.
+// ForgetAnonymous makes the store search for credentials again, as after a refused request.
 func (s *Store) ForgetAnonymous() { s.forgetAnonymous() }
 
-// SetPartSize has larger files sent in parts of so many bytes.
+// SetPartSize sets the size of parts. Larger files are sent in several parts.
 func (u *Uploader) SetPartSize(bytes int64) { u.part = bytes }

@@ -1,4 +1,4 @@
-// Package s3 is a store of package store: S3, what speaks its protocol, and Google's store by that protocol.
+// Package s3 is a store of package store: S3, servers with its protocol, and Google's store by that protocol.
 package s3
 
 import (
@@ -28,12 +28,12 @@ import (
 )
 
 const (
-	mostAttempts   = 6           // of a request that fails
-	roleTimeout    = time.Second // in which EC2 must answer with the credentials of its role
+	mostAttempts   = 6           // attempts for a request
+	roleTimeout    = time.Second // time in which EC2 must return the credentials of its role
 	googleEndpoint = "https://storage.googleapis.com"
 )
 
-// ErrAnonymous is returned if a store refuses requests that are anonymous because no credentials were found.
+// ErrAnonymous is returned if a store refuses requests without credentials, because none were found.
 var ErrAnonymous = fmt.Errorf("%w: there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "+
 	"AWS_PROFILE", fs.ErrPermission)
 
@@ -47,26 +47,26 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// New returns a store that takes its settings from the environment when they are first needed.
+// New returns a store that reads its settings from the environment at the first request.
 func New() *Store { return &Store{dialer: dial.New(), clients: map[string]*client{}} }
 
 // Schemes implements store.Store.
 func (s *Store) Schemes() []string { return []string{"s3", "gs"} }
 
-// client is what sends requests, and the settings that it was made of.
+// client sends requests. It includes the settings that it was made from.
 type client struct {
 	*s3.Client
 	http *awshttp.BuildableClient
 }
 
-// location is what a URL names.
+// location is the parsed form of a URL.
 type location struct {
 	client      *client
 	store       *Store
 	bucket, key string
 }
 
-// locate returns what a URL names.
+// locate returns the location of a URL.
 func (s *Store) locate(ctx context.Context, url string) (*location, error) {
 	scheme, rest, _ := strings.Cut(url, "://")
 	bucket, key, _ := strings.Cut(rest, "/")
@@ -87,7 +87,7 @@ func (s *Store) locate(ctx context.Context, url string) (*location, error) {
 	return &location{client: c, store: s, bucket: bucket, key: key}, nil
 }
 
-// forgetAnonymous has credentials looked for again when a client is needed next.
+// forgetAnonymous makes the next request search for credentials again.
 func (s *Store) forgetAnonymous() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +105,7 @@ func (s *Store) connect(ctx context.Context, google bool) (*client, error) {
 	if cfg.RetryMaxAttempts == 0 {
 		cfg.RetryMaxAttempts = mostAttempts
 	}
-	c := &client{http: cfg.HTTPClient.(*awshttp.BuildableClient)} // with the certificates of the settings
+	c := &client{http: cfg.HTTPClient.(*awshttp.BuildableClient)} // it has the certificates of the settings
 	c.Client = s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.HTTPClient = c.over(s.dialer)
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired // ranges have no checksum
@@ -117,11 +117,11 @@ func (s *Store) connect(ctx context.Context, google bool) (*client, error) {
 		}
 		o.UsePathStyle = o.BaseEndpoint != nil
 		if aws.IsCredentialsProvider(o.Credentials, (*ec2rolecreds.Provider)(nil)) {
-			// Nothing else has credentials.
+			// No other source has credentials.
 			ctx, cancel := context.WithTimeout(ctx, roleTimeout)
 			defer cancel()
 			if o.BaseEndpoint != nil {
-				cancel() // a store of one's own does not know the role
+				cancel() // a private store does not know the role
 			}
 			if _, err := o.Credentials.Retrieve(ctx); err != nil {
 				o.Credentials = aws.AnonymousCredentials{}
@@ -131,7 +131,7 @@ func (s *Store) connect(ctx context.Context, google bool) (*client, error) {
 	return c, nil
 }
 
-// over returns the HTTP client whose connections are the dialer's.
+// over returns an HTTP client that connects through the dialer.
 func (c *client) over(d *dial.Dialer) aws.HTTPClient {
 	return c.http.WithTransportOptions(func(t *http.Transport) {
 		t.DialContext, t.MaxIdleConnsPerHost, t.IdleConnTimeout = d.DialContext, dial.Connections, dial.IdleTimeout
@@ -142,7 +142,7 @@ func (c *client) over(d *dial.Dialer) aws.HTTPClient {
 // anonymous reports whether requests have no credentials.
 func (c *client) anonymous() bool { return c.Options().Credentials == nil }
 
-// encoding takes a header out before a request is signed and sets it afterwards: Google's store changes it.
+// encoding removes a header before a request is signed and sets it again afterwards: Google's store changes it.
 type encoding struct{ identity bool }
 
 func (e encoding) set(r any) {
@@ -175,7 +175,7 @@ func (s *Store) Get(ctx context.Context, url, etag string, start, end int64) (*s
 		in.IfMatch = &etag
 	}
 	out, err := l.client.GetObject(ctx, in)
-	if start < 0 && isStatus(err, http.StatusRequestedRangeNotSatisfiable) { // it is empty, or shorter
+	if start < 0 && isStatus(err, http.StatusRequestedRangeNotSatisfiable) { // the object is empty, or shorter
 		in.Range = nil
 		out, err = l.client.GetObject(ctx, in)
 	}
@@ -229,7 +229,7 @@ func (l *location) plain(err error) error {
 	case code != "":
 		return fmt.Errorf("%s: %s", code, message)
 	}
-	var sending *smithyhttp.RequestSendError // it has no status and no id, though the SDK's text names both
+	var sending *smithyhttp.RequestSendError // there is no status and no id, although the SDK's text names both
 	if errors.As(err, &sending) {
 		return sending.Err
 	}

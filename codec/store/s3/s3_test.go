@@ -37,7 +37,7 @@ func TestUnavailable(t *testing.T) {
 	require.Equal(t, content, b)
 }
 
-// TestAbsentStore expects that a store which refuses connections is asked again only if it has ever answered.
+// TestAbsentStore expects further attempts at a store that refuses connections only if it has answered before.
 func TestAbsentStore(t *testing.T) {
 	s := storetest.New(t)
 	s.Put("f", random(10))
@@ -89,7 +89,7 @@ func TestErrors(t *testing.T) {
 	require.NoError(t, f.Close())
 }
 
-// A role without credentials is asked for again once a request was refused.
+// A role without credentials is requested again after a refused request.
 func TestRole(t *testing.T) {
 	var known, asked atomic.Bool
 	metadata := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

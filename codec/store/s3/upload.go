@@ -30,16 +30,16 @@ import (
 
 const (
 	partSize  = 8 << 20
-	mostParts = 10000    // of an upload
+	mostParts = 10000    // maximum number of parts of an upload
 	mostSmall = 64 << 20 // bytes of a small object
 
 	abortTimeout = 30 * time.Second
 )
 
 var (
-	// ErrDiffers is returned if an object has the name of a file and another content.
+	// ErrDiffers is returned if an object has the name of a file but another content.
 	ErrDiffers = errors.New("there is an object of this name with other content")
-	// ErrChanged is returned if a file is not what it was when its upload began.
+	// ErrChanged is returned if a file changed after its upload began.
 	ErrChanged = errors.New("the file changed while it was uploaded")
 	// ErrUnproven is returned if the store does not have the bytes that were sent to it.
 	ErrUnproven = errors.New("the store does not return what was sent to it")
@@ -47,14 +47,14 @@ var (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// UploadOptions say how files are sent.
+// UploadOptions are options for sending files.
 type UploadOptions struct {
-	Rate      int64         // at most so many bytes a second; 0: any number
-	Parallel  int           // parts that are sent at once, each of which takes 8 MiB of memory; 0: one
-	Attempts  int           // of a request that fails; 0: as many as for reading
+	Rate      int64         // maximum of bytes a second; 0: no limit
+	Parallel  int           // parallel parts, each of which takes 8 MiB of memory; 0: one
+	Attempts  int           // attempts for a request; 0: as many as for reading
 	Overwrite bool          // replace objects of the same name
-	Progress  func(n int64) // is called when n more bytes of a file are known to be in the store; may be nil
-	// Hold is called before each part, and returns when it may be sent, or ctx is done; nil: at once.
+	Progress  func(n int64) // called when n more bytes of a file are in the store; may be nil
+	// Hold, unless nil, is called before each part. It returns when the part may be sent, or ctx is done.
 	Hold func(ctx context.Context)
 }
 
@@ -63,7 +63,7 @@ type Uploader struct {
 	UploadOptions
 	at   *location // of the folder; its key has a slash at its end, unless it is empty
 	url  string
-	part int64 // larger files are sent in several parts of this size, or more
+	part int64 // minimum size of parts: larger files are sent in several parts
 }
 
 // NewUploader returns an uploader to the folder at url.
@@ -79,7 +79,7 @@ func (s *Store) NewUploader(ctx context.Context, url string, o UploadOptions) (*
 		l.key += "/"
 	}
 	settings := l.client.Options()
-	settings.ExpressCredentials = nil // New would change those of the client, which others use meanwhile
+	settings.ExpressCredentials = nil // New would change the client's, which others use at the same time
 	encrypted := settings.BaseEndpoint == nil || strings.HasPrefix(*settings.BaseEndpoint, "https:")
 	rate, attempts := o.Rate, o.Attempts
 	uploads := *l.client
@@ -88,7 +88,7 @@ func (s *Store) NewUploader(ctx context.Context, url string, o UploadOptions) (*
 		if attempts > 0 {
 			o.RetryMaxAttempts = attempts
 		}
-		if encrypted { // which protects the body, and each part has a checksum
+		if encrypted { // HTTPS protects the body, and each part has a checksum
 			o.APIOptions = append(slices.Clone(o.APIOptions), v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware)
 		}
 	})
@@ -96,7 +96,7 @@ func (s *Store) NewUploader(ctx context.Context, url string, o UploadOptions) (*
 	return &Uploader{UploadOptions: o, at: l, url: url, part: partSize}, nil
 }
 
-// TransferState is what another process needs to go on with an upload.
+// TransferState is the state by which another process can continue an upload.
 type TransferState struct {
 	UploadID string `json:"upload_id,omitempty"` // "": not begun
 	PartSize int64  `json:"part_size,omitempty"` // bytes
@@ -273,7 +273,7 @@ func (t *Transfer) sendPart(ctx context.Context, i int, data []byte) error {
 	}
 	t.parts[i].etag = out.ETag
 	if out.ChecksumCRC32C == nil {
-		t.parts[i].sum(data) // while it is in memory
+		t.parts[i].sum(data) // while the part is in memory
 	}
 	t.progress(int64(len(data)))
 	return nil
@@ -322,14 +322,14 @@ func (t *Transfer) each(ctx context.Context, do func(ctx context.Context, i int,
 		if cap(free) > 1 {
 			running.Go(send)
 		} else {
-			send() // on the thread of the caller, which may have a priority of its own
+			send() // on the caller's thread, which may have its own priority
 		}
 	}
 	running.Wait()
 	return context.Cause(ctx)
 }
 
-// Complete makes the object of what Send has sent, and proves that it is the file.
+// Complete makes the object from the sent parts, and proves that it equals the file.
 func (t *Transfer) Complete(ctx context.Context) error {
 	if t.same {
 		return nil
@@ -340,7 +340,7 @@ func (t *Transfer) Complete(ctx context.Context) error {
 		return t.failed("complete", failed)
 	}
 	t.made = failed == nil
-	// Otherwise the object may be ours, if an answer was lost, or that of another.
+	// Otherwise the object may be ours, if an answer was lost, or another program's.
 	head, err := t.Uploader.head(ctx, t.Key)
 	if err == nil {
 		err = t.prove(ctx, head)
@@ -401,7 +401,7 @@ func (t *Transfer) Abort(ctx context.Context) {
 	*t.State = TransferState{}
 }
 
-// Undo removes what the transfer left in the store: parts, or the object that it made.
+// Undo removes the parts or the object that the transfer made.
 func (t *Transfer) Undo(ctx context.Context) error {
 	if t.made {
 		return t.Uploader.Remove(ctx, t.Key)
@@ -410,7 +410,7 @@ func (t *Transfer) Undo(ctx context.Context) error {
 	return nil
 }
 
-// abortOthers aborts uploads of the object whose ids were lost. It exists now, so that they lead to nothing.
+// abortOthers aborts uploads of the object whose ids were lost. They are useless once the object exists.
 func (t *Transfer) abortOthers(ctx context.Context) {
 	u := t.Uploader
 	if t.State.UploadID == "" {
@@ -429,8 +429,7 @@ func (t *Transfer) abortOthers(ctx context.Context) {
 	}
 }
 
-// Get returns the content of a small object, and of others the first 64 MiB. The error wraps fs.ErrNotExist if there is
-// none.
+// Get returns the content of an object, at most the first 64 MiB. The error wraps fs.ErrNotExist if it does not exist.
 func (u *Uploader) Get(ctx context.Context, key string) ([]byte, error) {
 	out, err := u.at.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &u.at.bucket,
 		Key: aws.String(u.at.key + key)})
@@ -448,7 +447,7 @@ func (u *Uploader) Remove(ctx context.Context, key string) error {
 	return u.at.plain(err)
 }
 
-// Holds returns an error unless the object is still the one that was proven.
+// Holds returns an error unless the object is still the proven one.
 func (u *Uploader) Holds(ctx context.Context, key string, p Proof) error {
 	head, err := u.head(ctx, key)
 	if err == nil && aws.ToString(head.ETag) == p.ETag {
@@ -466,7 +465,7 @@ func (u *Uploader) head(ctx context.Context, key string) (*s3.HeadObjectOutput, 
 	return out, err
 }
 
-// prove finds out whether the object is the file: by a checksum that the store has, or else by reading it back.
+// prove sets t.same if the object equals the file: by a checksum of the store, or else by reading the object back.
 func (t *Transfer) prove(ctx context.Context, head *s3.HeadObjectOutput) (err error) {
 	t.etag = aws.ToString(head.ETag)
 	if aws.ToInt64(head.ContentLength) != t.Size {
@@ -495,7 +494,7 @@ func (t *Transfer) prove(ctx context.Context, head *s3.HeadObjectOutput) (err er
 	return err
 }
 
-// composite returns the CRC32C that S3 has of an object of several parts.
+// composite returns the CRC32C that S3 computes for an object of several parts.
 func (t *Transfer) composite() string {
 	var sums []byte
 	for _, p := range t.parts {
@@ -504,7 +503,7 @@ func (t *Transfer) composite() string {
 	return fmt.Sprintf("%s-%d", encoded(crc32.Checksum(sums, castagnoli)), len(t.parts))
 }
 
-// md5Matches reports whether an ETag is the MD5 of the file, or that of the MD5s of its parts. An ETag may be something
+// md5Matches reports whether an ETag is the MD5 of the file, or the MD5 of the parts' MD5s. An ETag may be something
 // else.
 func (t *Transfer) md5Matches(etag string) (bool, error) {
 	sum, _, inParts := strings.Cut(etag, "-")
@@ -518,7 +517,7 @@ func (t *Transfer) md5Matches(etag string) (bool, error) {
 	}
 	var sums []byte
 	for i, p := range t.parts {
-		if p.md5 == nil { // the object was there before
+		if p.md5 == nil { // the object existed before
 			off, one := int64(i)*t.State.PartSize, md5.New()
 			n := min(t.State.PartSize, t.Size-off)
 			if _, err := io.CopyN(one, io.NewSectionReader(t.File, off, n), n); err != nil {
@@ -542,7 +541,7 @@ func (t *Transfer) progress(n int64) {
 
 func (t *Transfer) failed(what string, err error) error { return t.Uploader.failed(what, t.Key, err) }
 
-// failed says which object an error is about.
+// failed adds the object to an error.
 func (u *Uploader) failed(what, key string, err error) error {
 	if err == nil {
 		return nil

@@ -20,10 +20,10 @@ import (
 	"tapedeck/codec/store/storetest"
 )
 
-// hurried returns a store that waits for nothing but the bodies of answers: a busy machine sends them late.
+// hurried returns a store that waits only for the bodies of answers: a busy machine sends them late.
 func hurried(t *testing.T) *s3.Store { return s3.Hurried(t, 30*time.Second) }
 
-// testPart is smaller than stores allow, but for that of the tests.
+// testPart is the size of parts. Real stores do not allow such small parts.
 const testPart = 80_000
 
 func random(n int) []byte {
@@ -46,7 +46,7 @@ func transfer(u *s3.Uploader, key string, content []byte, state *s3.TransferStat
 		State: state}
 }
 
-// sent returns the bytes of bodies that were sent to the store, and how many objects were made.
+// sent counts the successful uploads that the server saw, by kind: "part" and "object".
 func sent(s *storetest.Server) (requests map[string]int) {
 	requests = map[string]int{}
 	for _, r := range s.Requests() {
@@ -101,7 +101,7 @@ func TestUpload(t *testing.T) {
 	}
 }
 
-// An object that another one makes while parts are sent is not replaced.
+// An object that another program makes while parts are sent is not replaced.
 func TestUploadBesideAnother(t *testing.T) {
 	s := storetest.New(t)
 	theirs := []byte("theirs")
@@ -118,7 +118,7 @@ func TestUploadBesideAnother(t *testing.T) {
 	require.Equal(t, theirs, got)
 }
 
-// Nothing is sent while it is held.
+// Nothing is sent while Hold waits.
 func TestUploadHeld(t *testing.T) {
 	s := storetest.New(t)
 	free, held := make(chan struct{}), make(chan struct{}, 10)
@@ -149,11 +149,11 @@ func TestUploadHeld(t *testing.T) {
 	require.True(t, bytes.Equal(content, got))
 }
 
-// An upload that was interrupted goes on; parts that the store has are not sent again unless they differ.
+// An interrupted upload continues. Parts that the store has are sent again only if they differ.
 func TestUploadResumes(t *testing.T) {
 	for name, c := range map[string]struct {
 		meanwhile func(s *storetest.Server, content []byte, state *s3.TransferState)
-		parts     int // that are sent after that
+		parts     int // number of parts that are sent after the interruption
 	}{
 		"as it was":  {func(*storetest.Server, []byte, *s3.TransferState) {}, 1},
 		"other file": {func(_ *storetest.Server, content []byte, _ *s3.TransferState) { content[0]++ }, 2},
@@ -205,7 +205,7 @@ func uploads(t *testing.T, s *storetest.Server) []string {
 	return keys
 }
 
-// A store that does not return what was sent to it proves nothing.
+// An upload fails if the store returns other bytes than were sent.
 func TestUploadToAStoreThatLies(t *testing.T) {
 	for _, size := range []int{1000, 5 * testPart / 2} {
 		s := storetest.New(t)
@@ -229,7 +229,7 @@ func TestUploadToAStoreThatLies(t *testing.T) {
 	}
 }
 
-// A store without checksums is read.
+// An object in a store without checksums is read back.
 func TestUploadIsReadBack(t *testing.T) {
 	s := storetest.New(t)
 	u := newUploader(t, s, s3.UploadOptions{})
@@ -252,7 +252,7 @@ func TestUploadIsReadBack(t *testing.T) {
 	require.Equal(t, 1, gets)
 }
 
-// foreignETag is the answer of a store whose ETag is no MD5 and which has no other checksum.
+// foreignETag changes answers to those of a store without checksums, whose ETag is not an MD5.
 type foreignETag struct {
 	http.ResponseWriter
 	begun bool
@@ -292,7 +292,7 @@ func (w *flipped) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// An answer that is lost is no reason to make an object twice, nor for an error when the request is repeated.
+// A lost answer leads neither to a second object nor to an error when the request is repeated.
 func TestUploadWithoutAnAnswer(t *testing.T) {
 	for _, c := range []struct{ size, attempts int }{
 		{1000, 1}, {5 * testPart / 2, 1}, {1000, 2}, {5 * testPart / 2, 2},
@@ -309,7 +309,7 @@ func TestUploadWithoutAnAnswer(t *testing.T) {
 				next.ServeHTTP(discard{http.Header{}}, r)
 				panic(http.ErrAbortHandler)
 			}
-			if makes && r.Method == http.MethodPost { // as stores answer, but for that of the tests
+			if makes && r.Method == http.MethodPost { // as real stores answer
 				w.WriteHeader(http.StatusNotFound)
 				_, _ = io.WriteString(w, "<Error><Code>NoSuchUpload</Code></Error>")
 				return
@@ -361,7 +361,7 @@ func TestUploadRate(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-// After a refusal requests have the time of the store.
+// After a refusal, requests have the store's time.
 func TestUploadWithAWrongClock(t *testing.T) {
 	s := storetest.New(t)
 	const ahead = 2 * time.Hour
@@ -380,7 +380,7 @@ func TestUploadWithAWrongClock(t *testing.T) {
 	require.ErrorIs(t, u.Holds(t.Context(), "a", s3.Proof{}), fs.ErrNotExist)
 }
 
-// Bodies of answers that do not go on hang nothing.
+// A body of an answer that stalls does not block forever.
 func TestStalled(t *testing.T) {
 	stall := func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if r.Method != http.MethodGet {

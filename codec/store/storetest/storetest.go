@@ -1,5 +1,5 @@
-// Package storetest is an S3 server in the process of a test. It counts requests, and can answer late, slowly, wrongly
-// or not at all.
+// Package storetest runs an S3 server in the process of a test. It counts requests, and can answer late, slowly,
+// wrongly or not at all.
 package storetest
 
 import (
@@ -28,7 +28,7 @@ import (
 // Bucket is the bucket that every server has.
 const Bucket = "test"
 
-// burst is how long the line may make up for a pause: sleeps take longer than they should.
+// burst is the time for which sending may exceed the rate after a pause, because sleeps take too long.
 const burst = 5 * time.Millisecond
 
 const (
@@ -36,10 +36,10 @@ const (
 	secretKey = "secretsecret"
 )
 
-// Server is an S3 server, which checks ETags, If-Match, If-None-Match, multipart uploads and signatures.
+// Server is an S3 server. It checks ETags, If-Match, If-None-Match, multipart uploads and signatures.
 type Server struct {
 	Endpoint string // http://127.0.0.1:PORT
-	Close    func() // refuses connections from now on
+	Close    func() // stops the server, so that it refuses connections
 
 	t       testing.TB
 	backend *s3mem.Backend
@@ -50,7 +50,7 @@ type Server struct {
 	intercept func(w http.ResponseWriter, r *http.Request, next http.Handler)
 	delay     time.Duration
 	rate      int64     // bytes a second; 0: no limit
-	free      time.Time // when the line has sent what was written
+	free      time.Time // time at which all written bytes are sent at the rate
 }
 
 // Request is a request that reached the server.
@@ -65,15 +65,15 @@ type Request struct {
 	begun, ended time.Time
 }
 
-// object is one that is not in memory.
+// object is an object that is not in memory.
 type object struct {
 	content io.ReaderAt
 	size    int64
 	etag    string
 }
 
-// New starts an S3 server until the test ends, and sets the environment that clients, also of child processes, take
-// their settings from.
+// New starts an S3 server until the test ends. It sets the environment from which clients, also in child processes,
+// read their settings.
 func New(t testing.TB) *Server {
 	s := &Server{t: t, backend: s3mem.New(), objects: map[string]object{}}
 	require.NoError(t, s.backend.CreateBucket(context.Background(), Bucket))
@@ -91,7 +91,7 @@ func New(t testing.TB) *Server {
 	return s
 }
 
-// Files returns files that are local, on the server, or on web servers.
+// Files returns local files and the files of the server and of web servers.
 func (s *Server) Files() *store.Files { return store.New(s3.New(), web.New()) }
 
 // URL returns the URL of a key in the bucket.
@@ -110,7 +110,7 @@ func (s *Server) Remove(key string) {
 	require.NoError(s.t, err)
 }
 
-// Content returns an object, and whether there is one.
+// Content returns the content of an object, and whether it exists.
 func (s *Server) Content(key string) ([]byte, bool) {
 	o, err := s.backend.GetObject(context.Background(), Bucket, key, nil)
 	if gofakes3.HasErrorCode(err, gofakes3.ErrNoSuchKey) {
@@ -134,21 +134,21 @@ func (s *Server) Keys() []string {
 	return keys
 }
 
-// Serve serves an object that is not in memory. Listings do not have it.
+// Serve serves an object that is not in memory. Listings omit it.
 func (s *Server) Serve(key string, content io.ReaderAt, size int64, etag string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.objects[key] = object{content, size, `"` + etag + `"`}
 }
 
-// Slow has each request answered after delay, and all together with at most rate bytes a second; 0: no limit.
+// Slow delays each answer, and limits all answers together to rate bytes a second; 0: no limit.
 func (s *Server) Slow(delay time.Duration, rate int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.delay, s.rate = delay, rate
 }
 
-// Intercept has f handle each request, which may call next, or answer itself. nil ends that.
+// Intercept makes f handle each request. f may call next, or answer itself. Intercept(nil) ends it.
 func (s *Server) Intercept(f func(w http.ResponseWriter, r *http.Request, next http.Handler)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,7 +178,7 @@ func (w *cutWriter) Write(b []byte) (int, error) {
 	panic(http.ErrAbortHandler)
 }
 
-// Requests returns what reached the server since the start or the last call of Reset.
+// Requests returns the requests since the start or the last call of Reset.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,7 +189,7 @@ func (s *Server) Requests() []Request {
 	return all
 }
 
-// Count returns the number of requests since then, and the bytes of their answers.
+// Count returns the number of requests since the start or the last Reset, and the bytes of their answers.
 func (s *Server) Count() (requests int, bytes int64) {
 	all := s.Requests()
 	for _, r := range all {
@@ -198,8 +198,8 @@ func (s *Server) Count() (requests int, bytes int64) {
 	return len(all), bytes
 }
 
-// RoundTrips returns how many requests since then waited for each other: how many followed the end of another one that
-// had itself followed as many.
+// RoundTrips returns the length of the longest chain of requests since the start or the last Reset in which each began
+// after the end of the previous one.
 func (s *Server) RoundTrips() int {
 	all := s.Requests()
 	slices.SortFunc(all, func(a, b Request) int { return a.ended.Compare(b.ended) })
@@ -261,7 +261,7 @@ func (s *Server) handler(fake http.Handler) http.Handler {
 	})
 }
 
-// short returns an object that has fewer bytes than the request wants of its end: stores return all of it, and gofakes3
+// short returns the object of a request for more bytes from its end than it has: real stores return all of it, gofakes3
 // refuses the request.
 func (s *Server) short(r *http.Request) (o object, ok bool) {
 	n, err := strconv.ParseInt(strings.TrimPrefix(r.Header.Get("Range"), "bytes=-"), 10, 64)
@@ -296,7 +296,7 @@ func key(r *http.Request) string {
 	return strings.TrimPrefix(key, "/")
 }
 
-// countingWriter counts what is sent, at most as fast as the server may.
+// countingWriter counts the bytes that are sent, and limits the rate.
 type countingWriter struct {
 	http.ResponseWriter
 	server  *Server
@@ -317,7 +317,7 @@ func (w *countingWriter) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// count counts n bytes, and returns how long the line needs for them.
+// count counts n bytes, and returns the time that sending them takes at the rate.
 func (w *countingWriter) count(n int) time.Duration {
 	s, now := w.server, time.Now()
 	s.mu.Lock()

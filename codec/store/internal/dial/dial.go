@@ -1,4 +1,4 @@
-// Package dial connects to stores. Its connections end when they do not go on, and send at most at a rate.
+// Package dial connects to stores. Its connections end when they stall, and limit the rate of sending.
 package dial
 
 import (
@@ -15,19 +15,19 @@ import (
 const (
 	// HeaderTimeout is the time in which a store must begin to answer.
 	HeaderTimeout = 30 * time.Second
-	// UploadTimeout is the time for what the system holds of a large request to be sent, and for the answer.
+	// UploadTimeout is the time for sending the rest of a large request from the system's buffers, and for the answer.
 	UploadTimeout = 5 * time.Minute
 	// IdleTimeout is the time after which a connection without a request is closed, before it stalls.
 	IdleTimeout = 20 * time.Second
-	// Connections is how many connections to a host are kept.
+	// Connections is the number of connections to a host that are kept.
 	Connections = 64
 
-	bodyTimeout  = 30 * time.Second // in which the body of an answer must go on
-	writeTimeout = time.Minute      // in which a request must go on
-	restarting   = 20               // pauses that a store may refuse connections before it ever accepts one
+	bodyTimeout  = 30 * time.Second // maximum pause in the body of an answer
+	writeTimeout = time.Minute      // maximum pause in a request
+	restarting   = 20               // number of pauses for which a store may refuse its first connection
 )
 
-// ErrStalled is the error of a connection that did not go on.
+// ErrStalled is the error of a connection that stalled.
 var ErrStalled = errors.New("the connection to the store does not go on")
 
 // AbsentError is the error of a connection to a store that has no address or refuses connections, and never accepted
@@ -36,7 +36,7 @@ type AbsentError struct{ error }
 
 func (e *AbsentError) Unwrap() error { return e.error }
 
-// RetryableError tells the SDK of AWS.
+// RetryableError tells the SDK of AWS not to retry.
 func (*AbsentError) RetryableError() bool { return false }
 
 // Dialer connects to stores.
@@ -49,7 +49,7 @@ type Dialer struct {
 	Rate int64
 	// Pause is the time between attempts to connect to a store that may be starting.
 	Pause time.Duration
-	// Body is the time in which the body of an answer must go on.
+	// Body is the maximum pause in the body of an answer.
 	Body time.Duration
 
 	pace  pace
@@ -62,16 +62,16 @@ func New() *Dialer {
 		Pause: 100 * time.Millisecond, Body: bodyTimeout}
 }
 
-// Uploading returns a dialer for requests with large bodies, which together are sent at most at a rate. It connects as
-// d does.
+// Uploading returns a dialer for requests with large bodies. It limits the rate of all connections together. It
+// connects like d.
 func (d *Dialer) Uploading(rate int64) *Dialer {
 	return &Dialer{Dial: d.Dial, Answer: UploadTimeout, Pause: d.Pause, Body: d.Body, Rate: rate}
 }
 
-// host is what is known of an address.
+// host is the state of an address.
 type host struct {
-	reached atomic.Bool  // it accepted a connection
-	refused atomic.Int64 // when it first refused one, ns since the Unix epoch; 0: never
+	reached atomic.Bool  // the host accepted a connection
+	refused atomic.Int64 // time of the first refusal, ns since the Unix epoch; 0: never
 }
 
 // DialContext opens a connection; http.Transport calls it. A store that refuses connections may be starting, unless it
@@ -110,7 +110,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 type conn struct {
 	net.Conn
 	dialer *Dialer
-	answer atomic.Int64 // when the answer must have begun, ns since the Unix epoch; 0: it has
+	answer atomic.Int64 // time by which the answer must begin, ns since the Unix epoch; 0: it has begun
 }
 
 func (c *conn) Read(b []byte) (int, error) {
@@ -151,13 +151,13 @@ func stalled(err error) error {
 	return err
 }
 
-// pace is when connections may send.
+// pace limits the rate at which connections send.
 type pace struct {
 	mu   sync.Mutex
 	next time.Time
 }
 
-// most returns how many of n bytes are sent at once: those of a tenth of a second, so that they go evenly.
+// most returns the number of bytes, out of n, to send at once: at most a tenth of a second's, to send evenly.
 func (d *Dialer) most(n int) int {
 	if d.Rate == 0 {
 		return n
