@@ -103,7 +103,7 @@ func TestRecordingSessions(t *testing.T) {
 	})
 }
 
-// A pose may come before the joints of its arm.
+// Poses of an arm whose joints never come are dropped.
 func TestPosesWithoutJointsAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions("session")
