@@ -20,8 +20,8 @@ type episodeWriter struct {
 	n       int
 	root    string // "/episodes/episode_0"
 	written *written
-	lengths map[string][]int // of padded JPEGs, by the name of their images
-	pixels  bool             // images of a camera are not compressed
+	lengths map[string][]int // lengths of padded JPEGs, by the name of their dataset
+	pixels  bool             // the images of some camera are pixels
 }
 
 func (w *episodeWriter) write() error {
@@ -50,7 +50,7 @@ func (w *episodeWriter) write() error {
 	return nil
 }
 
-// times writes the times and rewards of rows.
+// times writes the times and the rewards of rows.
 func (w *episodeWriter) times() error {
 	stamps := make([]float64, w.n)
 	for i, ns := range w.rows.Stamps {
@@ -66,7 +66,7 @@ func (w *episodeWriter) times() error {
 		w.file.SetAttribute(rewards, "synthetic", w.rows.Synthetic))
 }
 
-// states writes states and actions of each arm, joints in the unit of the options.
+// states writes the states and actions of each arm. Joints are in the unit of the options.
 func (w *episodeWriter) states() error {
 	names := map[string]bool{}
 	for i := range w.rows.Arms {
@@ -120,7 +120,7 @@ func (w *episodeWriter) states() error {
 	return nil
 }
 
-// put writes numbers with attributes about them.
+// put writes numbers, and attributes that describe the numbers.
 func (w *episodeWriter) put(path string, rows *align.Vector, factor float64, units string) error {
 	names, interp := make([]string, len(rows.Columns)), make([]string, len(rows.Columns))
 	for i, c := range rows.Columns {
@@ -135,7 +135,7 @@ func (w *episodeWriter) put(path string, rows *align.Vector, factor float64, uni
 		setAttributes(w.file, path, attributes))
 }
 
-// vectors writes the vectors that join all arms.
+// vectors writes the vectors that join all arms: qpos, qvel, effort and action.
 func (w *episodeWriter) vectors() error {
 	for _, v := range []struct {
 		path string
@@ -162,7 +162,7 @@ func (w *episodeWriter) vectors() error {
 	return w.file.SetAttribute(w.root+"/action", "action_source", w.rows.ActionSource)
 }
 
-// pathName returns a valid name in a path.
+// pathName returns name, changed to be a valid element of a path.
 func pathName(name string) string {
 	name = strings.NewReplacer("/", "_", "\x00", "_").Replace(strings.Trim(name, "/"))
 	if name == "" || name == "." || name == ".." {
@@ -171,8 +171,8 @@ func pathName(name string) string {
 	return name
 }
 
-// imageName returns the name of a camera's images: cam_wrist for camera_0, cam_1 for camera_1, and that of the camera
-// for any other.
+// imageName returns the name of the dataset of a camera's images: cam_wrist for camera_0, cam_N for camera_N, and the
+// name of the camera for any other.
 func imageName(camera string) string {
 	number, ok := strings.CutPrefix(camera, "camera_")
 	switch {

@@ -14,7 +14,7 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// episodeFile matches the names of files in a folder that is one recording, each file with an episode.
+// episodeFile matches the names of the files of a folder that is one recording. Each file has one episode.
 var episodeFile = regexp.MustCompile(`^episode_\d+\.(hdf5|h5)$`)
 
 // episodeFiles returns the files of episodes in a folder, in the order of their numbers.
@@ -33,7 +33,7 @@ func episodeFiles(files *store.Files, folder string) (paths []string) {
 	return paths
 }
 
-// folder is a folder of files with episodes, which are opened one after the other: each takes a process.
+// folder is a folder of files with episodes. The files are opened one after the other, because each takes a process.
 type folder struct {
 	episode.Findings
 	files   *store.Files
@@ -44,7 +44,7 @@ type folder struct {
 
 var _ episode.Source = (*folder)(nil)
 
-// Episodes implements episode.Source. A file that cannot be read is Damage, unless none can.
+// Episodes implements episode.Source. A file that cannot be read is Damage. If no file can be read, it is an error.
 func (f *folder) Episodes() (all []*episode.Episode, err error) {
 	base := int64(0)
 	for _, path := range f.paths {

@@ -1,14 +1,14 @@
 // Package hdf5 writes episodes of robots as HDF5 files for training policies, and reads such files.
 //
-// A file holds one or more episodes, each in /episodes/episode_i as EasyTeleop's docs/data_format.md describes it. In
-// addition there are qpos, qvel and action, links and attributes where ACT, act-plus-plus, cobot_magic, RDT, openpi and
-// view_hdf5 expect them.
+// A file has one or more episodes, each in a group /episodes/episode_i. EasyTeleop's docs/data_format.md describes this
+// layout. The package adds qpos, qvel and action, links and attributes where ACT, act-plus-plus, cobot_magic, RDT,
+// openpi and view_hdf5 expect them.
 //
 // The package reads its own files, those of EasyTeleop, and files in the layout of ALOHA and ACT.
 //
-// Truncated or damaged files are errors. libhdf5 trusts references to texts in attributes, and to sequences in chunks,
-// such as EasyTeleop's images, so that about one in a thousand files with a single wrong bit crashes it. So another
-// process reads the file: the same executable, for which its main calls Main.
+// Truncated or damaged files are errors. libhdf5 trusts references to texts in attributes and to sequences in chunks,
+// such as EasyTeleop's images. About one in a thousand files with a single wrong bit crashes it. So another process
+// reads the file. It runs the executable itself, whose main function must call Main.
 package hdf5
 
 import (
@@ -22,11 +22,12 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// Main must be called before anything else in main of an executable that reads HDF5 files, and in TestMain. It does not
-// return in a process that was started to read one.
+// Main must be called before anything else in main, or TestMain, of an executable that reads HDF5 files. It does not
+// return in a process that was started to read a file.
 func Main() { child.Main() }
 
-// Format is the format of HDF5 files with episodes, and of folders with a file for each episode, episode_0.hdf5 and on.
+// Format is the format of HDF5 files with episodes, and of folders with a file for each episode: episode_0.hdf5,
+// episode_1.hdf5 and so on.
 var Format = codec.Format{
 	Name:     "hdf5",
 	Episodic: true,

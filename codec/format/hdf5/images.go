@@ -16,8 +16,8 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// survey reads the JPEGs and PNGs of all cameras and returns an error if some are damaged. JPEGs that are decoded later
-// are decoded.
+// survey reads the JPEGs and PNGs of all cameras, and returns an error if any is damaged. decoded reports that writing
+// will decode JPEGs; then survey decodes them, too.
 func survey(rows *episode.Rows, decoded bool) error {
 	return episode.EachCamera(rows.Episode.Cameras, func(i int, c *episode.Camera) (episode.DamagedFrames, error) {
 		indices := slices.Compact(slices.Clone(rows.Frames[i]))
@@ -37,12 +37,12 @@ func survey(rows *episode.Rows, decoded bool) error {
 	})
 }
 
-// images writes the images of all cameras, and which frame each row has.
+// images writes the images of all cameras, and the index of each row's frame.
 func (w *episodeWriter) images() error {
 	e := w.rows.Episode
-	images := map[string]string{} // name of the images, by camera
+	images := map[string]string{} // by camera, the name of the dataset of its images
 	taken := map[string]bool{}
-	// The black images of a camera without any frames have the size of those of another camera.
+	// The black images of a camera without frames have the size of another camera's images.
 	black := size{640, 480}
 	var missing []int
 	for i, c := range e.Cameras {
@@ -83,7 +83,7 @@ func (w *episodeWriter) images() error {
 	return w.compressLen()
 }
 
-// compressLen writes the lengths of padded JPEGs as act-plus-plus does: a row for each camera, in the order of names.
+// compressLen writes the lengths of padded JPEGs as act-plus-plus does: a row for each camera, sorted by name.
 func (w *episodeWriter) compressLen() error {
 	if len(w.lengths) == 0 {
 		return nil
@@ -166,7 +166,8 @@ func putIn[T h5.Number](w *episodeWriter, name string, values []T) error {
 	return errors.Join(w.file.MakeGroup(path.Dir(at)), h5.Put(w.file, at, values, len(values)))
 }
 
-// sink returns what writes the images of a camera, and what completes them unless that failed; and their path.
+// sink returns the path of a camera's images, a function that writes images, and a function that ends writing. ok
+// reports whether all images were written.
 func (w *episodeWriter) sink(name string, p *painter) (write func(at int, items [][]byte) error,
 	end func(ok bool) error, path string, err error) {
 	group := w.root + "/observations/images"
@@ -202,14 +203,15 @@ func (w *episodeWriter) sink(name string, p *painter) (write func(at int, items 
 	return write, func(bool) error { return set.Close() }, path, err
 }
 
-// spool keeps pictures in a temporary file until the longest is known; then it writes them with padding.
+// spool keeps pictures in a temporary file until the length of the longest one is known, and then writes all pictures
+// with padding.
 type spool struct {
 	file    *h5.File
 	path    string
 	on      *os.File
 	buffer  *bufio.Writer
 	lengths []int
-	report  func(lengths []int) // called at the end
+	report  func(lengths []int) // called at the end with the lengths of all pictures
 }
 
 func newSpool(file *h5.File, path string, report func([]int)) (*spool, error) {

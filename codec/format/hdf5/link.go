@@ -11,9 +11,9 @@ import (
 	"tapedeck/codec/format/hdf5/internal/h5"
 )
 
-// Link writes a file at path with links to all episodes of other files. It is read as if it had the episodes itself, as
-// long as the relative paths of the files stay the same. Put it in another folder if a program reads every file of a
-// folder as an episode. Without overwrite an existing file is an error.
+// Link writes a file at path with links to all episodes of other files. Readers see the episodes in it as long as the
+// relative paths of the files do not change. Put it in another folder if a program reads every file of a folder as an
+// episode. Without overwrite, an existing file is an error.
 func Link(path string, files []string, overwrite bool) error {
 	if _, err := os.Lstat(path); err == nil && !overwrite {
 		return fmt.Errorf("create %s: %w; name another output or use --overwrite", path, fs.ErrExist)

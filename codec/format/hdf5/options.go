@@ -8,10 +8,10 @@ import (
 // Values of Options.
 const (
 	ImagesVLen = "vlen" // JPEGs of variable length
-	// JPEGs padded with zeros to the length of the longest: a little larger, and faster in random access.
+	// JPEGs padded with zeros to the length of the longest one. They are a little larger, and faster in random access.
 	ImagesPadded = "padded"
 	ImagesRaw    = "raw"  // pixels, for the original ACT
-	ImagesKeep   = "keep" // nothing is lost: JPEGs of variable length unchanged, cameras with other images as pixels
+	ImagesKeep   = "keep" // without losses: unchanged JPEGs of variable length, pixels for cameras with other images
 
 	JointRad = "rad"
 	JointDeg = "deg"
@@ -23,16 +23,18 @@ type Options struct {
 	// JointUnit is the unit of state/arm_k/joint and actions/arm_k/joint: "rad" (default), or "deg" as in EasyTeleop.
 	// qpos, qvel and action are always in rad.
 	JointUnit string
-	// SwapRB swaps red and blue, for training code that ignores that OpenCV decodes to BGR.
-	SwapRB  bool
-	Quality int // of JPEGs encoded from other images, 1 to 100; 0 is 95. Recorded JPEGs are stored unchanged.
+	// SwapRB swaps red and blue, for training code that takes the BGR images of OpenCV for RGB.
+	SwapRB bool
+	// Quality is the quality of JPEGs that are encoded from other images, 1 to 100; 0 is 95. Recorded JPEGs are stored
+	// unchanged.
+	Quality int
 
-	// Links are further names of cameras among the images, each with the name of the camera, as in "cam_high":
-	// "camera_1". Links of missing cameras are left out. nil is ALOHA's names: cam_high for camera_1, cam_low for
-	// camera_2, cam_left_wrist and cam_right_wrist for camera_0.
+	// Links are more names for the images of cameras. They map a name to the name of a camera, as in "cam_high":
+	// "camera_1". Links to missing cameras are left out. nil stands for ALOHA's names: cam_high for camera_1, cam_low
+	// for camera_2, cam_left_wrist and cam_right_wrist for camera_0.
 	Links map[string]string
 
-	Workers int // JPEGs encoded at a time; 0 is the number of processors
+	Workers int // number of JPEGs that are encoded at a time; 0 is the number of processors
 }
 
 var defaultLinks = map[string]string{

@@ -10,13 +10,13 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// painter converts the frames of a camera to the images of the file, all of the size of the first one.
+// painter converts the frames of a camera to the images of the file. All images have the size of the first one.
 type painter struct {
 	images  string
 	swap    bool
 	quality int
 	size    size
-	depth   bool // images are distances of 16 bits
+	depth   bool // images are depths of 16 bits
 
 	remade atomic.Int64 // images whose pixels JPEG changed
 	lost   pixel.LossCounter
@@ -43,7 +43,7 @@ func (p *painter) encoding() string {
 	return "jpeg"
 }
 
-// color returns the order of colours.
+// color returns the order of colours of pixels in the file.
 func (p *painter) color() string {
 	switch {
 	case p.depth:
@@ -54,7 +54,7 @@ func (p *painter) color() string {
 	return "rgb"
 }
 
-// paint is the episode.Encoder of images in the file.
+// paint implements episode.Encoder. It returns the image for the file.
 func (p *painter) paint(dst []byte, f *episode.Frame, again bool) ([]byte, error) {
 	if f == nil {
 		return p.black(dst)
@@ -92,7 +92,7 @@ func (p *painter) black(dst []byte) ([]byte, error) {
 	return p.encode(dst, pixel.Black(p.size.width, p.size.height))
 }
 
-// encode converts an image to that of the file.
+// encode converts an image to the image for the file.
 func (p *painter) encode(dst []byte, picture image.Image) ([]byte, error) {
 	if g, ok := picture.(*image.Gray16); ok && p.depth {
 		return pixel.AppendDeep(dst, g), nil

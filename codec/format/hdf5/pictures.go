@@ -21,12 +21,12 @@ import (
 // pictures are the images of a camera in a file.
 type pictures struct {
 	source *source
-	root   string // of the episode
-	path   string
-	name   string // of the dataset
-	label  string // of the camera
-	order  int64
-	raw    bool // as in episode.Camera
+	root   string // group of the episode
+	path   string // path of the dataset
+	name   string // name of the dataset
+	label  string // name of the camera
+	order  int64  // place among the cameras
+	raw    bool   // episode.Camera.Raw
 }
 
 // depthGroup is the group of depths in an episode.
@@ -95,7 +95,8 @@ func cameraName(image string) string {
 	return image
 }
 
-// readable returns the number of rows up to the last readable one: a writer that was killed may not have written all.
+// readable returns the number of rows up to the last readable one. It sets raw. A writer that was killed may not have
+// written all rows.
 func (p *pictures) readable() (int, error) {
 	f, err := p.open()
 	if err != nil {
@@ -123,8 +124,8 @@ func (p *pictures) readable() (int, error) {
 	return readable, nil
 }
 
-// camera returns the camera, and its frame in each row, -1 for none. Its frames are the rows that image_index names, or
-// else all rows.
+// camera returns the camera, and the index of its frame in each row, -1 for none. The camera has a frame for each row
+// that image_index names, or for all rows if there is no image_index.
 func (p *pictures) camera(stamps []int64, devices map[string]json.RawMessage) (c *episode.Camera, frames []int,
 	err error) {
 	s := p.source
@@ -213,8 +214,8 @@ func (p *pictures) open() (*frames, error) {
 // frames reads frames of a dataset.
 type frames struct {
 	set    *child.Dataset
-	file   *child.File // acquired
-	rows   []int       // of the frames
+	file   *child.File // acquired until Close
+	rows   []int       // by frame, its row
 	pixels string      // encoding of pixels; "" for JPEGs and PNGs
 	bgr    bool
 	buffer []byte
@@ -237,7 +238,7 @@ func (f *frames) Close() error {
 // picture returns the image of a row. A JPEG with its colours swapped is decoded.
 func (f *frames) picture(row int) (episode.Frame, error) {
 	image, err := f.stored(row)
-	if err != nil && f.file.Err() == nil { // others can be read
+	if err != nil && f.file.Err() == nil { // other images can be read
 		err = &episode.DamagedError{Err: err}
 	}
 	if err != nil {
@@ -258,7 +259,7 @@ func (f *frames) picture(row int) (episode.Frame, error) {
 // swapped reports whether a stored image is a JPEG of blue, green and red.
 func (f *frames) swapped(image *episode.Frame) bool { return f.bgr && image.Encoding == "jpeg" }
 
-// stored returns the image of a row as it is in the file.
+// stored returns the image of a row as the file has it.
 func (f *frames) stored(row int) (image episode.Frame, err error) {
 	if f.set.Kind == h5.Bytes {
 		f.buffer, err = f.set.Sequence(row, f.buffer[:0])

@@ -25,10 +25,10 @@ type source struct {
 	file    *child.File // acquired until the episodes are read, and by open cameras
 	path    string
 	release func()           // releases the file that Open acquired
-	remove  func()           // the file, if it is temporary
+	remove  func()           // removes the file, if it is temporary
 	base    int64            // time of the next row without a time
-	at      string           // group of the episode that is read
-	leftOut map[string]error // why the first dataset of an episode is left out
+	at      string           // group of the episode that is being read
+	leftOut map[string]error // by group of an episode, why its first omitted dataset was omitted
 }
 
 var _ episode.Source = (*source)(nil)
@@ -36,7 +36,7 @@ var _ episode.Source = (*source)(nil)
 // stored is an episode of a file.
 type stored struct {
 	*episode.Episode
-	root  string // its group
+	root  string // group of the episode
 	rows  int
 	start int64 // time of the first row; 0 if unknown
 }
@@ -54,7 +54,7 @@ func Open(files *store.Files, path string) (episode.Source, error) {
 	return s, nil
 }
 
-// open opens a file. One in a store is fetched: libhdf5 reads local files.
+// open opens a file. It fetches a file of a store, because libhdf5 reads only local files.
 func open(files *store.Files, path string) (*source, error) {
 	local, remove, err := files.Fetch(path)
 	if err != nil {
@@ -78,7 +78,7 @@ func open(files *store.Files, path string) (*source, error) {
 	return s, nil
 }
 
-// errDangling is the error of a link that leads to nothing.
+// errDangling is the error about a link to a missing object.
 var errDangling = errors.New("it is a link, and the linked file is not there")
 
 const signature = "\x89HDF\r\n\x1a\n"
@@ -97,7 +97,7 @@ func isHDF5(file io.ReaderAt, size int64) (bool, error) {
 	return false, nil
 }
 
-// check returns an error unless a file has the signature of HDF5. libhdf5 must not see any other.
+// check returns an error unless a file has the signature of HDF5. libhdf5 must not open any other file.
 func check(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -161,7 +161,7 @@ func (s *source) stored() (all []*stored, err error) {
 	return all, err
 }
 
-// layouts are layouts of other projects that are recognised by a group, but not read.
+// layouts are the layouts of other projects that this package recognises by a group, but cannot read.
 var layouts = []struct{ group, name string }{
 	{"/data/demo_0", "robomimic and LIBERO (/data/demo_0 with obs and actions)"},
 	{"/data/demo_1", "robomimic and LIBERO (/data/demo_1 with obs and actions)"},

@@ -17,11 +17,11 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// period is the time between rows without times, in ns, as in ALOHA.
+// period is the time between rows in ns, as in ALOHA, if a file has no times.
 const period = 20_000_000
 
-// episode reads an episode without its images. Its datasets should have the same length; in a file whose writer was
-// killed they may differ. Then only rows that all have are read.
+// episode reads an episode without its images. The datasets of an episode should have equal lengths. If the writer of
+// the file was killed, lengths may differ; then episode reads only the rows that all datasets have.
 func (s *source) episode(root string) (*stored, error) {
 	at := rootOf(root)
 	e := &stored{root: at, Episode: &episode.Episode{
@@ -102,14 +102,15 @@ func (s *source) episode(root string) (*stored, error) {
 	return e, nil
 }
 
-// leave leaves out a dataset, because of err, and tells it.
+// leave adds a dataset that is left out because of err to Damage and Lost.
 func (s *source) leave(path, what string, err error) {
 	s.Damage = append(s.Damage, fmt.Errorf("read %s: %s is left out: %w", s.path, path, err))
 	s.Lost.Add(path, what+" that cannot be read", 0)
 	s.leftOut[s.at] = cmp.Or(s.leftOut[s.at], err)
 }
 
-// stream reads the numbers of a stream, and their rows. columns is 0 if they are left out.
+// stream reads the numbers of a stream, and adds their number of rows to lengths. columns is 0 if the stream is left
+// out.
 func (s *source) stream(path string, lengths map[string]int) (values []float64, columns int, err error) {
 	values, rows, columns, err := s.numbers(path)
 	if failed := s.file.Err(); failed != nil {
@@ -126,8 +127,8 @@ func (s *source) stream(path string, lengths map[string]int) (values []float64, 
 	return values, columns, nil
 }
 
-// unlike returns a name of a camera that no other of its episode has. Colours and depths of one camera often have the
-// same.
+// unlike returns a name for the camera that no other camera of the episode has. The datasets of colours and depths of
+// one camera often have one name.
 func (p *pictures) unlike(others []*episode.Camera) string {
 	names := []string{p.label, p.name}
 	if strings.Contains(p.path, depthGroup) {
@@ -143,7 +144,7 @@ func (p *pictures) unlike(others []*episode.Camera) string {
 	}
 }
 
-// object returns a JSON object, or nil.
+// object returns text if it is a JSON object, else nil.
 func object(text string) json.RawMessage {
 	if !strings.HasPrefix(strings.TrimSpace(text), "{") || !json.Valid([]byte(text)) {
 		return nil
@@ -162,7 +163,7 @@ func (s *source) stamps(root string) ([]int64, error) {
 	return nil, nil
 }
 
-// times reads times in ns next to path, or else in seconds at path; nil if there are none.
+// times reads times in ns from a dataset next to path, or else in seconds from path. It returns nil if there are none.
 func (s *source) times(path string) ([]int64, error) {
 	if s.file.Type(path+"_ns") == h5.Set {
 		return integers(s.file, path+"_ns")
@@ -179,7 +180,7 @@ func (s *source) times(path string) ([]int64, error) {
 		if !(math.Abs(v) < math.MaxInt64/1e9) {
 			return nil, fmt.Errorf("%s: row %d has the time %v", path, i, v)
 		}
-		stamps[i] = int64(math.Round(v*1e6)) * 1000 // the precision of a float64 of today's seconds
+		stamps[i] = int64(math.Round(v*1e6)) * 1000 // a float64 has today's seconds to about 1 µs
 	}
 	return stamps, nil
 }
@@ -219,7 +220,7 @@ func (s *source) numbers(path string) (values []float64, rows, columns int, err 
 	return values, rows, columns, err
 }
 
-// armSets are the datasets of an arm that are read. The first of a role counts.
+// armSets are the datasets of an arm. The first one that exists for a role counts.
 var armSets = []struct {
 	name string
 	role episode.Role
@@ -296,7 +297,7 @@ func (s *source) arms(e *stored, root string, devices map[string]json.RawMessage
 	return nil
 }
 
-// unread counts the datasets in a group as losses, but for those that are read.
+// unread counts the datasets of a group that are not read as losses.
 func (s *source) unread(group string, read ...string) error {
 	if s.file.Type(rootOf(group)) != h5.Group {
 		return nil
@@ -356,8 +357,8 @@ func missing(values []float64) {
 	}
 }
 
-// standard returns the columns of a stream that the file does not describe: those of EasyTeleop, for grippers in
-// alphabetical order. angle is the unit of angles.
+// standard returns EasyTeleop's columns of a stream, for files that do not describe the columns. The columns of
+// grippers are in alphabetical order. angle is the unit of angles.
 func standard(role episode.Role, n int, angle string) []align.Column {
 	columns := make([]align.Column, n)
 	names := map[int][]string{1: {"position"}, 3: {"force", "position", "status"}}[n]
@@ -371,7 +372,8 @@ func standard(role episode.Role, n int, angle string) []align.Column {
 	return columns
 }
 
-// aloha reads vectors that join all arms, each with joints and a gripper: two arms of six joints, or one of any number.
+// aloha reads vectors that join all arms. Each arm has joints and a gripper. There are two arms of six joints, or one
+// arm of any number of joints.
 func (s *source) aloha(e *stored, root string, lengths map[string]int) error {
 	read := func(path string) ([]float64, int, error) {
 		if s.file.Type(path) != h5.Set {

@@ -23,7 +23,7 @@ import (
 // version is EasyTeleop's version of the layout.
 const version = "1.0"
 
-// Writer writes a file. Until Close it has the suffix .part.
+// Writer writes a file. Until Close, the file's name has the suffix .part.
 type Writer struct {
 	file    *h5.File
 	path    string
@@ -35,10 +35,10 @@ type Writer struct {
 	err      error
 }
 
-// written is the expected content of an episode, for verification.
+// written is the expected content of an episode, for verify.
 type written struct {
 	rows    int
-	cameras map[string]int // frames of each
+	cameras map[string]int // by camera, the number of frames
 }
 
 // Create begins a file at path. It overwrites path+".part".
@@ -64,11 +64,11 @@ func Create(path string, o Options) (*Writer, error) {
 	return &Writer{file: file, path: path, options: o, lost: codec.LossCounts{}}, nil
 }
 
-// Losses returns what images lose as JPEGs, pixels or depths.
+// Losses returns the losses of images that were stored as JPEGs, pixels or depths.
 func (w *Writer) Losses() []codec.Loss { return w.lost.Losses() }
 
-// Write appends an episode. Rows without a frame get a black image. After an error nothing more can be written, unless
-// it is episode.DamagedFrames.
+// Write appends an episode. Rows without a frame get a black image. After an error other than episode.DamagedFrames,
+// nothing more can be written.
 func (w *Writer) Write(rows *episode.Rows) error {
 	if w.err != nil {
 		return w.err
@@ -108,16 +108,16 @@ func (w *Writer) write(rows *episode.Rows) error {
 	return nil
 }
 
-// summary is what /metadata and /info say of the episodes of a file.
+// summary is the content of /metadata and /info, which describe the episodes of a file.
 type summary struct {
-	cameras []string // as JSON, in order
+	cameras []string // descriptions of cameras as JSON, in order
 	robots  []string
-	starts  []float64 // of each episode
+	starts  []float64 // by episode, its start in s
 	frames  int64
 	arms    int
 }
 
-// add adds an episode of so many rows.
+// add adds an episode.
 func (s *summary) add(e *episode.Episode, start int64, rows int) {
 	s.starts, s.frames = append(s.starts, seconds(start)), s.frames+int64(rows)
 	for i, c := range e.Cameras {
@@ -129,8 +129,8 @@ func (s *summary) add(e *episode.Episode, start int64, rows int) {
 	s.arms = max(s.arms, len(e.Arms))
 }
 
-// appendNew appends the description of the i-th device to the list unless it has it. A device that another episode
-// describes differently is listed twice.
+// appendNew appends the description of the i-th device to the list, unless the list has it. A device that another
+// episode describes differently is listed twice.
 func appendNew(list []string, text string, i int) []string {
 	if i < len(list) && list[i] == text || slices.Contains(list, text) {
 		return list
@@ -165,8 +165,8 @@ func (w *Writer) begin(e *episodeWriter) error {
 	return setAttributes(w.file, "/", attributes)
 }
 
-// Close completes the file, reads it back to verify it, and renames it to its path. After an error of Write, or without
-// an episode, no file is left.
+// Close completes the file, reads it back to verify it, and renames it to its path. After an error of Write, or if no
+// episode was written, it removes the file.
 func (w *Writer) Close() error {
 	if w.file == nil {
 		return nil
@@ -232,7 +232,7 @@ func (s *summary) write(f *h5.File) error {
 	return err
 }
 
-// verify compares a file with what was written.
+// verify compares a file with the episodes that were written.
 func (w *Writer) verify(path string) error {
 	source, err := open(nil, path)
 	if err != nil {
@@ -275,14 +275,14 @@ func setAttributes(f *h5.File, path string, attributes map[string]any) error {
 	return nil
 }
 
-// seconds returns the float64 nearest to ns as a decimal number of seconds. ns / 1e9 is not always: ns have more digits
-// than a float64.
+// seconds returns the float64 that is nearest to the exact number of seconds. ns / 1e9 is not always the nearest one,
+// because ns have more digits than a float64.
 func seconds(ns int64) float64 {
 	s, _ := strconv.ParseFloat(strconv.FormatInt(ns, 10)+"e-9", 64)
 	return s
 }
 
-// unit returns the common unit of columns, or all units as JSON if they differ.
+// unit returns the common unit of columns, or the units of all columns as JSON if they differ.
 func unit(columns []align.Column) string {
 	units := make([]string, len(columns))
 	for i, c := range columns {

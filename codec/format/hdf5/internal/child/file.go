@@ -21,32 +21,33 @@ import (
 	"tapedeck/codec/format/hdf5/internal/h5"
 )
 
-// Limits of each process, which reads at most h5.MostData at once, of which libhdf5 makes up to three copies.
+// Limits of each process. A process reads at most h5.MostData at once, and libhdf5 makes up to three copies of it.
 var (
 	mostMemory uint64 = 2 << 30 // bytes
 	mostTime   uint64 = 60      // s of processor time for a request
 )
 
-// File is a file that a process of its own reads while there are users of it. It may be used in several goroutines.
+// File is a file that a process of its own reads while the file has users. It may be used in several goroutines.
 type File struct {
 	path string
-	name string // in errors
+	name string // name of the file in errors
 
-	mu      sync.Mutex
-	stat    os.FileInfo // when it was opened first
+	mu      sync.Mutex  // guards the fields below and the use of process
+	stat    os.FileInfo // of the file when it was first opened
 	users   int
 	closed  bool
-	process *process
-	err     error // the first one of the process itself
+	process *process // nil: none
+	err     error    // first error of the process itself
 }
 
-// idle is the file that was released last. Its process waits for the next user: cameras are read one after the other.
+// idle is the file that was released last. Its process waits for the next user, because cameras are read one after the
+// other.
 var idle atomic.Pointer[File]
 
 // New returns the file at path, without users. Errors call it name.
 func New(path, name string) *File { return &File{path: path, name: name} }
 
-// Acquire adds a user, who must call Release, and opens the file if it is the first one.
+// Acquire adds a user. The first user opens the file. Each user must call Release.
 func (f *File) Acquire() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -86,7 +87,7 @@ func (f *File) open() error {
 	return nil
 }
 
-// Release removes a user. Behind the last one, the process ends when another file is released, or with Close.
+// Release removes a user. After the last user, the process ends when another file is released, or with Close.
 func (f *File) Release() {
 	f.mu.Lock()
 	f.users--
@@ -110,7 +111,7 @@ func (f *File) retire() {
 	}
 }
 
-// Close ends the process, behind the last user.
+// Close ends the process after the last user.
 func (f *File) Close() {
 	f.mu.Lock()
 	f.closed = true
@@ -119,7 +120,7 @@ func (f *File) Close() {
 	f.retire()
 }
 
-// Err returns the error that ended the process, if one did. Type and Attribute do not return it.
+// Err returns the error that ended the process, or nil. Type and Attribute do not return this error.
 func (f *File) Err() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -132,19 +133,19 @@ func (f *File) Type(path string) h5.Type {
 	return a.Type
 }
 
-// List is h5.File.List.
+// List returns h5.File.List of a group.
 func (f *File) List(path string) ([]string, error) {
 	a, err := f.call(&request{Op: opList, Path: path}, nil)
 	return a.Names, err
 }
 
-// Attribute is h5.File.Attribute.
+// Attribute returns h5.File.Attribute of the object at path.
 func (f *File) Attribute(path, name string) any {
 	a, _ := f.call(&request{Op: opAttribute, Path: path, Name: name}, nil)
 	return a.Value
 }
 
-// Dataset is h5.Dataset, for reading.
+// Dataset is an open h5.Dataset of the process.
 type Dataset struct {
 	h5.Shape
 	file *File
@@ -225,7 +226,7 @@ func (f *File) receive(p *process, what string, buf []byte) (a response, err err
 		_, err = io.ReadFull(p.out, a.data[len(buf):])
 	}
 	if err != nil {
-		// libhdf5 crashes without memory as it does in damaged files.
+		// libhdf5 crashes if memory is short, just as it does on damaged files.
 		reason, cause := cmp.Or(p.end(), err.Error()), "the file is damaged"
 		if !strings.HasPrefix(reason, tookLong) {
 			cause += fmt.Sprintf(", or takes more than %d MiB of memory", mostMemory>>20)
@@ -247,10 +248,10 @@ type process struct {
 	out       *bufio.Reader
 	responses *gob.Decoder
 	output    head
-	end       func() string // ends it, and returns why it ended
+	end       func() string // ends the process, and returns why it ended
 }
 
-// head keeps the first bytes that are written to it, in which the reason is, and drops the others.
+// head keeps the first 4096 bytes that are written to it. They contain the reason why the process ended.
 type head []byte
 
 func (h *head) Write(p []byte) (int, error) {
@@ -266,7 +267,7 @@ func start(path string) (*process, error) {
 	p.command.Args = []string{name, path, strconv.FormatUint(mostMemory, 10), strconv.FormatUint(mostTime, 10)}
 	p.command.Env = append(os.Environ(), "GOTRACEBACK=none")
 	p.command.Stderr = &p.output
-	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is not for it
+	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C must not end it
 	in, err := p.command.StdinPipe()
 	if err != nil {
 		return nil, err

@@ -1,6 +1,6 @@
-// Package child reads HDF5 files in a process of its own, which a damaged file may crash or let take too much memory or
-// time: libhdf5 does not survive every file. The process is the same executable, started again under the name that
-// Main looks for. It ends with the one that started it.
+// Package child reads HDF5 files in another process, because a damaged file may crash libhdf5, or make it take too much
+// memory or time. The process runs the executable of its parent under a name that Main looks for. It ends with its
+// parent.
 package child
 
 import (
@@ -19,16 +19,16 @@ import (
 	"tapedeck/codec/format/hdf5/internal/h5"
 )
 
-// name is os.Args[0] of the process that reads; behind it are the path of the file, mostMemory and mostTime.
+// name is os.Args[0] of the process that reads. The next arguments are the path of the file, mostMemory and mostTime.
 const name = "tapedeck: HDF5 reader"
 
-// tookLong begins what the process says when it ends because of mostTime.
+// tookLong begins the message of a process that ends because of mostTime.
 const tookLong = "it took more than"
 
-// lifeline is a file that the parent closes when it ends.
+// lifeline is the descriptor of a pipe. It is closed when the parent ends.
 const lifeline = 3
 
-// ready reports whether this process can be started again: Main was called.
+// ready reports whether Main was called, so that the executable can be started as a reader.
 var ready bool
 
 // Main must be called before anything else in main, or TestMain, of an executable that reads HDF5 files. It does not
@@ -45,7 +45,7 @@ func Main() {
 	os.Exit(0)
 }
 
-// operation is what a request asks for.
+// operation is the operation of a request.
 type operation int
 
 const (
@@ -66,7 +66,7 @@ type request struct {
 	Set, Row   int
 }
 
-// response is followed by Size bytes.
+// response is the answer to a request. Size bytes of data follow it.
 type response struct {
 	Error string
 	Type  h5.Type
@@ -75,7 +75,7 @@ type response struct {
 	Set   int
 	Shape h5.Shape
 	Size  int
-	data  []byte // those that follow, where it was received
+	data  []byte // the data; set by the receiver
 }
 
 // server is the state of the process that reads.
@@ -85,9 +85,9 @@ type server struct {
 	buffer []byte
 }
 
-// serve answers requests on standard input until that or the lifeline ends.
+// serve answers requests on standard input until standard input or the lifeline ends.
 func serve(args []string) error {
-	// These reach the parent, too, which decides when reading ends.
+	// The parent gets these signals, too, and decides when reading ends.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	if len(args) != 3 {
 		return errors.New("it is started by other processes only")
@@ -141,7 +141,7 @@ func serve(args []string) error {
 	}
 }
 
-// limitTime lets SIGXCPU come after so many s of processor time.
+// limitTime makes the system send SIGXCPU after a number of s of processor time from now.
 func limitTime(more uint64) error {
 	var used unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
@@ -150,7 +150,7 @@ func limitTime(more uint64) error {
 	return limit(unix.RLIMIT_CPU, uint64(used.Utime.Sec+used.Stime.Sec)+1+more, false)
 }
 
-// limit sets a limit of this process, and whether it can be raised again.
+// limit sets a resource limit of the process. If final, the limit cannot be raised again.
 func limit(resource int, most uint64, final bool) error {
 	var l unix.Rlimit
 	if err := unix.Getrlimit(resource, &l); err != nil {
@@ -163,13 +163,13 @@ func limit(resource int, most uint64, final bool) error {
 	return unix.Setrlimit(resource, &l)
 }
 
-// mostKept is how many bytes of an answer the process keeps for the answers about the next dataset.
+// mostKept limits the bytes of the buffer that the process keeps when a dataset is closed.
 const mostKept = 16 << 20
 
 // answerTo is replaced by tests.
 var answerTo = (*server).answer
 
-// answer executes a request. Its data are in the buffer.
+// answer executes a request. The data of the response is in the buffer.
 func (s *server) answer(r *request) *response {
 	a, err := &response{}, error(nil)
 	switch r.Op {

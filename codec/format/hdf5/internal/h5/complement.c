@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The message of libhdf5's first error since quiet; the next call resets it.
+// The message of libhdf5's first error since quiet. The next call resets it.
 static __thread char said[400];
 
 static herr_t innermost(unsigned n, const H5E_error2_t *e, void *data) {
@@ -126,7 +126,8 @@ herr_t put_attribute(hid_t file, const char *path, const char *name, enum kind k
 	return rc;
 }
 
-// Selects n rows from start on in the space of a set, and makes a space for them in memory.
+// Sets *file to the data space of a set with n rows selected from start on, and *memory to a data space for these rows
+// in memory.
 static herr_t select_rows(hid_t set, hsize_t start, hsize_t n, hid_t *file, hid_t *memory) {
 	hsize_t from[MAX_RANK] = {0}, count[MAX_RANK];
 	*file = *memory = -1;
@@ -161,7 +162,7 @@ static herr_t transfer(hid_t set, hid_t type, hsize_t start, hsize_t n, hid_t pl
 	return rc;
 }
 
-// The type in memory for the elements of a set without conversion.
+// The memory type with which the elements of a set are read without conversion.
 static hid_t native_type(hid_t set) {
 	hid_t type = H5Dget_type(set);
 	if (type < 0)
@@ -240,7 +241,7 @@ hid_t open_set(hid_t file, const char *path, struct shape *s) {
 		s->chunked = H5Pget_layout(plist) == H5D_CHUNKED;
 		s->lacks = lacking_filter(plist);
 		s->stored = H5Dget_storage_size(set);
-		// A dataset in external files has no data in this one.
+		// The data of a dataset may be in external files.
 		if (H5Pget_external_count(plist) > 0)
 			s->kind = KIND_OTHER;
 	}
@@ -277,7 +278,7 @@ herr_t read_row(hid_t set, hsize_t i, void *data) {
 	return rc;
 }
 
-// libhdf5 allocates with this function, which refuses the memory for damaged lengths.
+// The allocator for libhdf5. It refuses memory for lengths that are damaged.
 static void *limited(size_t size, void *limit) { return size > *(size_t *)limit ? NULL : calloc(1, size + 1); }
 
 static void release(void *data, void *limit) { free(data); }

@@ -1,5 +1,5 @@
-// Functions of libhdf5 that gonum.org/v1/hdf5 lacks. All return less than 0 for an error, which cause then describes, on the
-// same thread.
+// Functions of libhdf5 that gonum.org/v1/hdf5 lacks. Unless described otherwise, a result less than 0 is an error;
+// cause then describes it, if called on the thread of the failed call.
 #ifndef TAPEDECK_H5_COMPLEMENT_H
 #define TAPEDECK_H5_COMPLEMENT_H
 
@@ -13,13 +13,13 @@ enum kind { KIND_OTHER, KIND_INTEGER, KIND_FLOAT, KIND_STRING, KIND_BYTES, KIND_
 // Type and size of a dataset or an attribute.
 struct shape {
 	enum kind kind;
-	int variable; // strings of any length
+	int variable; // whether strings have variable length
 	int rank;
 	hsize_t dims[MAX_RANK];
-	size_t size; // of an element, in bytes
+	size_t size; // bytes of an element
 	hsize_t stored; // bytes in the file; 0 for an attribute
 	int chunked;
-	int lacks; // a filter that libhdf5 lacks; 0: none
+	int lacks; // number of a filter that libhdf5 lacks; 0: none
 };
 
 void quiet(void);
@@ -27,17 +27,18 @@ const char *cause(void);
 ssize_t open_objects(hid_t file);
 // Opens a file for reading, or creates it, with checks that keep libhdf5 from crashing.
 hid_t open_guarded(const char *path, bool anew);
-// The errno of a failed write since the last call, on this thread; libhdf5 loses it.
+// The errno of a failed write on this thread since the last call; 0: none. libhdf5 does not know the errno.
 int write_error(void);
 
 // Adds the filters that are built into this program.
 void register_filters(void);
-// The first filter of a dataset with these properties that cannot be used; 0: none.
+// The number of the first filter in the creation properties of a dataset that libhdf5 lacks; 0: none.
 int lacking_filter(hid_t plist);
 
 herr_t link_soft(hid_t file, const char *target, const char *path);
 herr_t link_external(hid_t file, const char *other, const char *target, const char *path);
-// The names of the links in a group, also of soft ones if soft, each with its NUL, in *names, to be freed.
+// Sets *names to the names of the links in a group, each with its NUL, without soft links unless soft. The caller frees
+// *names.
 herr_t list(hid_t file, const char *path, bool soft, char **names, size_t *size);
 // The type of the object at path, following links: H5I_GROUP, H5I_DATASET, or less than 0.
 int type_at(hid_t file, const char *path);
@@ -53,12 +54,13 @@ herr_t close_set(hid_t set);
 herr_t read_doubles(hid_t set, double *values);
 herr_t read_integers(hid_t set, int64_t *values);
 herr_t read_row(hid_t set, hsize_t i, void *data);
-// Whether the sequence or string that element i of a dataset refers to exists; libhdf5 does not check.
+// Reports whether element i of a dataset refers to an existing sequence or string of at most limit bytes; libhdf5 does
+// not check.
 bool reference_ok(hid_t set, hsize_t i, size_t limit);
-// Sequence i in *data, to be freed; one of more than limit bytes is an error.
+// Sets *data to sequence i. The caller frees *data. A sequence of more than limit bytes is an error.
 herr_t read_sequence(hid_t set, hsize_t i, size_t limit, void **data, size_t *size);
 
-// An attribute of one element: kind says which of the values it is; the text is to be freed.
+// Reads an attribute of one element. *kind says which of the values is set. The caller frees *text.
 herr_t get_attribute(hid_t file, const char *path, const char *name, size_t limit, enum kind *kind, int64_t *integer, double *real, char **text);
 
 #endif

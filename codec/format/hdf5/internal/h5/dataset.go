@@ -30,7 +30,7 @@ func Put[T Number](f *File, path string, values []T, dims ...int) error {
 	if err != nil || len(dims) == 0 || rows*row != len(values) {
 		return fmt.Errorf("write %s: %s for a shape of %v", path, plural.Count(len(values), "number"), dims)
 	}
-	var chunk []int // of a dataset that is compressed
+	var chunk []int // nil: the dataset is not compressed
 	if len(values) > 0 {
 		chunk = append([]int{min(rows, max(1, chunkElements/row))}, dims[1:]...)
 	}
@@ -88,7 +88,7 @@ func sizes(dims []int) []uint {
 	return s
 }
 
-// product returns the number of rows, and the elements of each.
+// product returns the number of rows, and the number of elements of a row.
 func product(dims []int) (rows, row int, err error) {
 	row = 1
 	for i, d := range dims {
@@ -110,7 +110,7 @@ func product(dims []int) (rows, row int, err error) {
 
 // PutStrings writes a dataset of strings.
 func (f *File) PutStrings(path string, values []string) error {
-	texts := make([]*C.char, len(values)+1) // never empty
+	texts := make([]*C.char, len(values)+1) // not empty, so that it has an address
 	for i, v := range values {
 		texts[i] = C.CString(v)
 		defer C.free(unsafe.Pointer(texts[i]))
@@ -138,8 +138,8 @@ const (
 type Shape struct {
 	Kind     Kind
 	Dims     []int
-	Size     int  // of an element, in bytes
-	Variable bool // strings are of any length
+	Size     int  // bytes of an element
+	Variable bool // strings have variable length
 }
 
 // Len returns the number of rows.
@@ -158,7 +158,7 @@ type Dataset struct {
 	id     C.hid_t
 	stored int64
 	chunks bool
-	row    int // bytes of a row
+	row    int // bytes of a row in memory
 }
 
 // CreateSequences creates a dataset of n byte sequences of variable length for WriteSequences.
@@ -181,7 +181,7 @@ func (f *File) CreateSequences(path string, n int) (*Dataset, error) {
 	})
 }
 
-// empty creates a dataset and opens it.
+// empty creates a dataset without data, and opens it.
 func (f *File) empty(path string, create func() (*hdf5.Dataset, error)) (*Dataset, error) {
 	err := call("create "+path, func() error {
 		set, err := create()
@@ -300,13 +300,13 @@ func (d *Dataset) WriteRow(i int, data []byte) error {
 	})
 }
 
-// mostPacked is above the greatest compression ratio of gzip.
+// mostPacked exceeds the greatest compression ratio of gzip.
 const mostPacked = 1100
 
-// MostData is the most that is read at once, in bytes in memory.
+// MostData limits the data of one read, in bytes in memory.
 const MostData = 512 << 20
 
-// fits returns an error if bytes of memory are more than what is read at once.
+// fits returns an error if bytes exceed MostData.
 func (d *Dataset) fits(bytes int) error {
 	if bytes > MostData {
 		return fmt.Errorf("read %s: %d MiB at once are more than the %d MiB that this program reads: divide it into "+

@@ -18,12 +18,12 @@ import (
 	"tapedeck/codec/text/plural"
 )
 
-// File is an open file. Close also closes its datasets, which may be used in several goroutines.
+// File is an open file. Close also closes its datasets. Files and datasets may be used in several goroutines.
 type File struct {
 	written *hdf5.File // nil for reading
 	handle  C.hid_t
 	path    string
-	size    int64 // in bytes, for reading
+	size    int64 // bytes of a file that is read
 	open    bool
 	sets    map[*Dataset]bool
 }
@@ -34,7 +34,7 @@ func Create(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// hdf5.CreateFile cannot choose a driver. A hdf5.File consists of nothing but its handle.
+	// hdf5.CreateFile cannot select our driver. A hdf5.File consists only of its handle.
 	f.written = new(hdf5.File)
 	*(*C.hid_t)(unsafe.Pointer(f.written)) = f.handle
 	return f, nil
@@ -68,7 +68,7 @@ func open(what, path string, anew bool) (*File, error) {
 // Path returns the path of the file.
 func (f *File) Path() string { return f.path }
 
-// Close closes the file and its datasets. Without an error, everything written is in the file.
+// Close closes the file and its datasets. If it returns nil, all written data is in the file.
 func (f *File) Close() error {
 	if !f.open {
 		return nil
@@ -79,7 +79,7 @@ func (f *File) Close() error {
 		errs = append(errs, d.Close())
 	}
 	errs = append(errs, call("close "+f.path, func() error {
-		// libhdf5 closes a file with open objects without an error, and incompletely.
+		// libhdf5 closes a file with open objects incompletely, and without an error.
 		if n := C.open_objects(f.id()); n != 1 {
 			errs = append(errs, fmt.Errorf("close %s: %d of its objects are open", f.path, n-1))
 		}
@@ -134,7 +134,7 @@ func (f *File) LinkSoft(target, path string) error {
 	return call("link "+path, func() error { return check(C.link_soft(f.id(), t, p)) })
 }
 
-// LinkExternal makes path a link to target in another file, whose name is relative to the folder of this one.
+// LinkExternal makes path a link to target in another file. The name of the other file is relative to the folder of f.
 func (f *File) LinkExternal(other, target, path string) error {
 	o, t, p := C.CString(other), C.CString(target), C.CString(path)
 	defer C.free(unsafe.Pointer(o))
@@ -158,7 +158,7 @@ func (f *File) Type(path string) Type {
 	p := C.CString(path)
 	defer C.free(unsafe.Pointer(p))
 	found := None
-	call(path, func() error { //nolint:errcheck // a missing object is no error
+	call(path, func() error { //nolint:errcheck // a missing object has type None
 		switch C.type_at(f.id(), p) {
 		case C.H5I_GROUP:
 			found = Group
@@ -170,8 +170,8 @@ func (f *File) Type(path string) Type {
 	return found
 }
 
-// List returns the names of what is in a group, sorted by their bytes, without soft links, unless there is nothing
-// else.
+// List returns the names of the members of a group, sorted by bytes. It leaves out soft links if there are other
+// members.
 func (f *File) List(path string) ([]string, error) {
 	names, err := f.list(path, false)
 	if err == nil && len(names) == 0 {
@@ -196,8 +196,8 @@ func (f *File) list(path string, soft bool) ([]string, error) {
 	return strings.Split(strings.TrimSuffix(string(C.GoBytes(unsafe.Pointer(names), C.int(size))), "\x00"), "\x00"), nil
 }
 
-// SetAttribute sets an attribute of the object at path: a string, bool, int64 or float64. A bool is an integer of a
-// byte.
+// SetAttribute sets an attribute of the object at path to a string, bool, int64 or float64. A bool is stored as a
+// one-byte integer.
 func (f *File) SetAttribute(path, name string, value any) error {
 	p, n := C.CString(path), C.CString(name)
 	defer C.free(unsafe.Pointer(p))
@@ -227,7 +227,8 @@ func (f *File) SetAttribute(path, name string, value any) error {
 		func() error { return check(C.put_attribute(f.id(), p, n, kind, size, at)) })
 }
 
-// Attribute returns an attribute with one element: a string, int64 or float64; nil if it is missing or of another type.
+// Attribute returns an attribute of one element: a string, int64 or float64. It returns nil if the attribute is missing
+// or of another type.
 func (f *File) Attribute(path, name string) any {
 	p, n := C.CString(path), C.CString(name)
 	defer C.free(unsafe.Pointer(p))
@@ -249,7 +250,7 @@ func (f *File) Attribute(path, name string) any {
 	case C.KIND_FLOAT:
 		return float64(real)
 	case C.KIND_STRING:
-		return C.GoString(text) // "" for NULL
+		return C.GoString(text) // NULL becomes ""
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-// Filters of datasets: that of h5py's LZF, which libhdf5 lacks, and which of others it lacks.
+// Filters of datasets: h5py's LZF, which libhdf5 lacks, and a search for other filters that libhdf5 lacks.
 #include "complement.h"
 
 #include <stdlib.h>
@@ -6,12 +6,12 @@
 
 enum { LZF = 32000, MOST_PACKED = 264 }; // a reference of three bytes is at most that long
 
-// Unpacks LZF, and returns how many bytes that made; 0 for what is not LZF, or is more than there is room for.
+// Unpacks LZF, and returns the number of unpacked bytes. 0: the data is not LZF, or does not fit.
 static size_t unpack(const unsigned char *in, size_t n, unsigned char *out, size_t room) {
 	size_t i = 0, o = 0;
 	while (i < n) {
 		size_t control = in[i++];
-		if (control < 32) { // that many bytes and one follow as they are
+		if (control < 32) { // control + 1 literal bytes follow
 			size_t length = control + 1;
 			if (length > n - i || length > room - o)
 				return 0;

@@ -1,6 +1,10 @@
-// libhdf5's way to files. It believes what a global heap says of itself, and reads and writes beyond it where that is not true: so heaps are
-// looked at here first. Their layout is III.E of the HDF5 file format specification. And of a file that it cannot write it never gets rid,
-// but trips over what is left of it: so a disk that is full is no business of it, but of who asks write_error.
+// A file driver for libhdf5, for two reasons.
+//
+// libhdf5 trusts the sizes in a global heap, and reads and writes beyond the heap if they are wrong. So the driver
+// checks heaps when they are read. Section III.E of the HDF5 file format specification has their layout.
+//
+// libhdf5 cannot close a file after a failed write, and later crashes over its remains. So the driver reports writes as
+// successful when they fail, for example because the disk is full, and keeps the error for write_error.
 #include "complement.h"
 
 #include <errno.h>
@@ -16,12 +20,12 @@ struct guarded {
 	dev_t device;
 	ino_t inode;
 	haddr_t end, allocated;
-	int failed; // the errno of the first write that did: no others are tried
+	int failed; // errno of the first failed write; no more writes are tried after it
 };
 
 static __thread int failed;
 
-// How files are opened through here.
+// The access property list that selects this driver.
 static hid_t access_list = -1;
 
 static H5FD_t *guard_open(const char *name, unsigned flags, hid_t fapl, haddr_t most) {
@@ -77,7 +81,7 @@ static herr_t guard_set_eoa(H5FD_t *f, H5FD_mem_t type, haddr_t to) {
 
 static haddr_t guard_eof(const H5FD_t *f, H5FD_mem_t type) { return ((const struct guarded *)f)->end; }
 
-// What is behind the end of the file is zeros.
+// Reads bytes of the file. Bytes behind its end are zeros.
 static int fill(struct guarded *g, haddr_t at, size_t size, unsigned char *buffer) {
 	while (size > 0) {
 		ssize_t n = pread(g->fd, buffer, size, at);
@@ -103,8 +107,8 @@ static uint64_t little(const unsigned char *p, int n) {
 
 enum { HEADER = 16, SMALLEST = 4096 };
 
-// Says whether the objects of the heap at an address, of which some bytes are known, fill it and no more. It sets the length of one of them,
-// if that is there.
+// Reports whether the objects of the heap at an address exactly fill the heap. The first n bytes of the heap are in
+// known. If the heap has the object, *found becomes its length.
 static bool heap_ok(struct guarded *g, haddr_t at, const unsigned char *known, size_t n, uint64_t object, uint64_t *found) {
 	uint64_t size = little(known + 8, 8);
 	if (known[4] != 1 || size < SMALLEST || at > g->end || size > g->end - at)
@@ -120,7 +124,7 @@ static bool heap_ok(struct guarded *g, haddr_t at, const unsigned char *known, s
 			return false;
 		if (object != 0 && little(header, 2) == object)
 			*found = length;
-		if (little(header, 2) != 0) // an object; else it is what is free, its header included
+		if (little(header, 2) != 0) // 0 is free space, whose length includes the header
 			length = HEADER + (length + 7) / 8 * 8;
 		if (length < HEADER || length > size - from)
 			return false;
@@ -165,7 +169,7 @@ static herr_t guard_handle(H5FD_t *f, hid_t plist, void **handle) {
 
 bool reference_ok(hid_t set, hsize_t i, size_t limit) {
 	haddr_t at = H5Dget_offset(set);
-	if (at == HADDR_UNDEF) // it is in chunks, or nowhere
+	if (at == HADDR_UNDEF) // the data is in chunks, or missing
 		return true;
 	struct guarded *g = NULL;
 	hsize_t before = 0;
@@ -201,7 +205,7 @@ int write_error(void) {
 static const H5FD_class_t class = {
 #ifdef H5FD_CLASS_VERSION
 	.version = H5FD_CLASS_VERSION,
-	.value = (H5FD_class_value_t)600, // of those that are nobody's
+	.value = (H5FD_class_value_t)600, // in the range for unregistered drivers
 #endif
 	.name = "guard",
 	.maxaddr = INT64_MAX,

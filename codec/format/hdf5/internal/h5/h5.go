@@ -19,12 +19,12 @@ import (
 	"syscall"
 )
 
-// lock serves builds of libhdf5 that are not thread-safe.
+// lock serialises calls, because some builds of libhdf5 are not thread-safe.
 var lock sync.Mutex
 
 var errLibrary = errors.New("unknown error of libhdf5")
 
-// call runs f, which calls libhdf5, on one thread, because libhdf5 keeps errors per thread.
+// call runs f on one thread, because libhdf5 keeps errors per thread.
 func call(what string, f func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -45,7 +45,7 @@ func call(what string, f func() error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// check converts a result of a function in complement.c to an error.
+// check returns an error if rc, the result of a function in complement.c, is less than 0.
 func check[T ~int32 | ~int64](rc T) error {
 	if rc < 0 {
 		return errLibrary
