@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// execute runs a recorder with the options, and a subcommand, and returns what it was called with.
+// execute runs a recorder with the options and a subcommand, and returns the Input of the command that ran.
 func execute(t *testing.T, opts any, argv ...string) (*Input, error) {
 	var got *Input
 	keep := func(_ context.Context, in *Input) error {
@@ -337,7 +337,7 @@ func TestExtra(t *testing.T) {
 	require.Equal(t, defaults(), opts)
 }
 
-// A parameter that is not known may be why a command lacks one.
+// A command may lack a parameter because its name was misspelled.
 func TestWarningsBehindUsageErrors(t *testing.T) {
 	failing := func(err error) *cobra.Command {
 		return New("recorder", "", "", defaults(), func(context.Context, *Input) error { return err })
@@ -554,10 +554,11 @@ func TestVersionMatchesPackageXML(t *testing.T) {
 	require.Contains(t, string(text), "<version>"+version+"</version>")
 }
 
-// TestMain is also the executable that TestProcess runs.
+// TestMain is also the main function of the executable that TestProcess runs.
 func TestMain(m *testing.M) {
 	if os.Getenv("CONFIG_TEST_MAIN") == "" {
-		// A shell that runs the tests in the background has them ignore SIGINT, nohup SIGHUP. The executable must not.
+		// Tests that a shell runs in the background ignore SIGINT, and nohup makes them ignore SIGHUP. The executable
+		// must not.
 		for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGHUP} {
 			if signal.Ignored(s) {
 				signal.Notify(make(chan os.Signal, 1), s)
@@ -593,7 +594,7 @@ func TestMain(m *testing.M) {
 	Main(root, os.Stderr)
 }
 
-// process is a run of the executable of TestMain.
+// process is a running executable of TestMain.
 type process struct {
 	*exec.Cmd
 	pipe   io.Closer
@@ -683,7 +684,7 @@ func TestInstalledDefaults(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(lib, "recorder"), text, 0o755))
 	link := filepath.Join(t.TempDir(), "recorder")
 	require.NoError(t, os.Symlink(filepath.Join(lib, "recorder"), link))
-	linked := filepath.Join(lib, "linked") // as colcon build --symlink-install has it
+	linked := filepath.Join(lib, "linked") // as after colcon build --symlink-install
 	require.NoError(t, os.Symlink(os.Args[0], linked))
 
 	for exe, want := range map[string]string{
@@ -707,7 +708,7 @@ func TestSignals(t *testing.T) {
 		require.Empty(t, p.stderr.String(), s)
 	}
 
-	// A command that ends while nobody reads its output completes its work.
+	// A command whose output nobody reads completes its work.
 	closed := start(t, os.Args[0], "wait")
 	require.Equal(t, "ready", closed.line(t))
 	require.NoError(t, closed.pipe.Close())
@@ -762,7 +763,7 @@ func TestNodeName(t *testing.T) {
 	require.Equal(t, "slow", o.Mode)
 }
 
-// The words behind a value of a flag that takes several are values as far as they can be.
+// The words after a value of a flag that takes several are values if they can be.
 func TestListsEnd(t *testing.T) {
 	for line, want := range map[string][2]string{
 		"--words /a b c.mcap -q d":            {"/a b c.mcap", "d"},
@@ -823,7 +824,7 @@ func TestListsEnd(t *testing.T) {
 	}
 }
 
-// A letter that other programs use otherwise is explained before the command runs, once.
+// A letter that other programs use otherwise is explained once, before the command runs.
 func TestLettersAreExplained(t *testing.T) {
 	for line, want := range map[string]string{
 		"-d 60": "recorder: -d is --max-bag-duration, as in ros2 bag\nruns\n",
@@ -849,7 +850,7 @@ func TestLettersAreExplained(t *testing.T) {
 	}
 }
 
-// Names behind a value of a flag that takes several are values, paths are not.
+// Names after a value of a flag that takes several are values. Paths are not.
 func TestSeveralValues(t *testing.T) {
 	folder := t.TempDir()
 	for line, want := range map[string][2]string{

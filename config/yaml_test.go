@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// write puts a file into a temporary folder and returns its path.
+// write writes a file in a temporary folder and returns its path.
 func write(t *testing.T, text string) string {
 	path := filepath.Join(t.TempDir(), "p.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))

@@ -14,16 +14,17 @@ import (
 )
 
 var (
-	// flagSpan matches a flag of the last column in code, and aliases in brackets behind it. Its groups are the flag,
-	// its value, the aliases, and what follows them in the brackets.
+	// flagSpan matches a flag in code in the last column, and aliases in brackets after it. Its groups are the flag,
+	// its value, the aliases, and the text after the aliases in the brackets.
 	flagSpan = regexp.MustCompile("`(?:-[A-Za-z] )?--([a-z][a-z-]*)([^`]*)`" +
 		"(?: \\(((?:`--[a-z-]+`(?: in [A-Za-z]+)?(?:, )?)+)(;[^)]*)?\\))?")
 	flagName = regexp.MustCompile(`--([a-z][a-z_-]*[a-z])`)
 )
 
-// CheckFlags checks the last column of a table in a section of a Markdown file: each flag in it is one of the options,
-// with its letter, and the first mention has all its aliases in brackets. With complete, all flags are there but those
-// of the group "ROS 2"; go generate adds a row for a new one. What else is in the rows is written by hand.
+// CheckFlags checks the last column of a table in a section of a Markdown file. Each flag in it must be one of the
+// options, with its letter, and have all its aliases in brackets at its first mention. If complete, the column must
+// have all flags except the group "ROS 2"; go generate adds a row for a new flag. Other text of the rows is written by
+// hand.
 func CheckFlags(path, section string, opts any, complete bool) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -61,8 +62,8 @@ func CheckFlags(path, section string, opts any, complete bool) error {
 
 // flagColumn is the state of CheckFlags.
 type flagColumn struct {
-	options []config.Parameter // that have flags
-	seen    map[string]bool    // flags and aliases
+	options []config.Parameter // options that have flags
+	seen    map[string]bool    // by flag or alias: the column has it
 	errs    []error
 }
 
@@ -88,7 +89,7 @@ func namesOf(p config.Parameter) []string {
 	return names
 }
 
-// row returns a row of the table with the flags as they should be.
+// row returns a row of the table with corrected flags.
 func (c *flagColumn) row(line string) string {
 	const bar = "\x00"
 	cells := strings.Split(strings.ReplaceAll(line, `\|`, bar), "|")
@@ -107,12 +108,12 @@ func (c *flagColumn) row(line string) string {
 	return strings.ReplaceAll(strings.Join(cells, "|"), bar, `\|`)
 }
 
-// span returns a flag in code, and the brackets behind it, as they should be.
+// span returns a flag in code, and the brackets after it, corrected.
 func (c *flagColumn) span(text string) string {
 	m := flagSpan.FindStringSubmatch(text)
 	i := slices.IndexFunc(c.options, func(p config.Parameter) bool { return p.Flag == m[1] })
 	if i < 0 {
-		return text // an alias, or no flag
+		return text // an alias, or not a flag
 	}
 	p := c.options[i]
 	code := "`--" + p.Flag + m[2] + "`"
@@ -140,7 +141,7 @@ func (c *flagColumn) span(text string) string {
 	return fmt.Sprintf("%s (%s%s)", code, strings.Join(aliases, ", "), m[4])
 }
 
-// complete returns a text with a row at the end of its table for each flag that has none.
+// complete returns a text with a row added at the end of its table for each flag without a row.
 func (c *flagColumn) complete(text string) string {
 	end := strings.LastIndex(text, "|\n")
 	if end < 0 {

@@ -14,7 +14,7 @@ import (
 	"tapedeck/config"
 )
 
-// Bounds of what --help prints of an executable.
+// Limits of the --help text of an executable.
 const (
 	helpLines   = 45
 	helpColumns = 100
@@ -22,12 +22,12 @@ const (
 
 var (
 	manMacros    = []string{".TH", ".SH", ".SS", ".TP", ".PP", ".nf", ".fi"}
-	generalFlags = map[string]bool{"log-level": true, "use-sim-time": true} // which nodes have
+	generalFlags = map[string]bool{"log-level": true, "use-sim-time": true} // flags that only nodes have
 )
 
 // Help checks the help of an executable and of its commands. The executable's help fits on a screen. Each command has
-// an example and each flag a text. The command line of each example is accepted. Each topic has its text. The man page
-// has every flag, and shells get their completion. newCommand returns a new command each time.
+// an example and each flag a text. Each example is a valid command line. Each topic has a text. The man page has every
+// flag, and shells get their completion. newCommand returns a new command each time.
 func Help(t *testing.T, newCommand func() *cobra.Command) {
 	t.Chdir(t.TempDir()) // so that no word is a file
 	output := func(argv ...string) string {
@@ -99,7 +99,7 @@ func Help(t *testing.T, newCommand func() *cobra.Command) {
 	}
 }
 
-// words returns the words of a command line, of which some are in single quotes.
+// words returns the words of a command line. Words may be in single quotes.
 func words(line string) (list []string) {
 	for i, part := range strings.Split(line, "'") {
 		if i%2 == 1 {

@@ -12,13 +12,13 @@ import (
 	"tapedeck/config"
 )
 
-// otherTools lists what is typed for other programs, and what it means here.
+// otherTools lists command lines for other programs, and their meaning here.
 //
 //go:embed othertools.txt
 var otherTools string
 
-// OtherTools checks that the flags and commands of other programs work here, or that an error says what does: it parses
-// the lines of othertools.txt that are for an executable, with a new command for each. It calls no command.
+// OtherTools checks that flags and commands of other programs work here, or that an error names the replacement. It
+// parses the lines of othertools.txt for an executable, each with a new command. It calls no command.
 func OtherTools(t *testing.T, newCommand func() *cobra.Command) {
 	t.Chdir(t.TempDir()) // so that no word is a file
 	name, n := newCommand().Name(), 0
@@ -54,7 +54,7 @@ func OtherTools(t *testing.T, newCommand func() *cobra.Command) {
 	require.NotZero(t, n)
 }
 
-// Hints checks that hints about unknown flags, as for config.Hint, are about flags that the commands do not have.
+// Hints checks that the commands do not have the flags for which hints has texts. hints is as for config.Hint.
 func Hints(t *testing.T, root *cobra.Command, hints map[string]string) {
 	for key := range hints {
 		cmd, flag := root, strings.TrimPrefix(key, "* ")

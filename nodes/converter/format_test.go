@@ -18,7 +18,7 @@ import (
 	"tapedeck/codec/store"
 )
 
-// linesFormat is for these tests: a file of JSON objects, one a line, of which the last is {"End":true}.
+// linesFormat is a format for these tests: a file of JSON objects, one a line. The last line is {"End":true}.
 var linesFormat = codec.Format{
 	Name:     "lines",
 	Sniff:    func(_ *store.Files, _ string, head []byte) bool { return bytes.HasPrefix(head, []byte(`{"Lines":1`)) },
@@ -33,7 +33,7 @@ type line struct {
 	Lines    int               `json:",omitempty"`
 	Channel  *codec.Channel    `json:",omitempty"`
 	Message  *codec.Message    `json:",omitempty"`
-	Of       int               `json:",omitempty"` // channel of the message
+	Of       int               `json:",omitempty"` // number of the message's channel
 	Metadata map[string]string `json:",omitempty"`
 	End      bool              `json:",omitempty"`
 }
@@ -41,7 +41,7 @@ type line struct {
 type linesReader struct {
 	info     codec.Info
 	messages []codec.Message
-	damage   map[int]error // before the message of this index
+	damage   map[int]error // errors, by index of the message after the damage
 }
 
 func openLines(_ *store.Files, path string) (codec.Reader, error) {

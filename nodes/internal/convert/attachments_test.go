@@ -164,8 +164,8 @@ func TestAttachments(t *testing.T) {
 	}
 }
 
-// TestLeftAttachments converts to formats without attachments. Some of these formats have metadata.
-func TestLeftAttachments(t *testing.T) {
+// TestSkippedAttachments converts to formats without attachments. Some of these formats have metadata.
+func TestSkippedAttachments(t *testing.T) {
 	in := writeExtras(t, 3, []attachment{{name: "car.urdf"}, {name: "map.bin"}},
 		codec.MetadataRecord{Name: "car", Values: map[string]string{"plate": "1"}},
 		codec.MetadataRecord{Name: "car", Values: map[string]string{"plate": "2"}})

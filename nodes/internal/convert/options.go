@@ -23,7 +23,7 @@ import (
 //go:embed options.txt
 var optionTexts string
 
-// Options select what is converted, and to what. Each is a flag of the converter and a ROS parameter.
+// Options select the messages to convert, and the output. Each is a flag of the converter and a ROS parameter.
 type Options struct {
 	Topics  []string `param:"topics" short:"t" several:"names" group:"Selection"`
 	Exclude []string `param:"exclude" short:"x" several:"names" group:"Selection"`
@@ -194,7 +194,7 @@ func (s *settings) window(first, last int64, warn func(string)) (start, end int6
 	return start, end, err
 }
 
-// createOptions returns the options of the output's writer.
+// createOptions returns the options for the output's writer.
 func (s *settings) createOptions(metadata map[string]string) codec.CreateOptions {
 	return codec.CreateOptions{
 		ChunkSize: int(s.ChunkSize), Compression: s.Compression, Metadata: metadata,

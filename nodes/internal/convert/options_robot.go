@@ -12,7 +12,7 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// RobotOptions say which topics belong to which part of a robot, for formats that keep episodes.
+// RobotOptions map topics to arms and cameras of a robot, for formats that keep episodes.
 type RobotOptions struct {
 	Mapping string `param:"mapping" alias:"robot-mapping" group:"Robot" value:"FILE"`
 	Task    string `param:"task" group:"Robot"`
@@ -23,7 +23,7 @@ type RobotOptions struct {
 
 // gripperRange holds the positions in which the gripper of an arm is closed and open.
 type gripperRange struct {
-	arm  string // "" is any
+	arm  string // "": any arm
 	ends [2]float64
 }
 

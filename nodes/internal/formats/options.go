@@ -24,7 +24,7 @@ import (
 //go:embed options.txt
 var optionTexts string
 
-// Options are those that belong to one format each. They are parameters of each node that can use them.
+// Options has the options that each belong to one format. Nodes embed it as parameters.
 type Options struct {
 	Rosbag2Options
 	EpisodeOptions
@@ -39,10 +39,10 @@ type Options struct {
 // OptionTexts returns the help texts of the options.
 func (*Options) OptionTexts() string { return optionTexts }
 
-// TableOptions are those of package table.
+// TableOptions are the options of package table.
 type TableOptions = table.Options
 
-// DefaultOptions are the defaults of Options.
+// DefaultOptions returns the default options.
 func DefaultOptions() Options {
 	return Options{
 		EpisodeOptions: EpisodeOptions{JointUnit: unitAuto},
@@ -52,7 +52,7 @@ func DefaultOptions() Options {
 	}
 }
 
-// Rosbag2Options are those of ROS 2 bags.
+// Rosbag2Options are the options of ROS 2 bags.
 type Rosbag2Options struct {
 	CompressionMode string `param:"compression_mode" group:"Output"`
 	Storage         string `param:"storage" short:"s" group:"Output"`
@@ -62,12 +62,12 @@ type Rosbag2Options struct {
 // rosbag2 returns the format of bags with these options.
 func (o *Options) rosbag2() codec.Format { return rosbag2.Options(o.Rosbag2Options).Format() }
 
-// TrackOptions are those of package track.
+// TrackOptions are the options of package track.
 type TrackOptions = track.Options
 
 func (o *Options) mp4() codec.Format { return mp4.Options{Codec: o.VideoCodec}.Format() }
 
-// EpisodeOptions are about the episodes of the inputs, whatever the format of the output.
+// EpisodeOptions are options about the episodes of the inputs, for all formats of the output.
 type EpisodeOptions struct {
 	Only      string `param:"episodes" group:"Episodes" value:"LIST"`
 	LeftOut   string `param:"leave_out_episodes" group:"Episodes" value:"LIST"`
@@ -77,10 +77,10 @@ type EpisodeOptions struct {
 // ImagesRaw is the value of HDF5Options.Images for pixels, also in recordings of messages.
 const ImagesRaw = "raw"
 
-// unitAuto leaves units of joints unknown that are, and writes HDF5 files in rad.
+// unitAuto keeps units of joints, also unknown ones, and writes HDF5 files in rad.
 const unitAuto = "auto"
 
-// Unit returns the unit of joints that is chosen, "" if none is.
+// Unit returns the chosen unit of joints, "" if none is chosen.
 func (o *EpisodeOptions) Unit() string {
 	if o.JointUnit == unitAuto {
 		return ""
@@ -88,7 +88,7 @@ func (o *EpisodeOptions) Unit() string {
 	return o.JointUnit
 }
 
-// Selection returns which episodes are selected.
+// Selection returns the selection of episodes.
 func (o *EpisodeOptions) Selection() (*episode.Selection, error) {
 	s := &episode.Selection{JointUnit: o.Unit()}
 	for flag, list := range map[string]struct {
@@ -107,7 +107,7 @@ func (o *EpisodeOptions) Selection() (*episode.Selection, error) {
 	return s, nil
 }
 
-// HDF5Options are those of package hdf5.
+// HDF5Options are the options of package hdf5.
 type HDF5Options struct {
 	Images      string   `param:"images" group:"HDF5" options:"vlen|padded|raw"`
 	SwapRB      bool     `param:"swap_rb" group:"HDF5"`
@@ -116,7 +116,7 @@ type HDF5Options struct {
 	LinkFile    string   `param:"link_file" group:"HDF5" value:"FILE"`
 }
 
-// LeRobotOptions are those of package lerobot.
+// LeRobotOptions are the options of package lerobot.
 type LeRobotOptions struct {
 	Holes         string      `param:"holes" group:"LeRobot" options:"refuse|split"`
 	State         string      `param:"state" group:"LeRobot" options:"joint|pose"`
@@ -128,13 +128,13 @@ type LeRobotOptions struct {
 	VideoFileSize config.Size `param:"video_file_size" group:"LeRobot" min:"0"`
 }
 
-// KeepPixels stores images that are no JPEGs as pixels, by the value of package hdf5 that no flag takes.
+// KeepPixels stores images other than JPEGs as pixels. No flag has this value of Images.
 func (o *HDF5Options) KeepPixels() { o.Images = "keep" }
 
-// SplitHoles lets each stretch of rows between missing ones be an episode.
+// SplitHoles makes each run of rows between missing rows an episode.
 func (o *LeRobotOptions) SplitHoles() { o.Holes = lerobot.HolesSplit }
 
-// lerobot returns the options as package lerobot has them.
+// lerobot returns the options for package lerobot.
 func (o *LeRobotOptions) lerobot() (lerobot.Options, error) {
 	l := lerobot.Options{
 		Holes: o.Holes, State: o.State, RobotType: o.RobotType, Video: o.Video, Codec: o.VideoCodec,
@@ -145,7 +145,7 @@ func (o *LeRobotOptions) lerobot() (lerobot.Options, error) {
 	return l, err
 }
 
-// DefinitionOptions say where commands find definitions that recordings lack.
+// DefinitionOptions name folders with definitions that recordings lack.
 type DefinitionOptions struct {
 	DefinitionPaths []string `param:"definition_paths" group:"Messages" value:"FOLDER"`
 }
@@ -153,7 +153,7 @@ type DefinitionOptions struct {
 // OptionTexts returns the help texts of the options.
 func (*DefinitionOptions) OptionTexts() string { return optionTexts }
 
-// FlightOptions say how flight logs become ROS 2 messages.
+// FlightOptions decide how flight logs become ROS 2 messages.
 type FlightOptions struct {
 	Raw      bool `param:"raw" group:"Flight logs"`
 	Standard bool `param:"standard_messages" group:"Flight logs"`
@@ -162,7 +162,7 @@ type FlightOptions struct {
 // OptionTexts returns the help texts of the options.
 func (*FlightOptions) OptionTexts() string { return optionTexts }
 
-// ReadOptions say how recordings become ROS 2 messages, where formats have a choice. They are parameters of the player.
+// ReadOptions decide how recordings become ROS 2 messages if formats have a choice. They are parameters of the player.
 type ReadOptions struct {
 	Interpolate     float64 `param:"interpolate" group:"CARLA" min:"0" max:"1000" value:"HZ"`
 	Follow          string  `param:"follow" group:"CARLA" value:"ACTOR"`
@@ -175,7 +175,7 @@ type ReadOptions struct {
 // OptionTexts returns the help texts of the options.
 func (*ReadOptions) OptionTexts() string { return optionTexts }
 
-// Options returns the options of opening recordings of the formats l as ROS 2 messages.
+// Options returns the options for opening recordings of the formats l as ROS 2 messages.
 func (o *ReadOptions) Options(l List, files *store.Files) recordings.Options {
 	return recordings.Options{
 		Formats: l.Codecs(), Files: files, Definitions: o.DefinitionPaths, Standard: o.Standard,
@@ -185,7 +185,7 @@ func (o *ReadOptions) Options(l List, files *store.Files) recordings.Options {
 	}
 }
 
-// Pairs reads the values of a flag, KEY=VALUE. nil is that there are none.
+// Pairs parses the values of a flag, KEY=VALUE. The result is nil if there are none.
 func Pairs(flag, want string, texts []string, empty bool) (m map[string]string, err error) {
 	for _, text := range Split(texts) {
 		key, value, ok := strings.Cut(text, "=")
@@ -200,7 +200,8 @@ func Pairs(flag, want string, texts []string, empty bool) (m map[string]string, 
 	return m, nil
 }
 
-// Split takes lists with commas apart. No topic's name holds one; a regular expression may, as in x{1,2}.
+// Split splits lists with commas. A text with { is a regular expression such as x{1,2} and is not split. Names of
+// topics have no commas.
 func Split(texts []string) []string {
 	var all []string
 	for _, text := range texts {
