@@ -7,8 +7,8 @@
 //
 // # Reading
 //
-// A log has one channel with the topic "/carla/log" and the encoding Encoding. A message is a frame, with its packets
-// as they are in the file, whatever their ids; packets between two frames belong to the first of them. LogTime is the
+// A log has one channel with the topic "/carla/log" and the encoding Encoding. A message is a frame with its packets
+// as they are in the file, whatever their ids. Packets between two frames belong to the earlier frame. LogTime is the
 // date in the header, in whole seconds, plus the frame's time in the simulation. It never decreases, even if the log's
 // own times do. [NextPacket] and [Decoder] decode a message. The channel's metadata has the profile, the map, the date
 // and the version.
@@ -17,17 +17,17 @@
 // [State] keeps them. If reading starts in the middle of a log, the first message also contains packets with the state
 // before it, after its FrameStart. One pass over the file makes an index with states when it is first needed.
 //
-// A log whose writer was killed ends after its last complete frame. Any other data that is not a packet is ErrDamaged,
-// or is reported to Query.Damaged and skipped: reading continues at the next FrameStart.
+// A log whose writer was killed ends after its last complete frame. Other data that is not a packet is ErrDamaged. If
+// Query.Damaged is set, it gets the error, and reading continues at the next FrameStart.
 //
 // # Writing
 //
-// A log holds only messages of this format, one frame each; [AppendPacket] makes them. They are written unchanged, so
-// that copying a log yields the same bytes. An unknown duration, such as that of the last frame of a log, is set when
-// the next frame arrives. With CreateOptions.Salvaged a duration that does not lead to the next frame is corrected, and
-// that of the last frame becomes unknown. Map and date come from the first channel's metadata; without a date there,
-// the date is that of the first message. [Transcode] converts frames to another profile. The second and later files of
-// a split recording begin with the state before them.
+// A log holds only messages of this format, one frame each. [AppendPacket] makes frames. They are written unchanged, so
+// that a copy of a log has equal bytes. If the duration of a frame is unknown, as in the last frame of a log, it is set
+// when the next frame arrives. With CreateOptions.Salvaged, a duration that does not lead to the next frame is
+// corrected, and the duration of the last frame becomes unknown. Map and date come from the metadata of the first
+// channel. If there is no date, the first message gives the date. [Transcode] converts frames to another profile. The
+// second and later files of a split recording begin with the state before them.
 package carla
 
 import (
@@ -43,7 +43,7 @@ import (
 // Name is the name of the format.
 const Name = "carla"
 
-// Topic is the topic of a log's one channel, and Type its type.
+// Topic and Type are the topic and the type of the only channel of a log.
 const (
 	Topic = "/carla/log"
 	Type  = "carla.Frame"
@@ -60,10 +60,10 @@ const (
 // Encoding is the Channel.Encoding of packets.
 const Encoding = "carla"
 
-// ErrDamaged is wrapped by the errors for content that no recorder writes.
+// ErrDamaged is wrapped by errors about content that no recorder writes.
 var ErrDamaged = errors.New("damaged")
 
-// Format is that of logs of CARLA's recorder.
+// Format is the format of the logs of CARLA's recorder.
 var Format = codec.Format{
 	Extension: ".log",
 	Keeps:     codec.Keeps{Encodings: []string{Encoding}},

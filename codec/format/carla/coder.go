@@ -10,12 +10,12 @@ import (
 )
 
 // coder decodes or encodes the data of a packet, so that one method of a Body describes both directions. All numbers
-// are little-endian. It keeps the first error; after that values are left as they are.
+// are little-endian. The coder keeps the first error, and does not change values after it.
 type coder struct {
 	profile Profile // layout of the values
 
 	encoding bool
-	data     []byte // left to decode, or encoded so far
+	data     []byte // bytes not yet decoded, or bytes encoded so far
 	err      error
 }
 
@@ -40,7 +40,7 @@ func (c *coder) uint8(v *uint8) {
 	}
 }
 
-// bool codes one byte, 0 or 1; any other is true.
+// bool codes one byte, 0 or 1. Any other byte decodes as true.
 func (c *coder) bool(v *bool) {
 	var b uint8
 	if *v {
@@ -122,7 +122,7 @@ func (c *coder) vector32(v *Vector) {
 	}
 }
 
-// string codes a string with its length in 2 bytes. CARLA can't read one of more than 32767 bytes.
+// string codes a string with its length in 2 bytes. CARLA can't read strings of more than 32767 bytes.
 func (c *coder) string(v *string) {
 	if c.encoding {
 		if len(*v) > math.MaxInt16 && c.err == nil {
@@ -139,7 +139,7 @@ func (c *coder) string(v *string) {
 	}
 }
 
-// padding codes n bytes without a meaning, which are written as zeros.
+// padding codes n bytes without a meaning. They are written as zeros.
 func (c *coder) padding(n int) {
 	if c.encoding {
 		c.data = append(c.data, make([]byte, n)...)
@@ -148,7 +148,7 @@ func (c *coder) padding(n int) {
 	}
 }
 
-// count codes the length of a list in 2 bytes, or in 4 if it is wide: it encodes n, or returns the decoded length. Each
+// count codes the length of a list, in 4 bytes if wide, else in 2. It encodes n, or returns the decoded length. Each
 // element takes at least size bytes.
 func (c *coder) count(n, size int, wide bool) int {
 	v := uint32(n)
@@ -186,7 +186,7 @@ type List[T any, P listed[T]] []T
 // listed is a record that has a packet of its own.
 type listed[T any] interface {
 	record[T]
-	// packet returns the id of the packet in a profile, 0 if there is none, and the bytes of a record at least.
+	// packet returns the id of the packet in a profile, 0 if there is none, and the least number of bytes of a record.
 	packet(Profile) (id uint8, size int)
 }
 
@@ -200,11 +200,12 @@ func (l *List[T, P]) code(c *coder) {
 	codeList[T, P](c, (*[]T)(l), size)
 }
 
-// codeList codes a list with its length in 2 bytes, and codeList32 one with 4. Elements are reused in decoding.
+// codeList codes a list with its length in 2 bytes. Decoding reuses elements.
 func codeList[T any, P record[T]](c *coder, list *[]T, size int) {
 	codeRecords[T, P](c, list, size, false)
 }
 
+// codeList32 codes a list with its length in 4 bytes. Decoding reuses elements.
 func codeList32[T any, P record[T]](c *coder, list *[]T, size int) {
 	codeRecords[T, P](c, list, size, true)
 }

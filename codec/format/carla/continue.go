@@ -7,8 +7,8 @@ import (
 	"tapedeck/codec"
 )
 
-// follow is Info.Continue of the log. Writers begin a further log of a recording with the state at the end of the one
-// before.
+// follow is Info.Continue of the log. Writers begin the second and later logs of a recording with the state at the end
+// of the log before.
 func (r *Reader) follow(before *codec.Info, extra any) any {
 	if d, ok := before.Extra.(Details); ok {
 		r.leaveOutState(d.Log)
@@ -16,7 +16,7 @@ func (r *Reader) follow(before *codec.Info, extra any) any {
 	return r.joinDetails(extra)
 }
 
-// leaveOutState makes r leave out the state at the end of first, the log in front of it, from its first message.
+// leaveOutState makes r remove the state at the end of first, which is the log before r, from the first message of r.
 func (r *Reader) leaveOutState(first *Reader) {
 	if first.profile != r.profile || first.header.Date != r.header.Date {
 		return
@@ -37,7 +37,7 @@ func (r *Reader) leaveOutState(first *Reader) {
 	r.repeated, r.behind = packets, x.last.time
 }
 
-// joinDetails returns the Details of the logs before r and of r together, without what r repeats.
+// joinDetails returns the Details of r and of the logs before it together. It does not count the repeated state.
 func (r *Reader) joinDetails(before any) any {
 	all, ok := before.(Details)
 	info, err := r.Info()

@@ -14,8 +14,8 @@ type Decoder struct {
 	coder  coder
 }
 
-// Decode returns the content of k; nil if its id is unknown. It also decodes packets in the layout of another profile,
-// as builds of CARLA between its releases wrote them, and packets with bytes after the last field.
+// Decode returns the content of k, nil if the id of k is unknown. It also decodes packets in the layout of another
+// profile, as builds of CARLA between releases wrote them, and packets with bytes after the last field.
 func (d *Decoder) Decode(k Packet) (Body, error) {
 	b, err := d.decode(d.Profile, k)
 	if err == nil && len(d.coder.data) == 0 {
@@ -46,7 +46,7 @@ func (d *Decoder) decode(p Profile, k Packet) (Body, error) {
 	return b, d.coder.err
 }
 
-// Decode is Decoder.Decode into a new Body.
+// Decode returns the content of k in a new Body, like Decoder.Decode.
 func Decode(p Profile, k Packet) (Body, error) {
 	d := Decoder{Profile: p}
 	return d.Decode(k)
@@ -62,10 +62,10 @@ func (d *Decoder) body(p Profile, id uint8) Body {
 	return d.bodies[id]
 }
 
-// packetKind is a kind of packets: its name in CARLA's sources, and what returns an empty Body.
+// packetKind is a kind of packets.
 type packetKind struct {
-	name    string
-	newBody func() Body
+	name    string      // in CARLA's sources
+	newBody func() Body // returns an empty Body
 }
 
 func kindOf[T any, P interface {
@@ -100,7 +100,7 @@ var packetKinds = map[uint8]packetKind{
 	IDWeather:          kindOf[WeatherList]("Weather"),
 }
 
-// kind returns the kind of the packets with an id, a zero one if the id is unknown.
+// kind returns the kind of packets with an id, the zero packetKind if the id is unknown.
 func (p Profile) kind(id uint8) packetKind {
 	switch {
 	case id == IDPhysicsControl && p.Wheel == chaosWheel:

@@ -8,7 +8,7 @@ import (
 	"tapedeck/codec"
 )
 
-// magicString is the magic string of a log after its length.
+// magicString is the magic string of a log. It follows its length.
 var magicString = []byte("\x0e\x00CARLA_RECORDER")
 
 // Header is the beginning of a log.
@@ -45,7 +45,7 @@ func (h Header) appendTo(dst []byte) ([]byte, error) {
 	return c.data, c.err
 }
 
-// logTime returns when a frame was recorded, in ns since the Unix epoch. An implausible date counts as 0.
+// logTime returns the time of a frame in ns since the Unix epoch. An implausible date counts as 0.
 func (h Header) logTime(f *FrameStart) int64 {
 	date := h.Date
 	if date < 0 || date > 1<<33 {

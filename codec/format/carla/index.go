@@ -9,23 +9,23 @@ import (
 	"tapedeck/codec"
 )
 
-// leastBetweenKeys is the least bytes of frames that change the state between two kept states.
+// leastBetweenKeys is the least number of bytes between two keys, of frames that change the state.
 const leastBetweenKeys = 1 << 20
 
-// index lists the frames of a log, found by one pass over it.
+// index lists the frames of a log. One pass over the log makes it.
 type index struct {
 	frames  []frameEntry
 	changes []int // numbers of the frames that change the state
 	keys    []key
-	packets [256]uint64 // number of each id
-	actors  [256]uint64 // number of each ActorType that appeared
+	packets [256]uint64 // by id, the number of packets
+	actors  [256]uint64 // by ActorType, the number of actors that appeared
 
-	last     frame // without its data
+	last     frame // the last frame, without data
 	complete bool
 	events   []codec.Event
 }
 
-// frameEntry is the offset and LogTime of a frame.
+// frameEntry has the offset and the LogTime of a frame.
 type frameEntry struct{ pos, time int64 }
 
 // key is the state before a frame, as packets.
@@ -123,7 +123,7 @@ func (x *index) state(w *walker, p Profile, n int) (*State, error) {
 		if err != nil {
 			return nil, err
 		}
-		_, _ = s.Apply(f.data) // what can't be decoded is among the events
+		_, _ = s.Apply(f.data) // newIndex has reported the error as an event
 	}
 	return s, nil
 }

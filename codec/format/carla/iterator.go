@@ -17,8 +17,8 @@ type iterator struct {
 	walker   walker
 	query    codec.Query
 	channel  *codec.Channel
-	state    []byte // packets for the first message
-	repeated []byte // packets that the first message has, to be left out
+	state    []byte // packets to insert into the first message
+	repeated []byte // packets to remove from the first message
 	message  codec.Message
 	err      error
 }
@@ -54,7 +54,7 @@ func (it *iterator) Next() (*codec.Message, error) {
 	return nil, it.err
 }
 
-// afterStart returns the offset in a frame where packets of the state belong: after FrameStart and VisualTime.
+// afterStart returns the offset in a frame at which packets of the state belong: after FrameStart and VisualTime.
 func afterStart(data []byte) int {
 	pos := 0
 	for started := false; pos < len(data); {

@@ -11,7 +11,7 @@ import (
 // packetHead is the size of a packet's id and size.
 const packetHead = 5
 
-// Ids of packets. A Profile has those of doors, wheels and bikers.
+// Ids of packets. A Profile has the ids of packets of doors, wheels and bikers.
 const (
 	IDFrameStart       = 0
 	IDFrameEnd         = 1
@@ -43,7 +43,7 @@ type Packet struct {
 	Data []byte
 }
 
-// NextPacket returns the first packet of a frame, and the rest.
+// NextPacket returns the first packet of a frame, and the rest of the frame.
 func NextPacket(frame []byte) (k Packet, rest []byte, err error) {
 	if len(frame) < packetHead {
 		return Packet{}, nil, fmt.Errorf("%w: a packet ends within its head", ErrDamaged)
@@ -88,12 +88,12 @@ func (k Packet) Empty() bool { return len(k.Data) < 2 || k.Data[0]|k.Data[1] == 
 
 // Body is the decoded content of a packet.
 type Body interface {
-	// id returns the id of the packet in a profile; false if the profile has no such packet.
+	// id returns the id of the packet in a profile, and false if the profile has no such packet.
 	id(Profile) (uint8, bool)
-	// code decodes or encodes the fields, in their order.
+	// code decodes or encodes the fields in order.
 	code(*coder)
 }
 
-// Vector has three components, in Unreal Engine's axes: x forward, y to the right, z up. A rotation in it is roll,
+// Vector has three components in Unreal Engine's axes: x forward, y to the right, z up. As a rotation, it is roll,
 // pitch and yaw. Values of 4 bytes are exact.
 type Vector struct{ X, Y, Z float64 }

@@ -1,6 +1,6 @@
 package carla
 
-// EventAddList is the actors that appeared in a frame; in the first one all existing actors.
+// EventAddList is the actors that appeared in a frame. The first frame has all existing actors.
 type EventAddList = List[EventAdd, *EventAdd]
 
 // EventAdd is an actor that appeared.
@@ -50,8 +50,8 @@ const (
 	ActorInvalid
 )
 
-// Name returns "other", "vehicle", "walker", "traffic light", "traffic sign" or "sensor", and "invalid" for any other
-// type.
+// Name returns "other", "vehicle", "walker", "traffic light", "traffic sign", "sensor" or, for an unknown type,
+// "invalid".
 func (t ActorType) Name() string {
 	names := [...]string{"other", "vehicle", "walker", "traffic light", "traffic sign", "sensor", "invalid"}
 	return names[min(t, ActorInvalid)]
@@ -118,11 +118,11 @@ func (r *EventParent) code(c *coder) {
 // BoundingBoxList is the boxes of the actors that appeared in a frame; only with additional data.
 type BoundingBoxList = List[BoundingBox, *BoundingBox]
 
-// BoundingBox is the box around an actor. There are boxes with NaN and infinity.
+// BoundingBox is the box around an actor. Some logs have boxes with NaN and infinity.
 type BoundingBox struct {
 	Actor     uint32
 	Origin    Vector // cm, from the actor
-	Extension Vector // half of its size, cm
+	Extension Vector // half of the size of the box, cm
 }
 
 func (*BoundingBox) packet(p Profile) (uint8, int) { return IDBoundingBox, 4 + 2*p.vectorSize() }
@@ -147,13 +147,13 @@ func (r *TriggerVolume) code(c *coder) { (*BoundingBox)(r).code(c) }
 // CollisionList is the collisions of a frame, in no order.
 type CollisionList = List[Collision, *Collision]
 
-// NoActor is the id in a Collision with something that is no actor.
+// NoActor is the id in a Collision with an object that is no actor.
 const NoActor = 0xffffffff
 
 // Collision is a collision of two actors. A frame has at most one for each pair.
 type Collision struct {
-	Number         uint32 // of the collision, counted in the recording
-	Actor1, Actor2 uint32 // or NoActor
+	Number         uint32 // number of the collision in the recording
+	Actor1, Actor2 uint32 // ids, or NoActor
 	Hero1, Hero2   bool   // the role name of the actor is "hero"
 }
 

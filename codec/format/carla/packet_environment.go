@@ -7,7 +7,7 @@ type StateList = List[TrafficLight, *TrafficLight]
 type TrafficLight struct {
 	Actor   uint32
 	Frozen  bool
-	Elapsed float32 // s since it changed
+	Elapsed float32 // s since the light changed
 	Colour  Colour
 }
 
@@ -34,7 +34,7 @@ const (
 // TrafficLightTimeList is the times of the traffic lights that appeared in a frame; only with additional data.
 type TrafficLightTimeList = List[TrafficLightTime, *TrafficLightTime]
 
-// TrafficLightTime is how long a traffic light shows each colour.
+// TrafficLightTime has the times for which a traffic light shows each colour.
 type TrafficLightTime struct {
 	Actor              uint32
 	Green, Yellow, Red float32 // s
@@ -47,12 +47,12 @@ func (r *TrafficLightTime) code(c *coder) {
 	c.float32(&r.Green, &r.Yellow, &r.Red)
 }
 
-// SceneLightList is the lights of the scene that changed in a frame; in the first one all.
+// SceneLightList is the lights of the scene that changed in a frame. The first frame has all lights.
 type SceneLightList = List[SceneLight, *SceneLight]
 
 // SceneLight is a light of the scene.
 type SceneLight struct {
-	Light      int32 // its id, which may be negative
+	Light      int32 // id of the light, which may be negative
 	Intensity  float32
 	R, G, B, A float32 // linear
 	On         bool
@@ -68,12 +68,12 @@ func (r *SceneLight) code(c *coder) {
 	c.uint8(&r.Type)
 }
 
-// WeatherList is the weather, when it changed in a frame and in the first one; in builds of 2026.
+// WeatherList is the weather, in the first frame and in frames in which it changed. Only builds of 2026 write it.
 type WeatherList = List[Weather, *Weather]
 
 // Weather is the weather, with the values of carla.WeatherParameters.
 type Weather struct {
-	Cloudiness              float32 // 0 to 100, as are all below without a unit, except scales
+	Cloudiness              float32 // 0 to 100, like all other values without a unit, except scales
 	Precipitation           float32
 	PrecipitationDeposits   float32
 	WindIntensity           float32

@@ -5,7 +5,7 @@ import "math"
 // FrameStart begins a frame.
 type FrameStart struct {
 	Frame    uint64  // counted from 1
-	Duration float64 // s until the next frame; -1 in the last frame of a log, and in one that a crash ended
+	Duration float64 // s until the next frame; -1: unknown, in the last frame of a log and in a frame that a crash ended
 	Elapsed  float64 // s of simulation since the recording began
 }
 
@@ -24,7 +24,7 @@ func (f *FrameStart) follows(before *FrameStart) bool {
 		f.Duration >= -1 && f.Duration < 1e6
 }
 
-// reaches reports whether f lasts until next, the frame after it, as all frames do that CARLA writes.
+// reaches reports whether f lasts until next, the frame after it. CARLA writes only such frames.
 func (f *FrameStart) reaches(next *FrameStart) bool {
 	const tolerance = 1e-6 // s
 	return math.Abs(f.Elapsed+f.Duration-next.Elapsed) < tolerance

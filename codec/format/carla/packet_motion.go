@@ -25,7 +25,7 @@ type KinematicsList = List[Kinematics, *Kinematics]
 type Kinematics struct {
 	Actor          uint32
 	LinearVelocity Vector // m/s, in the world
-	// degrees/s about the axes of the world: the direction of roll and pitch is not that of rotations
+	// degrees/s about the axes of the world; roll and pitch have the opposite direction of rotations
 	AngularVelocity Vector
 }
 

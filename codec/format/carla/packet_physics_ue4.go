@@ -7,7 +7,7 @@ type PhysicsControlList = List[PhysicsControl, *PhysicsControl]
 type PhysicsControl struct {
 	Actor                                   uint32
 	MaxRPM                                  float32
-	MOI                                     float32 // of the engine, kg m^2
+	MOI                                     float32 // moment of inertia of the engine, kg m^2
 	DampingRateFullThrottle                 float32
 	DampingRateZeroThrottleClutchEngaged    float32
 	DampingRateZeroThrottleClutchDisengaged float32
@@ -56,7 +56,7 @@ type WheelPhysics struct {
 	Radius             float32 // cm
 	MaxBrakeTorque     float32 // N m
 	MaxHandbrakeTorque float32 // N m
-	LatStiffMaxLoad    float32 // this and the next two: 0 up to 0.9.11
+	LatStiffMaxLoad    float32 // LatStiffMaxLoad, LatStiffValue and LongStiffValue are 0 up to 0.9.11
 	LatStiffValue      float32
 	LongStiffValue     float32
 	Position           Vector // cm, in the world

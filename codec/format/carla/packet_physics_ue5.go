@@ -65,8 +65,8 @@ type Ratio float32
 
 func (r *Ratio) code(c *coder) { c.float32((*float32)(r)) }
 
-// ChaosWheel is the physics of a wheel in UE5. A log has it as it was in the memory of an x86-64, with gaps and a
-// std::vector for the slip, whose pointers mean nothing; they are written as zeros.
+// ChaosWheel is the physics of a wheel in UE5. A log has a copy of the memory of an x86-64 process, with gaps and a
+// std::vector for the slip. The pointers of the std::vector mean nothing in a file; they are written as zeros.
 type ChaosWheel struct {
 	AxleType               uint8
 	Offset                 Vector

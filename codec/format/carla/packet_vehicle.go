@@ -40,7 +40,8 @@ func (r *AnimVehicleWheels) code(c *coder) {
 
 // AnimWheel is the angles of a wheel.
 type AnimWheel struct {
-	// 0 front left, 1 front right, 2 back left, 3 back right, 4 middle left, 5 middle right; of two: 0 front, 1 back
+	// 0 front left, 1 front right, 2 back left, 3 back right, 4 middle left, 5 middle right. If the vehicle has two
+	// wheels: 0 front, 1 back.
 	Location uint8
 	Steering float32 // degrees
 	Rotation float32 // degrees
@@ -69,7 +70,7 @@ func (r *VehicleDoor) code(c *coder) {
 	c.bool(&r.Open)
 }
 
-// Door is one of a vehicle's doors.
+// Door is a door of a vehicle.
 type Door uint8
 
 // The doors of a vehicle.

@@ -16,8 +16,8 @@ const (
 type Profile struct {
 	Name    string
 	Version uint16 // in the header; attribute types are counted from 1 in version 2, from 0 before
-	Wide    bool   // the components of vectors are of 8 bytes: UE5
-	Wheel   int    // bytes of a wheel in PhysicsControl: 36, 48, or 208 in UE5, where the whole packet differs
+	Wide    bool   // components of vectors have 8 bytes: UE5
+	Wheel   int    // bytes of a wheel in PhysicsControl: 36, 48, or 208 in UE5, whose whole packet differs
 
 	// Ids of the packets that have moved over time; 0: there is no such packet.
 	Doors, Wheels, Bikers uint8
@@ -28,9 +28,9 @@ var (
 	UE4Old = Profile{Name: "ue4-0.9.11", Version: 1, Wheel: oldWheel, Wheels: 21, Bikers: 22} // 0.9.5 to 0.9.11
 	UE4    = Profile{Name: "ue4-0.9.15", Version: 1, Wheel: wheel, Wheels: 21, Bikers: 22}    // 0.9.12 to 0.9.15
 	UE4Dev = Profile{Name: "ue4-dev", Version: 1, Wheel: wheel, Doors: 21, Wheels: 22, Bikers: 23}
-	// UE4New is of 0.9.16 and later.
+	// UE4New is the profile of 0.9.16 and later.
 	UE4New = Profile{Name: "ue4-0.9.16", Version: 2, Wheel: wheel, Wheels: 21, Bikers: 22, Doors: 23}
-	// UE4Mid is of builds of UE4's development branch between UE4Dev and UE4New.
+	// UE4Mid is the profile of builds of UE4's development branch between UE4Dev and UE4New.
 	UE4Mid = Profile{Name: "ue4-dev-2025", Version: 1, Wheel: wheel, Wheels: 21, Bikers: 22, Doors: 23}
 	UE5    = Profile{Name: "ue5", Version: 1, Wide: true, Wheel: chaosWheel, Doors: 21, Wheels: 22, Bikers: 23}
 )
@@ -78,7 +78,7 @@ func (p Profile) otherLayouts(id uint8) []Profile {
 	return nil
 }
 
-// PacketName returns the name of a packet in CARLA's sources, or its id if it has none.
+// PacketName returns the name of a packet in CARLA's sources, or its id as text if it has no name.
 func (p Profile) PacketName(id uint8) string {
 	if k := p.kind(id); k.name != "" {
 		return k.name

@@ -8,14 +8,14 @@ import (
 // detector detects the profile of a log from its frames.
 type detector struct {
 	version uint16
-	wide    int    // votes for vector components of 8 bytes, less those for 4
-	adds    []byte // data of an EventAdd, which decides without votes
+	wide    int    // votes for vector components of 8 bytes, minus votes for 4
+	adds    []byte // data of an EventAdd, which decides the size of components without votes
 	wheel   int
 
 	frame [256]bool // the ids of the frame so far
-	// Whether ids that moved were seen before or after the positions of a frame.
+	// Whether the ids of packets that have moved were seen before or after the positions of a frame.
 	before, behind [256]bool
-	doors21        int // votes by size for 21 being doors, less those against
+	doors21        int // votes by size for 21 as the id of doors, minus votes against
 }
 
 // add takes a frame into account.

@@ -17,17 +17,17 @@ const (
 	detectBytes  = 16 << 20
 )
 
-// Details is Info.Extra of a log.
+// Details is the Info.Extra of a log.
 type Details struct {
-	Version  uint16            `json:"version"` // of the header
+	Version  uint16            `json:"version"` // version in the header
 	Profile  string            `json:"profile"` // name of the Profile
 	Map      string            `json:"map"`
 	Date     int64             `json:"date"`     // s since the Unix epoch
 	Duration float64           `json:"duration"` // s of simulation to the last frame, as CARLA counts it
-	Packets  map[string]uint64 `json:"packets"`  // number of each, by PacketName
-	Actors   map[string]uint64 `json:"actors"`   // number that appeared, by ActorType.Name
+	Packets  map[string]uint64 `json:"packets"`  // number of packets, by PacketName
+	Actors   map[string]uint64 `json:"actors"`   // number of actors that appeared, by ActorType.Name
 
-	Log *Reader `json:"-"` // that they are about, of several the first
+	Log *Reader `json:"-"` // the log, or the first of several logs
 }
 
 var _ codec.Reader = (*Reader)(nil)
@@ -38,13 +38,13 @@ type Reader struct {
 	file    codec.File
 	size    int64
 	header  Header
-	begin   int64 // of the first frame
+	begin   int64 // offset of the first frame
 	profile Profile
 	channel *codec.Channel
 	index   *index // nil before it is needed
 
-	repeated []byte // packets of the state at the end of a log that this one continues, with which it begins
-	behind   int64  // LogTime of the last frame of that log
+	repeated []byte // packets with the state at the end of the log before, with which this log begins; nil: none
+	behind   int64  // LogTime of the last frame of the log before
 	info     *codec.Info
 }
 
@@ -102,10 +102,10 @@ func (r *Reader) detect() (Profile, error) {
 // Header returns the header of the log.
 func (r *Reader) Header() Header { return r.header }
 
-// Profile returns the layout of the log's packets. Its version is that of the header.
+// Profile returns the layout of the log's packets. Its version is the version in the header.
 func (r *Reader) Profile() Profile { return r.profile }
 
-// indexed returns the index, made by the first call.
+// indexed returns the index. The first call makes it.
 func (r *Reader) indexed() (*index, error) {
 	if r.index == nil {
 		x, err := newIndex(r.walker(), r.profile)
@@ -179,7 +179,7 @@ func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
 	return r.from(it, x.seek(q.Start))
 }
 
-// from returns it, beginning with the n-th frame and the state before it.
+// from makes it begin with the n-th frame and the state before this frame, and returns it.
 func (r *Reader) from(it *iterator, n int) (codec.Iterator, error) {
 	x := r.index
 	if n < 0 || n == len(x.frames) || !it.query.Covers(x.frames[n].time) {
@@ -199,8 +199,8 @@ func (r *Reader) from(it *iterator, n int) (codec.Iterator, error) {
 	return it, nil
 }
 
-// fromLast returns it, with only the last frame of the window and the state before it, for any number that Query.Last
-// asks for.
+// fromLast makes it return only the last frame of the query's time range, with the state before this frame. It ignores
+// the number of messages that Query.Last returns.
 func (r *Reader) fromLast(it *iterator) (codec.Iterator, error) {
 	x, err := r.indexed()
 	if err != nil {

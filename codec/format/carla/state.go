@@ -8,29 +8,28 @@ import (
 	"slices"
 )
 
-// State is the data of a log at some time that it records only when they change. A frame is complete only with the
-// State before it.
+// State is the data that a log records only when it changes. A frame is complete only with the State before it.
 type State struct {
 	Profile     Profile
-	Actors      map[uint32]*Actor // alive, by id
+	Actors      map[uint32]*Actor // living actors by id
 	SceneLights map[int32]SceneLight
 	Weather     *Weather // nil when unknown
 
 	added uint64 // number of actors so far
 }
 
-// Actor is an actor that is alive.
+// Actor is a living actor.
 type Actor struct {
 	EventAdd
 	Parent        uint32 // 0: it is not attached
 	Doors         []VehicleDoor
-	BoundingBox   *BoundingBox // this and the following: nil if unknown
+	BoundingBox   *BoundingBox // nil, as all other pointers: unknown
 	TriggerVolume *TriggerVolume
 	Physics       *PhysicsControl
 	ChaosPhysics  *ChaosPhysics
 	LightTime     *TrafficLightTime
 
-	order uint64
+	order uint64 // number of actors that appeared before
 }
 
 // NewState returns the state before the first frame of a log.
@@ -160,7 +159,7 @@ func (s *State) AppendPackets(dst []byte) ([]byte, error) {
 	return w.data, w.err
 }
 
-// known returns what v points to, nothing if it is nil.
+// known returns a list of *v, an empty list if v is nil.
 func known[T any](v *T) []T {
 	if v == nil {
 		return nil
@@ -175,20 +174,20 @@ type packetWriter struct {
 	err     error
 }
 
-// writeOf writes the list of what there is of actors.
-func writeOf[T any, P listed[T]](w *packetWriter, actors []*Actor, of func(*Actor) []T) {
+// writeOf writes a list of the records of all actors.
+func writeOf[T any, P listed[T]](w *packetWriter, actors []*Actor, records func(*Actor) []T) {
 	var list []T
 	for _, a := range actors {
-		list = append(list, of(a)...)
+		list = append(list, records(a)...)
 	}
 	writeList[T, P](w, list)
 }
 
 // writeList writes a list in as many packets as it needs, none if it is empty.
 func writeList[T any, P listed[T]](w *packetWriter, list []T) {
-	for part := range slices.Chunk(List[T, P](list), math.MaxUint16) {
+	for chunk := range slices.Chunk(List[T, P](list), math.MaxUint16) {
 		if w.err == nil {
-			w.data, w.err = AppendPacket(w.data, w.profile, &part)
+			w.data, w.err = AppendPacket(w.data, w.profile, &chunk)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 const (
 	frameStartSize = 24
-	// maxFrame is the most bytes of a frame: 65535 actors take less.
+	// maxFrame limits the bytes of a frame: 65535 actors take less.
 	maxFrame = 256 << 20
 )
 
@@ -34,12 +34,12 @@ type walker struct {
 	chunked.Window
 	path   string
 	header Header
-	pos    int64 // of the next frame
-	before frame // the frame before that, without its data; zero at first
+	pos    int64 // offset of the next frame
+	before frame // the frame before the next one, without data; zero at first
 }
 
-// next returns the next frame, whose data are valid until the next call. The error is io.EOF at the end, errCut if data
-// follow the last complete frame, a *damage, after which next continues, or an error of reading.
+// next returns the next frame. Its data is valid until the next call. The error is io.EOF at the end of the log, errCut
+// if an incomplete frame ends the log, a *damage, after which next can be called again, or an error of reading.
 func (w *walker) next() (frame, error) {
 	f := frame{pos: w.pos}
 	size := 0
@@ -90,7 +90,7 @@ func (w *walker) next() (frame, error) {
 	return f, &damage{w.path, f.pos, end, problem}
 }
 
-// found returns f with its data of a size.
+// found returns f with its data, which has size bytes, and moves w behind it.
 func (w *walker) found(f frame, size int) (frame, error) {
 	b, err := w.View(f.pos, size)
 	if err != nil {
@@ -124,7 +124,8 @@ func startOf(data []byte) (f FrameStart) {
 // frameStartHead is the beginning of a FrameStart.
 var frameStartHead = []byte{IDFrameStart, frameStartSize, 0, 0, 0}
 
-// resync returns the offset, pos or more, of a FrameStart that can follow the frame before; -1 if there is none.
+// resync returns the offset of the first FrameStart at pos or later that can follow the frame before, -1 if there is
+// none.
 func (w *walker) resync(pos int64) (int64, error) {
 	const size = packetHead + frameStartSize
 	for {

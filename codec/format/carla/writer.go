@@ -29,7 +29,7 @@ func createOn(s codec.Disk, path string, o codec.CreateOptions) (*output.Recordi
 	extension := filepath.Ext(path)
 	base := strings.TrimSuffix(path, extension)
 	name := output.Names(base, extension, o.Dated)
-	var last *encoder // of a file that could be created
+	var last *encoder // encoder of the last file that was created
 	return output.NewChunkRecording(s, Name, path, o, name, func(path string) (output.Encoder, error) {
 		w := newEncoder(path, o, last)
 		w.created = func() { last = w }
@@ -40,40 +40,41 @@ func createOn(s codec.Disk, path string, o codec.CreateOptions) (*output.Recordi
 // encoder encodes one log, whose messages are frames.
 type encoder struct {
 	path      string
-	created   func() // is called when the file is
+	created   func() // called when the file was created
 	chunkSize int
-	duration  int64 // of a chunk
-	salvaged  bool  // durations of frames are corrected
+	duration  int64 // greatest duration of a chunk in ns
+	salvaged  bool  // CreateOptions.Salvaged: durations of frames are corrected
 
-	topic   output.Topic // without a channel before it is declared
+	topic   output.Topic // has no channel before Declare
 	header  Header
 	profile Profile
 	state   *State // after the last frame
-	begin   []byte // packets of the state before the file, for its first frame
+	begin   []byte // packets of the state before the file; they go into the first frame
 
-	frame      []byte // of the message that Prepare was called with
-	frameStart FrameStart
-	last       FrameStart // of the last frame
-	lastPos    int64      // its offset
-	end        int64      // offset of the next frame
-	chunk      *chunk     // the open one
-	spare      *chunk
-	failed     bool // frames are missing
+	frame      []byte     // data of the message in Prepare
+	frameStart FrameStart // FrameStart of frame
+	last       FrameStart // FrameStart of the last frame
+	lastPos    int64      // offset of last in the file
+	end        int64      // offset of the next frame in the file
+	chunk      *chunk     // the open chunk
+	spare      *chunk     // a chunk to reuse, or nil
+	failed     bool       // frames are missing
 }
 
-// chunk is frames that are to be written.
+// chunk has frames that will be written together.
 type chunk struct {
 	encoder *encoder
 	frames  []byte
 	first   int64 // LogTime of the first frame
 	span    output.Span
 
-	// The duration of the frame before, as the first one of the chunk shows it; empty if it does not change.
+	// The corrected duration of the frame before the chunk, encoded; empty: unchanged. The first frame of the chunk
+	// determines it.
 	duration   []byte
-	durationAt int64
+	durationAt int64 // offset of the duration in the file
 }
 
-// newEncoder returns the encoder of a log that continues last, unless that is nil.
+// newEncoder returns the encoder of a log. The log continues the log of last, unless last is nil.
 func newEncoder(path string, o codec.CreateOptions, last *encoder) *encoder {
 	w := &encoder{
 		path: path, salvaged: o.Salvaged,
@@ -118,7 +119,7 @@ func (w *encoder) Declare(c *codec.Channel) error {
 	return nil
 }
 
-// Prepare checks that m is one frame and, with the first one, encodes the header.
+// Prepare checks that m is one frame. With the first frame, it encodes the header.
 func (w *encoder) Prepare(m *codec.Message) (full bool, err error) {
 	if err := w.Declare(m.Channel); err != nil {
 		return false, err
@@ -213,7 +214,7 @@ func (w *encoder) Event(codec.Event) (*codec.Message, error) {
 	return nil, fmt.Errorf("write %s: CARLA's logs hold no events", w.path)
 }
 
-// Topics returns the log's one topic, if its channel is declared.
+// Topics returns the only topic of the log, if its channel is declared.
 func (w *encoder) Topics() []*output.Topic {
 	if w.topic.Channel == nil {
 		return nil

@@ -19,8 +19,8 @@ type stop struct {
 	Duration float64 // s
 }
 
-// blocked returns the actors that moved by less than a distance, in cm, for at least a time, in s, those that stood
-// longest first, and the last frame.
+// blocked returns the actors that moved less than minDistance, in cm, for at least minTime, in s, and the last frame.
+// The actors that stood longest come first.
 func blocked(r *carla.Reader, minTime, minDistance float64) (stops []stop, last carla.FrameStart, err error) {
 	type actor struct {
 		stop
@@ -39,7 +39,7 @@ func blocked(r *carla.Reader, minTime, minDistance float64) (stops []stop, last 
 			}
 		case *carla.EventDelList:
 			if len(*l) > 0 {
-				delete(actors, added) // this is what CARLA does
+				delete(actors, added) // CARLA does so, too: it forgets the actor that was added last
 			}
 		case *carla.PositionList:
 			for _, p := range *l {
@@ -71,7 +71,7 @@ func blocked(r *carla.Reader, minTime, minDistance float64) (stops []stop, last 
 	return stops, last, err
 }
 
-// distance returns the distance of two places, with the precision that the log's CARLA has.
+// distance returns the distance of two places, in the precision of the CARLA that wrote the log.
 func distance(a, b carla.Vector, wide bool) float64 {
 	if wide {
 		x, y, z := a.X-b.X, a.Y-b.Y, a.Z-b.Z
@@ -81,8 +81,8 @@ func distance(a, b carla.Vector, wide bool) float64 {
 	return float64(float32(math.Sqrt(float64(x*x + y*y + z*z))))
 }
 
-// Blocked writes the text of show_recorder_actors_blocked: the actors that moved by less than minDistance, in cm,
-// for at least minTime, in s, those that stood longest first.
+// Blocked writes the text of show_recorder_actors_blocked: the actors that moved less than minDistance, in cm, for at
+// least minTime, in s. The actors that stood longest come first.
 func Blocked(w io.Writer, r *carla.Reader, minTime, minDistance float64, o Options) error {
 	stops, last, err := blocked(r, minTime, minDistance)
 	if err != nil {

@@ -2,7 +2,7 @@ package query
 
 import "tapedeck/codec/format/carla"
 
-// chaosPhysics writes the physics of a vehicle of UE5. Numbers of one byte are characters there.
+// chaosPhysics writes the physics of a vehicle of UE5. CARLA prints numbers of one byte as characters.
 func (p *infoPrinter) chaosPhysics(r *carla.ChaosPhysics) {
 	p.line("  Id: ", r.Actor, "\n   max_torque = ", r.MaxTorque, "\n   max_rpm = ", r.MaxRPM, "\n   MOI = ", r.RevUpMOI,
 		"\n   rev_down_rate = ", r.RevDownRate, "\n   differential_type = ", character(r.DifferentialType),
@@ -55,7 +55,7 @@ func (p *infoPrinter) chaosWheel(w *carla.ChaosWheel) {
 // character returns the character with a number.
 func character(n uint8) string { return string([]byte{n}) }
 
-// decimals returns a vector as printf has it with %f.
+// decimals returns a vector as C's printf writes it with %f.
 func decimals(v carla.Vector) string {
 	b := appendNumber([]byte{'('}, v.X, 'f', 6)
 	b = appendNumber(append(b, ", "...), v.Y, 'f', 6)

@@ -13,7 +13,7 @@ type collision struct {
 	Actors [2]collider
 }
 
-// collider is one of the two.
+// collider is one of the two actors of a collision.
 type collider struct {
 	ID   uint32 // carla.NoActor for an id that is not an actor
 	Type string // one letter: o other, v vehicle, w walker, t traffic light, h traffic sign, a sensor
@@ -21,7 +21,7 @@ type collider struct {
 	Hero bool
 }
 
-// fits reports whether the collider is of a category: one of its types, h for the hero, a for any.
+// fits reports whether the collider is of a category: a letter of Type, h for the hero, a for any.
 func (c *collider) fits(category byte) bool {
 	return category == 'a' || string([]byte{category}) == c.Type || category == 'h' && c.Hero
 }
@@ -29,11 +29,11 @@ func (c *collider) fits(category byte) bool {
 // categories are the letters of the types of actors. CARLA takes signs for heroes.
 const categories = "ovwtha"
 
-// collisions returns the collisions between actors of two categories, and the last frame. A collision that continues in
-// the next frame is one.
+// collisions returns the collisions between actors of two categories, and the last frame. Collisions of two actors in
+// consecutive frames are one collision.
 func collisions(r *carla.Reader, category1, category2 byte) (list []collision, last carla.FrameStart, err error) {
 	actors, added := map[uint32]*carla.EventAdd{}, uint32(0)
-	before, now := map[[2]uint32]bool{}, map[[2]uint32]bool{} // pairs of the previous frame, and of this one
+	before, now := map[[2]uint32]bool{}, map[[2]uint32]bool{} // pairs of the previous and of the current frame
 	err = each(r, func(_ carla.Packet, b carla.Body) {
 		switch l := b.(type) {
 		case *carla.FrameStart:
@@ -45,7 +45,7 @@ func collisions(r *carla.Reader, category1, category2 byte) (list []collision, l
 			}
 		case *carla.EventDelList:
 			if len(*l) > 0 {
-				delete(actors, added) // this is what CARLA does
+				delete(actors, added) // CARLA does so, too: it forgets the actor that was added last
 			}
 		case *carla.CollisionList:
 			for _, c := range *l {
@@ -65,7 +65,7 @@ func collisions(r *carla.Reader, category1, category2 byte) (list []collision, l
 	return list, last, err
 }
 
-// colliderOf returns the collider of an id; e is nil for unknown actors.
+// colliderOf returns the collider with an id. e is nil for an unknown actor.
 func colliderOf(id uint32, e *carla.EventAdd, hero bool) collider {
 	c := collider{ID: id, Type: categories[:1], Hero: hero}
 	if e != nil && id != carla.NoActor {
@@ -97,7 +97,7 @@ func Collisions(w io.Writer, r *carla.Reader, category1, category2 byte, o Optio
 	}
 	if len(list) == 0 {
 		p.tail(last)
-	} else { // the format of the rows sticks
+	} else { // in C++, the number format of the rows stays set
 		fmt.Fprintf(p, "\nFrames: %d\nDuration: %s seconds\n", last.Frame, whole(last.Elapsed))
 	}
 	return p.Flush()

@@ -6,7 +6,7 @@ import (
 	"tapedeck/codec/format/carla"
 )
 
-// detail writes a packet that only the whole text has.
+// detail writes a packet that only the text of all of a log has.
 func (p *infoPrinter) detail(b carla.Body) {
 	switch l := b.(type) {
 	case *carla.PositionList:
@@ -85,7 +85,7 @@ func (p *infoPrinter) detail(b carla.Body) {
 	}
 }
 
-// newDetail writes a packet that is not in the texts of 0.9.13.
+// newDetail writes a packet that the texts of 0.9.13 lack.
 func (p *infoPrinter) newDetail(b carla.Body) {
 	switch l := b.(type) {
 	case *carla.FrameEnd:
@@ -150,7 +150,7 @@ func (p *infoPrinter) box(r carla.BoundingBox) {
 	p.line("  Id: ", r.Actor, " origin: ", r.Origin, " extension: ", r.Extension, "\n")
 }
 
-// gearSwitchTime is CARLA's value for every vehicle: the log does not have it.
+// gearSwitchTime is CARLA's value for every vehicle, in s. Logs do not have it.
 const gearSwitchTime = 0.5
 
 func (p *infoPrinter) physics(r *carla.PhysicsControl) {

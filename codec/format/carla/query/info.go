@@ -6,7 +6,7 @@ import (
 	"tapedeck/codec/format/carla"
 )
 
-// Info writes the text of show_recorder_file_info: all of a log, or the events alone.
+// Info writes the text of show_recorder_file_info: all of a log, or only its events.
 func Info(w io.Writer, r *carla.Reader, all bool, o Options) error {
 	if o.JSON {
 		return infoJSON(w, r, all)
@@ -22,7 +22,7 @@ func Info(w io.Writer, r *carla.Reader, all bool, o Options) error {
 		return err
 	}
 	if p.all && last.ID == carla.IDFrameEnd {
-		p.detail(&carla.FrameEnd{}) // CARLA takes the last packet for another one
+		p.detail(&carla.FrameEnd{}) // at the end, CARLA reads the last packet again
 	}
 	p.tail(p.frame)
 	return p.Flush()
@@ -34,7 +34,7 @@ type infoPrinter struct {
 	all   bool
 	ue5   bool // the log is of UE5
 	frame carla.FrameStart
-	begun bool // the line of the frame is written
+	begun bool // whether the line of the frame is written
 }
 
 // begin writes the line of the frame in front of its first event.

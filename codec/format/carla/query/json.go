@@ -13,9 +13,9 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// infoJSON writes what Options.JSON describes: all frames or those with events, each with its number, its times in s,
-// and its packets that are not empty by their names, with their fields in CARLA's units. An unknown packet is named by
-// its id, "packet_139", and has its size.
+// infoJSON writes the object of Options.JSON with all frames, or with the frames that have events. A frame has its
+// number, its times in s, and its packets by name, except empty packets. Fields are in CARLA's units. An unknown packet
+// is named by its id, "packet_139", and has its size.
 func infoJSON(w io.Writer, r *carla.Reader, all bool) error {
 	p := newJSONPrinter(w, r, "frames")
 	p.all = all
@@ -43,11 +43,11 @@ type jsonPrinter struct {
 	*bufio.Writer
 	profile carla.Profile
 	buf     []byte
-	first   bool // no element of the list was written
+	first   bool // whether the next element is the first of the list
 
 	all   bool
 	frame carla.FrameStart
-	begun bool // the frame is written, but for its end
+	begun bool // whether the object of the frame is begun and not ended
 }
 
 func newJSONPrinter(w io.Writer, r *carla.Reader, list string) *jsonPrinter {
@@ -65,7 +65,7 @@ func (p *jsonPrinter) element() {
 		p.buf = append(p.buf, ',')
 	}
 	p.first = false
-	_, _ = p.Write(append(p.buf, '\n')) // the error is that of Flush
+	_, _ = p.Write(append(p.buf, '\n')) // Flush returns the error
 	p.buf = p.buf[:0]
 }
 
@@ -157,7 +157,7 @@ func (p *jsonPrinter) value(v reflect.Value) {
 			p.buf = strconv.AppendFloat(p.buf, f, 'g', -1, v.Type().Bits())
 		}
 	case reflect.String:
-		text, _ := json.Marshal(v.String()) // a string can always be encoded
+		text, _ := json.Marshal(v.String()) // encoding a string cannot fail
 		p.buf = append(p.buf, text...)
 	default:
 		p.buf = fmt.Append(p.buf, v.Interface())

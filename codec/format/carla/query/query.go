@@ -1,11 +1,11 @@
-// Package query answers what CARLA's client asks a server about a log, show_recorder_file_info,
-// show_recorder_collisions and show_recorder_actors_blocked, without a server: with the same text, byte for byte, and
-// as JSON.
+// Package query answers the queries of CARLA's client about a log without a server: show_recorder_file_info,
+// show_recorder_collisions and show_recorder_actors_blocked. Answers are texts, equal to CARLA's byte for byte, or
+// JSON.
 //
 // The texts are those of CarlaRecorderQuery.cpp on Linux, including CARLA's own mistakes. Three things differ. A cut
-// log ends with its last complete frame, where CARLA repeats what it read last. Blocked actors with the same duration
-// are sorted by id, where CARLA has the order of a hash table. The slip of a wheel of UE5 is empty, because a log has
-// only pointers to it.
+// log ends with its last complete frame; CARLA repeats the packet that it read last. Blocked actors with equal
+// durations are sorted by id; CARLA has the order of a hash table. The slip of a wheel of UE5 is empty, because a log
+// has only pointers to it.
 package query
 
 import (
@@ -29,16 +29,16 @@ type Style int
 const (
 	// Newest is the style of the development branches in 2026, UE5's for logs of UE5, otherwise UE4's.
 	Newest Style = iota
-	// V0913 is the style of CARLA 0.9.10 to 0.9.14, without later additions and the physics of UE5. scenario_runner's
-	// metrics read only this one.
+	// V0913 is the style of CARLA 0.9.10 to 0.9.14, without later additions and the physics of UE5. The metrics of
+	// scenario_runner read only this style.
 	V0913
 )
 
 // Options change how an answer is written. The zero value is a text of the newest style in local time.
 type Options struct {
 	Style    Style
-	Location *time.Location // of the date; nil is time.Local
-	// JSON writes one JSON object instead: version, profile, date in s since the Unix epoch, map, what was asked for,
+	Location *time.Location // time zone of the date; nil is time.Local
+	// JSON writes one JSON object instead: version, profile, date in s since the Unix epoch, map, the answer,
 	// last_frame and duration in s. NaN and infinity are "NaN", "Infinity" and "-Infinity", as in the JSON of Protocol
 	// Buffers.
 	JSON bool
@@ -62,7 +62,7 @@ func (p *printer) line(values ...any) {
 	for _, v := range values {
 		switch v := v.(type) {
 		case string:
-			_, _ = p.WriteString(v) // the error is that of Flush
+			_, _ = p.WriteString(v) // Flush returns the error
 		case float32:
 			p.number(float64(v))
 		case float64:
@@ -86,7 +86,7 @@ func (p *printer) number(v float64) {
 	_, _ = p.Write(appendNumber(room[:0], v, 'g', 6))
 }
 
-// appendNumber appends a number in a format of package strconv, but NaN and infinity as in C.
+// appendNumber appends a number in a format of package strconv, but NaN and infinity as C's printf writes them.
 func appendNumber(dst []byte, v float64, format byte, precision int) []byte {
 	switch {
 	case math.IsNaN(v) && math.Signbit(v):
@@ -110,7 +110,7 @@ func wide(name string) string {
 	return name + strings.Repeat(" ", max(0, 35-len(name)))
 }
 
-// text returns a text of the log without what would control a terminal or begin a line.
+// text returns a text of the log without characters that control a terminal or begin a line.
 func text(s string) string { return printable.Escape(s, "") }
 
 // head writes the beginning of all texts.
@@ -124,8 +124,8 @@ func (p *printer) tail(last carla.FrameStart) {
 	p.line("\nFrames: ", last.Frame, "\nDuration: ", last.Elapsed, " seconds\n")
 }
 
-// each calls f with the packets of a log. Their bodies are nil if a packet is unknown or cannot be decoded, and valid
-// until f returns.
+// each calls f with the packets of a log and their bodies. A body is valid until f returns, and nil if the packet is
+// unknown or cannot be decoded.
 func each(r *carla.Reader, f func(carla.Packet, carla.Body)) error {
 	d := carla.Decoder{Profile: r.Profile()}
 	for m, err := range codec.Messages(r, codec.Query{Damaged: func(error) {}}) {

@@ -3,8 +3,8 @@
 // libhdf5 trusts the sizes in a global heap, and reads and writes beyond the heap if they are wrong. So the driver
 // checks heaps when they are read. Section III.E of the HDF5 file format specification has their layout.
 //
-// libhdf5 cannot close a file after a failed write, and later crashes over its remains. So the driver reports writes as
-// successful when they fail, for example because the disk is full, and keeps the error for write_error.
+// libhdf5 never frees a file that it cannot write, and later fails because of the remains. So the driver does not
+// return errors of writes, for example of a full disk, but keeps them for write_error.
 #include "complement.h"
 
 #include <errno.h>
