@@ -23,7 +23,7 @@ func TestDefine(t *testing.T) {
 	for _, test := range []struct {
 		name, typ, text, hash string
 		payload               []byte
-		told                  string // event of DefineAll
+		event                 string // event of DefineAll
 		want                  string // error of decoding
 		fields                int
 	}{
@@ -59,15 +59,15 @@ func TestDefine(t *testing.T) {
 				Schema: Schema{Encoding: SchemaROS2Msg, Data: []byte(test.text)}}
 			for range 2 { // a definition that is there is not replaced
 				events := DefineAll([]*Channel{nil, c})
-				if test.told == "" {
+				if test.event == "" {
 					require.Empty(t, events)
 					break
 				}
 				require.Len(t, events, 1)
 				require.Equal(t, EventLabel, events[0].Kind)
-				require.Contains(t, events[0].Text, test.told)
+				require.Contains(t, events[0].Text, test.event)
 				if test.want == "" {
-					test.told = ""
+					test.event = ""
 				}
 			}
 			schema, err := cdr.NewSchema(c.Library(msgs.Library()), c.Type)
@@ -86,12 +86,12 @@ func TestDefine(t *testing.T) {
 		})
 	}
 
-	for sum, told := range map[string]int{"": 1, "*": 1, "1": 1, emptyMD5: 0} {
+	for sum, count := range map[string]int{"": 1, "*": 1, "1": 1, emptyMD5: 0} {
 		for text, empty := range map[string]int{"": 1, "# x\n": 1, "string data\n": 0,
 			"\n=====\nMSG: a/B\nint8 x\n": 1} {
 			c := &Channel{Topic: "/t", Type: "std_msgs/String", Encoding: EncodingROS1, Metadata: map[string]string{
 				"md5sum": sum}, Schema: Schema{Encoding: SchemaROS1Msg, Data: []byte(text)}}
-			require.Len(t, DefineAll([]*Channel{c}), told*empty, "%q %q", sum, text)
+			require.Len(t, DefineAll([]*Channel{c}), count*empty, "%q %q", sum, text)
 		}
 	}
 

@@ -12,7 +12,7 @@ import (
 type memory struct {
 	messages []Message
 	fail     error
-	damage   error // is told of
+	damage   error // passed to Query.Damaged
 }
 
 func (r *memory) Info() (*Info, error) { return &Info{}, nil }

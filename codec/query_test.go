@@ -15,10 +15,10 @@ func TestDamage(t *testing.T) {
 	damage := errors.New("damage")
 	var q Query
 	require.Equal(t, damage, q.Damage(damage))
-	var told []error
-	q.Damaged = func(err error) { told = append(told, err) }
+	var reports []error
+	q.Damaged = func(err error) { reports = append(reports, err) }
 	require.NoError(t, q.Damage(damage))
-	require.Equal(t, []error{damage}, told)
+	require.Equal(t, []error{damage}, reports)
 }
 
 // TestDamagedMayBeNil searches the code for calls of Query.Damaged, which may be nil. Readers must call Query.Damage.

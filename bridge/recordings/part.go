@@ -43,7 +43,7 @@ func (e *SurveyError) Unwrap() error { return e.Err }
 func (o *Options) open(path string) (*Part, error) {
 	open := o.OpenFile
 	if open == nil {
-		open = func(path string) (codec.Reader, error) { return series.OpenSource(o.Files, o.Formats, path) }
+		open = func(path string) (codec.Reader, error) { return series.OpenRecording(o.Files, o.Formats, path) }
 	}
 	source, err := open(path)
 	if err != nil {

@@ -22,7 +22,7 @@ type Options struct {
 	Files   *store.Files    // reads URLs; nil: only local files are read
 	Context context.Context // its end stops opening and reading; may be nil
 
-	// OpenFile opens the recording at a path; nil: series.OpenSource is used.
+	// OpenFile opens the recording at a path; nil: series.OpenRecording is used.
 	OpenFile func(path string) (codec.Reader, error)
 	// Opened, unless nil, is called with each part before any of its messages is read.
 	Opened func(*Part) error

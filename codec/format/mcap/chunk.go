@@ -265,20 +265,20 @@ func (l *loader) wanted(c chunkInfo, offset int64, buf []byte) ([]byte, bool) {
 	const least = recordHead + 2 // enough to hold the channel of a message
 	l.raw = chunked.Resize(l.raw, least+chunked.WindowSize)
 	var (
-		sum  uint32
-		held int    // bytes of a record's head at the end of the last piece
-		left uint64 // bytes of a record that are in the next piece
-		skip bool   // the record of left is unwanted
+		sum     uint32
+		carried int    // bytes of a record's head at the end of the last piece
+		left    uint64 // bytes of a record that are in the next piece
+		skip    bool   // the record of left is unwanted
 	)
 	buf = buf[:0]
 	for end := offset + int64(c.uncompressed); offset < end; {
 		n := int(min(chunked.WindowSize, end-offset))
-		b := l.raw[:held+n]
-		if _, err := l.file.ReadAt(b[held:], offset); err != nil {
+		b := l.raw[:carried+n]
+		if _, err := l.file.ReadAt(b[carried:], offset); err != nil {
 			return nil, false
 		}
 		offset += int64(n)
-		sum = crc32.Update(sum, crc32.IEEETable, b[held:])
+		sum = crc32.Update(sum, crc32.IEEETable, b[carried:])
 		for len(b) > 0 {
 			if left == 0 && len(b) < least {
 				break
@@ -299,9 +299,9 @@ func (l *loader) wanted(c chunkInfo, offset int64, buf []byte) ([]byte, bool) {
 			left -= uint64(len(piece))
 			b = b[len(piece):]
 		}
-		held = copy(l.raw, b)
+		carried = copy(l.raw, b)
 	}
-	return buf, held == 0 && left == 0 && (c.crc == 0 || c.crc == sum)
+	return buf, carried == 0 && left == 0 && (c.crc == 0 || c.crc == sum)
 }
 
 // decompress returns the records of a chunk, in dst if they fit. With an error it returns the readable beginning.

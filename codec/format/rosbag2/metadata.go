@@ -141,7 +141,7 @@ func (m *metadata) checked() (*metadata, error) {
 // since maps keys of metadata.yaml to the version that added them.
 var since = map[string]int{"files": 5, "custom_data": 6, "type_description_hash": 7, "ros_distro": 8}
 
-// describe returns the metadata of a bag that consists of these files.
+// describe returns the metadata of a bag of the given files.
 func (l *layout) describe(files []*codec.Info) *metadata {
 	m := &metadata{
 		Version: l.version, Storage: l.storage, Topics: []topicInfo{}, Paths: []string{}, Files: []fileInfo{},

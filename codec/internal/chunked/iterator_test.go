@@ -183,11 +183,11 @@ func TestDamage(t *testing.T) {
 	got, err := times(c.Read(l, codec.Query{}))
 	require.EqualError(t, err, "read file: broken")
 	require.Equal(t, []int64{10, 20}, got)
-	told := 0
-	got, err = times(c.Read(l, codec.Query{Damaged: func(error) { told++ }}))
+	reports := 0
+	got, err = times(c.Read(l, codec.Query{Damaged: func(error) { reports++ }}))
 	require.NoError(t, err)
 	require.Equal(t, []int64{10, 20, 30, 40}, got)
-	require.Equal(t, 1, told)
+	require.Equal(t, 1, reports)
 
 	// Damage found in loading is reported unless Contents.Damage has it. An unknown channel is reported, too.
 	for _, known := range []bool{false, true} {

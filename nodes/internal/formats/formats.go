@@ -105,7 +105,7 @@ func (l List) Codecs() codec.Formats {
 
 // Open opens the recording at path. The name of its first file means all of its files; see package series.
 func (l List) Open(files *store.Files, path string) (codec.Reader, error) {
-	return series.OpenSource(files, l.Codecs(), path)
+	return series.OpenRecording(files, l.Codecs(), path)
 }
 
 // OpenFile opens only one file of a recording; see series.OpenFile.

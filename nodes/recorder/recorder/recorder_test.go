@@ -163,7 +163,7 @@ func open(t *testing.T, path string) codec.Reader {
 	t.Helper()
 	r, err := live.Codecs().Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		r, err = series.OpenSource(nil, live.Codecs(), path)
+		r, err = series.OpenRecording(nil, live.Codecs(), path)
 	}
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })

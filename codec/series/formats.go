@@ -7,8 +7,8 @@ import (
 	"tapedeck/codec/store"
 )
 
-// OpenSource opens the recording at path, without a translation. The name of a recording's first file opens all files.
-func OpenSource(files *store.Files, formats codec.Formats, path string) (codec.Reader, error) {
+// OpenRecording opens the recording at path, without a translation. A recording's first file stands for all files.
+func OpenRecording(files *store.Files, formats codec.Formats, path string) (codec.Reader, error) {
 	return Open(files, store.Local(path), opener(files, formats))
 }
 
