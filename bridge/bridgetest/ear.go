@@ -19,7 +19,7 @@ type Ear[T any] struct {
 	count int
 }
 
-// Hear subscribes to a topic with messages of the type T. A payload that is none panics.
+// Hear subscribes to a topic with messages of the type T. A payload that is not a T panics.
 func Hear[T any, P interface {
 	*T
 	msgs.Message
@@ -41,7 +41,7 @@ func Hear[T any, P interface {
 	return e
 }
 
-// Get returns the latest message, and how many there were.
+// Get returns the latest message, and the number of messages so far.
 func (e *Ear[T]) Get() (T, int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

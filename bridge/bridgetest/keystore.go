@@ -13,19 +13,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Keystore is a keystore of SROS 2, with the files that `ros2 security` makes, made by openssl.
+// Keystore is a keystore of SROS 2. It has the files that `ros2 security` makes, but is made with openssl.
 type Keystore struct {
 	t      testing.TB
 	Path   string // ROS_SECURITY_KEYSTORE
 	domain int
 }
 
-// Enclave is what an enclave may do.
+// Enclave describes the certificate and the permissions of an enclave.
 type Enclave struct {
-	Subject  string    // the CN that its permissions are for; "": its name
-	Topics   []string  // DDS topics that it may publish and subscribe to; nil: those of all ROS topics and services
-	Days     int       // for which its certificate is valid; 0: 10 years, negative: it has expired
-	NotAfter time.Time // end of its permissions; zero: in 10 years
+	Subject  string    // common name in the permissions; "": the name of the enclave
+	Topics   []string  // DDS topics to publish and subscribe to; nil: the topics of all ROS topics and services
+	Days     int       // validity of the certificate in days; 0: 10 years, negative: expired
+	NotAfter time.Time // end of the permissions; zero: in 10 years
 }
 
 // NewKeystore makes a keystore for a domain, with the governance of sros2. It skips the test if there is no openssl.
@@ -51,7 +51,7 @@ func (k *Keystore) openssl(args ...string) {
 	require.NoError(k.t, err, "openssl %s: %s", args, out)
 }
 
-// Govern makes a governance by which data and metadata are protected in this way: NONE, SIGN or ENCRYPT.
+// Govern makes a governance document. protection is the protection of data and metadata: NONE, SIGN or ENCRYPT.
 func (k *Keystore) Govern(protection string) {
 	k.t.Helper()
 	rtps := "SIGN"
@@ -88,7 +88,7 @@ func (k *Keystore) Sign(path, document string) {
 		k.file("ca.key.pem"), "-out", path)
 }
 
-// Add makes the enclave of that name, such as /talker, and returns its folder.
+// Add makes an enclave with a name such as /talker, and returns its folder.
 func (k *Keystore) Add(name string, e Enclave) string {
 	k.t.Helper()
 	dir := k.file("enclaves" + name)
@@ -132,7 +132,7 @@ func (k *Keystore) Add(name string, e Enclave) string {
 	return dir
 }
 
-// Environment returns the variables with which a process is in an enclave.
+// Environment returns the environment variables that put a process into an enclave.
 func (k *Keystore) Environment(enclave string) []string {
 	return []string{
 		"ROS_SECURITY_ENABLE=true", "ROS_SECURITY_STRATEGY=Enforce", "ROS_SECURITY_KEYSTORE=" + k.Path,

@@ -16,10 +16,10 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// Network is a ROS graph inside the process, without middleware: for tests of what stands on a bridge.Node. Its zero
-// value is ready.
+// Network is a ROS graph inside the process, without middleware, for tests of packages that use a bridge.Node. The zero
+// value is ready to use.
 type Network struct {
-	// Library has the definitions of which publishers announce the type hash; nil: they announce none.
+	// Library has the definitions of types. Publishers announce the hashes of these types; nil: no hashes.
 	Library *rosidl.Library
 
 	mu      sync.Mutex
@@ -27,11 +27,11 @@ type Network struct {
 	lastID  uint64
 	changed chan struct{} // closed at the next change of the graph
 
-	unhandled int        // samples that a subscription's handler has not returned for
-	handled   *sync.Cond // signals that there are none; nil: nobody waits
+	unhandled int        // number of samples whose handlers have not returned
+	handled   *sync.Cond // signals that unhandled is 0; nil before Drain
 }
 
-// Drain waits until the subscriptions' handlers have returned for all that was published.
+// Drain waits until the subscriptions' handlers have returned for all published samples.
 func (w *Network) Drain() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -75,7 +75,7 @@ func (w *Network) Open(o bridge.Options) (bridge.Node, error) {
 	return n, nil
 }
 
-// announce wakes all that wait for a change of the graph. The caller holds w.mu.
+// announce wakes all goroutines that wait for a change of the graph. The caller holds w.mu.
 func (w *Network) announce() {
 	if w.changed != nil {
 		close(w.changed)
@@ -83,7 +83,7 @@ func (w *Network) announce() {
 	}
 }
 
-// change returns a channel that is closed at the next change. w.mu is held.
+// change returns a channel that is closed at the next change of the graph. The caller holds w.mu.
 func (w *Network) change() <-chan struct{} {
 	if w.changed == nil {
 		w.changed = make(chan struct{})
@@ -435,7 +435,7 @@ type memorySubscription struct {
 func (s *memorySubscription) Topic() string { return s.topic }
 func (s *memorySubscription) Lost() uint64  { return 0 }
 
-// push queues samples. net.mu is held.
+// push queues samples. The caller holds net.mu.
 func (s *memorySubscription) push(samples ...bridge.Sample) {
 	if s.ctx.Err() != nil {
 		return

@@ -17,14 +17,15 @@ import (
 	"tapedeck/codec"
 )
 
-// roleVariable names the role that a process plays.
+// roleVariable is the environment variable with the role of a process.
 const roleVariable = "TAPEDECK_TEST_ROLE"
 
-// Roles are what another process of a test may be. It ends when its standard input does.
+// Roles are the functions that other processes of a test may run, by name. Such a process ends when its standard input
+// ends.
 type Roles map[string]func() error
 
-// Play plays the role that this process was started for by Start, and ends it. It returns where it was not. Roles that
-// every implementation has are added to r: publisher and sink, whose nodes open opens.
+// Play runs the role of a process that Start started, and exits. It returns in any other process. Play adds the roles
+// publisher and sink; open opens their nodes.
 func (r Roles) Play(open func(bridge.Options) (bridge.Node, error)) {
 	name := os.Getenv(roleVariable)
 	if name == "" {
@@ -45,7 +46,7 @@ func (r Roles) Play(open func(bridge.Options) (bridge.Node, error)) {
 	os.Exit(0)
 }
 
-// inNode has a role play in a node until standard input ends.
+// inNode runs play with a node until standard input ends.
 func inNode(open func(bridge.Options) (bridge.Node, error), play func(bridge.Node) error) error {
 	n, err := open(bridge.Options{Name: "other", Namespace: "/test", Domain: -1})
 	if err != nil {
@@ -59,13 +60,14 @@ func inNode(open func(bridge.Options) (bridge.Node, error), play func(bridge.Nod
 	return nil
 }
 
-// Process is this test binary in a role.
+// Process is a process that runs a role of this test binary.
 type Process struct {
 	*exec.Cmd
-	Stop func() error // ends it and returns its error
+	Stop func() error // ends the process and returns its error
 }
 
-// Start starts a process with these variables in its environment. It ends with the test at the latest.
+// Start starts a process with a role and additional environment variables. The process ends with the test at the
+// latest.
 func Start(t testing.TB, role string, env ...string) Process {
 	t.Helper()
 	p := Process{Cmd: exec.Command(os.Args[0])}
@@ -85,17 +87,17 @@ func Start(t testing.TB, role string, env ...string) Process {
 // UntilEOF waits for the end of standard input.
 func UntilEOF() { _, _ = io.Copy(io.Discard, bufio.NewReader(os.Stdin)) }
 
-// KeepAll is reliable, and nothing is left out.
+// KeepAll returns a reliable QoS with a history that keeps all samples.
 func KeepAll() codec.QoS {
 	q := codec.DefaultQoS()
 	q.History = codec.KeepAll
 	return q
 }
 
-// BytesType is the type of what the processes of tests publish.
+// BytesType is the type of the messages that the processes of tests publish.
 const BytesType = "std_msgs/msg/UInt8MultiArray"
 
-// Pattern returns a payload of that size, in bytes, that contains its number.
+// Pattern returns a payload with the given size in bytes, which contains number.
 func Pattern(size, number int) []byte {
 	b := make([]byte, size)
 	b[1] = 1
@@ -142,7 +144,7 @@ func publish(n bridge.Node) error {
 	return nil
 }
 
-// sink receives and forgets.
+// sink receives messages and ignores them.
 func sink(n bridge.Node) error {
 	_, err := n.Subscribe("bytes", BytesType, KeepAll(), func([]bridge.Sample) {})
 	return err

@@ -14,10 +14,10 @@ import (
 	"tapedeck/msgs"
 )
 
-// Recording is a recording in memory, whose topics are those of its messages.
+// Recording is a recording in memory. Its topics are the topics of its messages.
 type Recording struct{ Messages []codec.Message }
 
-// Add appends a message with CDR on a topic. Its channel is that of the messages before it on the topic.
+// Add appends a CDR message on a topic. All messages of a topic have one channel.
 func (r *Recording) Add(t testing.TB, topic string, logTime int64, m msgs.Message) {
 	t.Helper()
 	c := &codec.Channel{Topic: topic, Type: m.TypeName(), Encoding: codec.EncodingCDR}
@@ -75,8 +75,8 @@ func (it *recordingIterator) Next() (*codec.Message, error) {
 
 func (*recordingIterator) Close() error { return nil }
 
-// Translate returns a recording with the messages of one encoding translated to another. Every channel must have a
-// translation. The recording is closed at the end of the test.
+// Translate returns a reader that translates the messages of a recording from one encoding to another. Every channel
+// must have a translation. The reader is closed at the end of the test.
 func Translate(
 	t testing.TB, r codec.Reader, from, to string, translator func(codec.Reader) (bridge.Translator, error),
 ) *bridge.Translated {
@@ -127,8 +127,7 @@ func Decode[T any, P interface {
 	return v
 }
 
-// Announce returns a translator of a recording, which may be nil, that knows the channels, and all topics that these
-// become.
+// Announce returns a translator of a recording, which may be nil, and the topics to which it translates the channels.
 func Announce(
 	t testing.TB, r codec.Reader, make func(codec.Reader) (bridge.Translator, error), channels ...*codec.Channel,
 ) (bridge.Translator, []codec.TopicInfo) {

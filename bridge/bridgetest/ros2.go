@@ -8,7 +8,7 @@ import (
 )
 
 // RunOnROS2 runs the tests of a package with ROS 2's libraries, on the middleware that RMW_IMPLEMENTATION names, and
-// returns the exit code. It keeps them on this machine, in a domain that tests elsewhere on it hardly share.
+// returns the exit code. The tests run on this machine only, in a domain that other tests hardly use.
 func RunOnROS2(m *testing.M) (code int) {
 	dir, err := os.MkdirTemp("", "tapedeck-rcl-")
 	profiles := filepath.Join(dir, "profiles.xml")
@@ -41,7 +41,7 @@ func RunOnROS2(m *testing.M) (code int) {
 	return m.Run()
 }
 
-// localhostOnly is how Humble and older releases keep nodes on this machine.
+// localhostOnly is the environment variable that keeps nodes of Humble and older releases on this machine.
 const localhostOnly = "ROS_LOCALHOST_ONLY"
 
 // Loopback returns the variable that keeps the nodes of the sourced ROS 2 on this machine. Iron and later log warnings
@@ -54,8 +54,8 @@ func Loopback() (name, value string) {
 	return "ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST"
 }
 
-// fastDDSProfiles has Fast DDS treat the nodes of a test as if each had its own process. Fast DDS 2.6 crashes now and
-// then when one of several participants in a process closes: it hands discovery data to readers that are gone.
+// fastDDSProfiles makes Fast DDS treat the nodes of a test as if each had its own process. Fast DDS 2.6 sometimes
+// crashes when one of several participants in a process closes: it passes discovery data to deleted readers.
 const fastDDSProfiles = `<?xml version="1.0" encoding="UTF-8"?>
 <dds xmlns="http://www.eprosima.com/XMLSchemas/fastRTPS_Profiles">
 	<library_settings><intraprocess_delivery>OFF</intraprocess_delivery></library_settings>

@@ -15,8 +15,8 @@ static const struct ddsi_serdata_ops data_ops;
 // The payload is read up to the next multiple of 4, which is how it goes onto the wire.
 static size_t padded(size_t size) { return (size + 3) & ~(size_t)3; }
 
-// Large samples are kept for reuse, up to POOL_LIMIT bytes: to have the system map and clear fresh memory for each would
-// take longer than all copies of it. Size class n holds blocks of POOL_SMALLEST << (n - 1) bytes.
+// The memory of large samples is kept for reuse, up to POOL_LIMIT bytes: mapping and clearing fresh memory for each
+// sample would take longer than copying the sample. Size class n holds blocks of POOL_SMALLEST << (n - 1) bytes.
 #define POOL_SMALLEST ((size_t)32 << 10)
 #define POOL_CLASSES 12
 #define POOL_LIMIT ((size_t)32 << 20)
@@ -39,7 +39,7 @@ static struct {
 
 static size_t class_size(uint32_t class) { return POOL_SMALLEST << (class - 1); }
 
-// class_of returns the class whose blocks hold size bytes, 0 if none is meant to.
+// class_of returns the class whose blocks hold size bytes, or 0 if samples of this size are not pooled.
 static uint32_t class_of(size_t size) {
 	if (size <= POOL_SMALLEST / 2 || size > class_size(POOL_CLASSES))
 		return 0;
@@ -143,11 +143,11 @@ static uint16_t load16(const unsigned char *p) {
 	return v;
 }
 
-// identify reads who sent a sample, as which, and to which other it is related, from the datagram that brought its first
-// fragment. Cyclone DDS has by then converted the words of the header's GUID, of the entity id and of the sequence number,
-// the distance to the inline QoS, and the lengths of submessages, to this machine's byte order, in place, and has seen that
-// all is within the datagram. Offsets are those of the RTPS 2.3 specification: header 8.3.3, Data and DataFrag 9.4.5.3 and
-// 9.4.5.4, alike up to the sequence number, InfoSource 9.4.5.9.
+// identify reads who sent a sample, as which, and to which other it is related, from the datagram that brought its
+// first fragment. Cyclone DDS has by then converted the words of the header's GUID, of the entity id and of the
+// sequence number, the distance to the inline QoS, and the lengths of submessages, to this machine's byte order, in
+// place, and has seen that all is within the datagram. Offsets are those of the RTPS 2.3 specification: header 8.3.3,
+// Data and DataFrag 9.4.5.3 and 9.4.5.4, alike up to the sequence number, InfoSource 9.4.5.9.
 static void identify(struct blob *b, const struct nn_rdata *first) {
 	const unsigned char *packet = NN_RMSG_PAYLOADOFF(first->rmsg, 0);
 	const unsigned char *submessage = packet + NN_RDATA_SUBMSG_OFF(first);
@@ -155,7 +155,8 @@ static void identify(struct blob *b, const struct nn_rdata *first) {
 	for (int i = 0; i < 3; i++)
 		guid[i] = ddsrt_toBE4u(load32(packet + 8 + 4 * i));
 	guid[3] = ddsrt_toBE4u(load32(submessage + 12));
-	// The participants of one process share datagrams: an InfoSource tells whose the submessages behind it are.
+	// The participants of one process share datagrams. An InfoSource names the participant of the submessages behind
+	// it.
 	for (const unsigned char *s = packet + RTPS_MESSAGE_HEADER_SIZE; s < submessage; s += 4 + load16(s + 2))
 		if (s[0] == SMID_INFO_SRC)
 			memcpy(guid, s + 12, 12);
@@ -173,8 +174,8 @@ static void identify(struct blob *b, const struct nn_rdata *first) {
 	}
 }
 
-// from_ser puts a sample together. Cyclone DDS hands on fragments that say they reach beyond its end; what is there is cut
-// off, as peers are not to be trusted.
+// from_ser puts a sample together. Cyclone DDS hands on fragments that say they reach beyond its end; what is there is
+// cut off, as peers are not to be trusted.
 static struct ddsi_serdata *from_ser(const struct ddsi_sertype *type, enum ddsi_serdata_kind kind,
 		const struct nn_rdata *fragments, size_t size) {
 	struct blob *b = alloc(type, kind, size);
@@ -255,7 +256,7 @@ static void to_ser(const struct ddsi_serdata *d, size_t offset, size_t size, voi
 	memcpy(buffer, (char *)blob_payload(of(d)) + offset, size);
 }
 
-// to_ser_ref hands over what follows the inline QoS in a message; see get_keyhash.
+// to_ser_ref returns the part of a message that follows the inline QoS; see get_keyhash.
 static struct ddsi_serdata *to_ser_ref(const struct ddsi_serdata *d, size_t offset, size_t size, ddsrt_iovec_t *part) {
 	struct related *related = of(d)->related;
 	if (related != NULL && offset == 0) {
@@ -296,8 +297,8 @@ static size_t print(const struct ddsi_sertype *type, const struct ddsi_serdata *
 }
 
 // get_keyhash is called, for writers on which relate_writer was called, with the place in a message where the hash
-// belongs, to which Cyclone DDS adds the end of the inline QoS and then what to_ser_ref hands over. It knows no other way to
-// have something in the inline QoS. In the other case that calls it, shared memory, there are no blobs.
+// belongs, to which Cyclone DDS adds the end of the inline QoS and then what to_ser_ref hands over. It knows no other
+// way to have something in the inline QoS. In the other case that calls it, shared memory, there are no blobs.
 static void get_keyhash(const struct ddsi_serdata *d, struct ddsi_keyhash *hash, bool md5) {
 	(void)md5;
 	memset(hash, 0, sizeof(*hash));

@@ -1,4 +1,4 @@
-// Payloads as Cyclone DDS keeps them here: opaque CDR, in one allocation with what is known of it.
+// Samples in Cyclone DDS's memory: opaque CDR, in one allocation with its metadata.
 #ifndef TAPEDECK_BLOB_H
 #define TAPEDECK_BLOB_H
 
@@ -16,38 +16,38 @@
 #error "This needs Eclipse Cyclone DDS 0.10: the interface of sertypes differs in other versions"
 #endif
 
-// blob is one sample. The payload, with its encapsulation header, follows the struct or is lent. References are counted by
-// Cyclone DDS; the memory outlives readers, writers and the domain.
+// blob is one sample. The payload, with its encapsulation header, follows the struct or is lent. References are counted
+// by Cyclone DDS; the memory outlives readers, writers and the domain.
 struct blob {
 	struct ddsi_serdata c;
 	uint64_t sequence; // RTPS sequence number, 0 if not known
 	int64_t received; // ns since the Unix epoch; for samples of this process, when they were written
-	int64_t received_monotonic; // the same moment by the monotonic clock
-	uint32_t size; // of the payload in bytes
+	int64_t received_monotonic; // time of reception by the monotonic clock, in ns
+	uint32_t size; // size of the payload in bytes
 	uint8_t publisher[16]; // GUID in wire order, zero if not known
 	uint32_t pooled; // size class in the pool of large samples, 0 for none
 	struct related *related; // NULL without; keeps the payload 8-aligned
 	void *payload;
-	int32_t *borrowers; // of what is lent: how many blobs and others use it
+	int32_t *borrowers; // number of users of a lent payload, blobs and others; NULL if the payload is not lent
 };
 
-// related is what a sample tells of another one in its inline QoS.
+// related is the inline QoS that names the sample to which a sample is related.
 struct related {
 	struct identity id;
-	uint8_t message[]; // only of what is sent: the end of its inline QoS and the payload again
+	uint8_t message[]; // only of samples to send: the end of the inline QoS, and a copy of the payload
 };
 
-// blob_type returns a new keyless type of that DDS name whose samples are blobs.
+// blob_type returns a new keyless type whose samples are blobs. name is its DDS name.
 struct ddsi_sertype *blob_type(const char *name);
 
 // blob_new returns a sample with a copy of data, NULL when memory is out. type is the one registered for its writer.
 struct blob *blob_new(const struct ddsi_sertype *type, const void *data, size_t size);
 
-// blob_lend returns a sample of data that stays as it is while *borrowers is not 0; the sample counts there until it is freed.
-// size is a multiple of 4, as data is read up to one.
+// blob_lend returns a sample of data that stays as it is while *borrowers is not 0; the sample counts there until it is
+// freed. size is a multiple of 4, as data is read up to one.
 struct blob *blob_lend(const struct ddsi_sertype *type, void *data, size_t size, int32_t *borrowers);
 
-// blob_relate has a new sample tell of another one. It returns false when memory is out.
+// blob_relate relates a new sample to another one. It returns false when memory is out.
 bool blob_relate(struct blob *b, const struct identity *id);
 
 static inline void *blob_payload(struct blob *b) { return b->payload; }

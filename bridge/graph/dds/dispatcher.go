@@ -14,8 +14,8 @@ import (
 	"tapedeck/bridge"
 )
 
-// handlerPatience is the time that a handler may take before another goroutine calls the other handlers. It may be
-// exceeded by up to 100 %.
+// handlerPatience is the time that a handler may take before another goroutine calls the other handlers. The
+// other handlers may wait for up to twice that time.
 const handlerPatience = 10 * time.Millisecond
 
 // dispatcher calls the handlers of a node's subscriptions. One goroutine calls all handlers, because each goroutine

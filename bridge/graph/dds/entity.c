@@ -9,7 +9,7 @@
 static dds_qos_t *make_qos(const struct qos *q, const char *user_data) {
 	dds_qos_t *out = dds_create_qos();
 	dds_history_kind_t history = q->keep_all ? DDS_HISTORY_KEEP_ALL : DDS_HISTORY_KEEP_LAST;
-	// Of a history that keeps all the depth means nothing, but Fast DDS 3 reads the usual -1 as 2^64-1.
+	// The depth is unused if the history keeps all samples, but Fast DDS 3 would read the usual -1 as 2^64-1.
 	int32_t depth = q->keep_all ? 1 : q->depth;
 	dds_qset_history(out, history, depth);
 	dds_qset_resource_limits(out, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED);
@@ -18,7 +18,7 @@ static dds_qos_t *make_qos(const struct qos *q, const char *user_data) {
 	else
 		dds_qset_reliability(out, DDS_RELIABILITY_BEST_EFFORT, 0);
 	if (q->transient_local) {
-		// What late joiners get follows the durability service, not the history.
+		// The durability service, and not the history, determines the samples that late joiners get.
 		dds_qset_durability(out, DDS_DURABILITY_TRANSIENT_LOCAL);
 		dds_qset_durability_service(out, 0, history, depth, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED,
 				DDS_LENGTH_UNLIMITED);

@@ -1,16 +1,16 @@
-// What the Go side needs of Cyclone DDS, in as few calls as a batch of samples allows. Functions that return a
-// dds_entity_t or dds_return_t return a negative DDS_RETCODE on failure.
+// Functions of Cyclone DDS for the Go side, with one call for a batch of samples. Functions that return a dds_entity_t
+// or dds_return_t return a negative DDS_RETCODE on failure.
 #ifndef TAPEDECK_ENTITY_H
 #define TAPEDECK_ENTITY_H
 
 #include "blob.h"
 #include "inside.h"
 
-// qos is the quality of service of one endpoint. Durations are in ns, DDS_INFINITY where there is no limit.
+// qos is the quality of service of one endpoint. Durations are in ns; DDS_INFINITY means no limit.
 struct qos {
 	bool keep_all, reliable, transient_local, manual_by_topic;
-	bool ignore_local; // of a reader: not the samples of its own participant
-	bool keep_first; // of a reliable reader: keep_first is called; see greeter
+	bool ignore_local; // a reader ignores samples of its own participant
+	bool keep_first; // keep_first is called for a reliable reader; see greeter
 	int32_t depth;
 	int64_t deadline, lifespan, lease;
 };
@@ -18,40 +18,41 @@ struct qos {
 // library_path returns the path of the library of Cyclone DDS that this process has loaded.
 const char *library_path(void);
 
-// begin_log has what Cyclone DDS logs kept instead of printed, until end_log, which returns the lines. From then on
-// each line is printed once, or lines of a kind a few times: those about a peer with other keys come every second.
+// begin_log makes Cyclone DDS keep log lines instead of printing them, until end_log, which returns the lines. After
+// end_log, repeated lines are limited, because lines about a peer with other keys come every second: with once, each
+// line is printed once, otherwise a few lines of each kind are printed.
 void begin_log(void);
 const char *end_log(bool once);
 
-// create_writer also returns the type that Cyclone DDS registered, with a reference for the caller, and keeps in *matched
-// how many readers match until it is deleted.
+// create_writer also returns the type that Cyclone DDS registered, with a reference for the caller, and keeps in
+// *matched how many readers match until it is deleted.
 dds_entity_t create_writer(dds_entity_t participant, const char *topic, const char *type, const struct qos *q,
 		const char *user_data, int32_t *matched, struct ddsi_sertype **registered);
 
 struct dds_rhc;
 
-// create_reader takes over cache, once it succeeds; with NULL there is the one that Cyclone DDS makes.
+// create_reader owns cache if it succeeds. With NULL, Cyclone DDS makes a cache.
 dds_entity_t create_reader(dds_entity_t participant, const char *topic, const char *type, const struct qos *q,
 		const char *user_data, struct dds_rhc *cache);
 
-// write_blob sends a copy of data, or data itself if borrowers is not NULL: see blob_lend. source_time is ns since the Unix
-// epoch, negative for now. related may be NULL, and must be unless relate_writer was called.
+// write_blob sends a copy of data, or data itself if borrowers is not NULL: see blob_lend. source_time is ns since the
+// Unix epoch, negative for now. related may be NULL, and must be unless relate_writer was called.
 dds_return_t write_blob(dds_entity_t writer, const struct ddsi_sertype *type, const uint8_t publisher[16],
 		uint64_t sequence, void *data, size_t size, int32_t *borrowers, int64_t source_time, const struct identity *related);
 
-// batch is what one take brings.
+// batch has the samples of one take.
 #define BATCH_SIZE 512
 struct batch {
 	struct blob *blobs[BATCH_SIZE];
 	dds_sample_info_t info[BATCH_SIZE];
 };
 
-// take_batch gives back the first release blobs of b, takes what is there and returns how many samples that is. What
-// carries no payload is left out. b must be zero at first.
+// take_batch frees the first release blobs of b, takes the received samples and returns their number. It leaves out
+// samples without payload. b must be zero at first.
 int32_t take_batch(dds_entity_t reader, struct batch *b, int32_t release);
 
-// create_waitset returns a waitset that triggers when a reader attached to it has data, and that dds_waitset_set_trigger
-// triggers with the value 0.
+// create_waitset returns a waitset that triggers when a reader attached to it has data, and that
+// dds_waitset_set_trigger triggers with the value 0.
 dds_entity_t create_waitset(dds_entity_t participant);
 
 // peer is a matched remote endpoint, with the value of one key in its user data ("key=value;"), "" if it has none.
@@ -60,7 +61,7 @@ struct peer {
 	char id[80];
 };
 
-// matched_peers returns how many peers a writer or reader is matched with, and them in *peers, to be freed.
+// matched_peers returns the number of peers that match a writer or reader. The caller must free *peers.
 int32_t matched_peers(dds_entity_t endpoint, bool writer, const char *key, struct peer **peers);
 
 // publication_id sets p to the writer from which a sample came.
@@ -69,8 +70,8 @@ dds_return_t publication_id(dds_entity_t reader, dds_instance_handle_t writer, c
 // discovered is a participant or endpoint that came, changed or went.
 struct discovered {
 	uint8_t guid[16];
-	bool alive; // the rest is set only then
-	char *topic, *type, *user_data; // user_data is NULL without; all are the receiver's, by release_discovered
+	bool alive; // if false, topic, type and user_data are not set
+	char *topic, *type, *user_data; // freed by release_discovered; user_data may be NULL
 	int32_t user_data_size;
 	struct qos qos;
 };

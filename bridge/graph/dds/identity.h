@@ -1,4 +1,4 @@
-// How Fast DDS tells which request a reply belongs to: by a parameter in the inline QoS of its RTPS message.
+// Fast DDS identifies the request of a reply by a parameter in the inline QoS of the reply's RTPS message.
 #ifndef TAPEDECK_IDENTITY_H
 #define TAPEDECK_IDENTITY_H
 
@@ -8,15 +8,15 @@
 
 // identity names one sample.
 struct identity {
-	uint8_t guid[16]; // in wire order
-	int64_t sequence; // of RTPS
+	uint8_t guid[16]; // GUID in wire order
+	int64_t sequence; // RTPS sequence number
 };
 
-// find_identity looks for one in size bytes of inline QoS.
+// find_identity searches size bytes of inline QoS for an identity.
 bool find_identity(const uint8_t *parameters, size_t size, bool little_endian, struct identity *id);
 
-// begin_inline_qos turns the parameter of a keyhash into one to be ignored. Its value, of which only the 16 bytes of the
-// hash are there yet, reaches over the end of the list that follows: the list goes on with what is put behind that,
+// begin_inline_qos turns the parameter of a keyhash into one to be ignored. Its value, of which only the 16 bytes of
+// the hash are there yet, reaches over the end of the list that follows: the list goes on with what is put behind that,
 // which is INLINE_QOS_SIZE bytes from end_inline_qos. Without the rest, only the keyhash is ignored. With the rest,
 // Cyclone DDS drops the sample. Cyclone DDS 11 under rmw_cyclonedds would never get past a sample that lacks the header
 // of rmw_cyclonedds.

@@ -26,10 +26,10 @@ struct queue {
 	pthread_cond_t wake;
 	struct inbox *first, *last;
 	bool stopped;
-	bool asleep; // who takes waits for something to be in the list
+	bool asleep; // the taking thread waits for an inbox in the list
 	int32_t out; // inboxes whose samples are being handled
 	int64_t delivered; // see queue_delivered
-	bool urgent; // while the mutex is held: what is in the list cannot wait for the end of a pause
+	bool urgent; // while the mutex is held: inboxes in the list cannot wait for the end of a pause
 
 	// Times are in ns of the monotonic clock.
 	int64_t since;
@@ -37,13 +37,13 @@ struct queue {
 	int64_t yielded; // when delivery.yield was set
 };
 
-// When samples come at a high rate, who takes them is not woken by each, but looks for them every now and then. To wake a
-// thread takes the receiving one longer than all else that it does for a small sample.
+// When samples come at a high rate, the taking thread polls for them, and is not woken for each sample. Waking a thread
+// takes the receiving thread longer than all its other work for a small sample.
 #define PAUSE DDS_MSECS(1)
 #define MANY 3 // samples in a PAUSE
 
-// After 10 ms in which a goroutine does nothing but call C, Go's scheduler takes its processor away whenever it is in such a
-// call, and looks for that every 20 us, which takes longer than all that the goroutine does.
+// When a goroutine has done nothing but call C for 10 ms, Go's scheduler takes its processor away during such calls.
+// The scheduler checks for that every 20 us, which takes longer than the work of the goroutine.
 #define YIELD DDS_MSECS(4)
 #define PREEMPTED DDS_MSECS(10)
 
@@ -64,7 +64,7 @@ void queue_free(struct queue *q) {
 	ddsrt_free(q);
 }
 
-// unlock unlocks the queue and wakes who takes, if need be.
+// unlock unlocks the queue and wakes the taking thread if necessary.
 static void unlock(struct queue *q) {
 	bool wake = q->stopped || (q->first != NULL && (q->asleep || q->urgent));
 	if (wake)
@@ -165,7 +165,7 @@ void inbox_free(struct inbox *in) {
 
 static void free_cache(struct ddsi_rhc *cache) { inbox_free((struct inbox *)cache); }
 
-// What writers do beside writing is of no interest, and nobody reads by Cyclone DDS's functions.
+// The other functions of the cache do nothing: only samples matter, and they are not read with Cyclone DDS's functions.
 
 static void unregister_writer(struct ddsi_rhc *cache, const struct ddsi_writer_info *writer) { (void)cache, (void)writer; }
 
@@ -238,7 +238,7 @@ static void release(struct delivery *d) {
 	d->count = 0;
 }
 
-// handled has the inbox of d listed again if it has more.
+// handled puts the inbox of d into the list again if it has more samples.
 static void handled(struct queue *q, struct delivery *d) {
 	struct inbox *in = d->inbox;
 	d->inbox = NULL;
@@ -271,7 +271,8 @@ void queue_give(struct queue *q, struct delivery *d) {
 	clear(&d->rest);
 }
 
-// Samples have their times a moment before they are stored, or longer if their thread loses its processor then.
+// STORING bounds the time from a sample's time of reception until it is stored. Storing takes longer if the thread is
+// interrupted.
 #define STORING DDS_MSECS(20)
 
 // note_delivered is called with the mutex held.
@@ -310,8 +311,8 @@ static void await(struct queue *q, struct delivery *d) {
 		pthread_cond_wait(&q->wake, &q->mutex);
 }
 
-// take takes all that the first inbox has. It takes no longer than to swap two rings: who holds the mutex may lose its
-// processor, and the thread that receives for all has to wait then, while the socket overflows.
+// take takes all samples of the first inbox. It only swaps two rings, because a thread that holds the mutex may be
+// interrupted. The receiving thread would wait then, and the socket would overflow.
 static void take(struct queue *q, struct delivery *d) {
 	struct inbox *in = q->first;
 	struct ring empty = d->rest;

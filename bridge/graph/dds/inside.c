@@ -25,7 +25,7 @@ static ddsi_guid_t from_wire(const uint8_t guid[16]) {
 	return id;
 }
 
-// scope is where entities of a domain can be looked up and do not go away.
+// scope is a section of code in which entities of a domain can be looked up and are not deleted.
 struct scope {
 	struct ddsi_domaingv *domain;
 	struct entity_index *index;
@@ -48,7 +48,7 @@ void interrupt_writer(const struct ddsi_sertype *type, const uint8_t writer[16])
 	leave(s);
 }
 
-// This is what Cyclone DDS sets for the writers by which it announces entities.
+// never_block sets the values of the writers with which Cyclone DDS announces entities.
 void never_block(const struct ddsi_sertype *type, const uint8_t writer[16]) {
 	ddsi_guid_t guid = from_wire(writer);
 	struct scope s = enter(type);
@@ -87,9 +87,10 @@ void relate_writer(const struct ddsi_sertype *type, const uint8_t writer[16]) {
 	leave(s);
 }
 
-// By the first heartbeat of another vendor's writer, Cyclone DDS takes all that a volatile reader does not have for
-// older than it. Of what is older than a transient local reader it goes by what the writer says, also with volatile
-// writers; and it notes for itself, apart from the QoS, whether a reader is to be handled as that.
+// At the first heartbeat of another vendor's writer, Cyclone DDS regards all samples that a volatile reader does not
+// have as older than the reader. For a transient local reader it trusts the writer's heartbeat about older
+// samples, also if the writer is volatile. Whether a reader is handled as transient local is an internal flag, which
+// may differ from the QoS.
 void keep_first(const struct ddsi_sertype *type, const uint8_t reader[16]) {
 	ddsi_guid_t guid = from_wire(reader);
 	struct scope s = enter(type);
@@ -107,7 +108,8 @@ static void send_to(const ddsi_xlocator_t *address, void *datagram) {
 }
 
 // Fast DDS answers an AckNack that asks for nothing, as Cyclone DDS sends one to new peers, at once if it begins at
-// sequence number 0, but Cyclone DDS has it begin at 1. What was sent too early would come again with a heartbeat after 3 s.
+// sequence number 0, but Cyclone DDS has it begin at 1. What was sent too early would come again with a heartbeat after
+// 3 s.
 enum answer ask_writer(const struct ddsi_sertype *type, const uint8_t reader[16], const uint8_t writer[16]) {
 	uint8_t message[64] = {'R', 'T', 'P', 'S', 2, 1, 1, 0x10};
 	memcpy(message + 8, reader, 12);

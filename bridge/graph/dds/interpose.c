@@ -1,6 +1,6 @@
-// Functions that take the place of those of libddsc, where Cyclone DDS 0.10 does not get along with peers of today.
-// libddsc calls its own exported functions through the dynamic linker, and that finds those of the executable first.
-// TestTypeInformation, TestAnnouncedEndpoints and TestSubscribeToRepliesToFastDDS fail where it does not.
+// Functions that replace functions of libddsc, where Cyclone DDS 0.10 fails with newer peers. libddsc calls its own
+// exported functions through the dynamic linker, which finds functions of the executable first. If it does not,
+// TestTypeInformation, TestAnnouncedEndpoints and TestSubscribeToRepliesToFastDDS fail.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 
@@ -28,7 +28,8 @@ dds_return_t ddsi_plist_init_frommsg(ddsi_plist_t *list, char **end, uint64_t pa
 	}
 	dds_return_t rc = decode(list, end, parameters, qos & ~QP_TYPE_INFORMATION, source, domain);
 	struct identity id;
-	// Only the inline QoS of a sample has no QoS in it. A sample that begin_inline_qos has others drop is received here.
+	// Only the inline QoS of a sample has no QoS in it. A sample that begin_inline_qos has others drop is received
+	// here.
 	if (rc == DDS_RETCODE_UNSUPPORTED && qos == 0 &&
 			find_identity(source->buf, source->bufsz, source->encoding == PL_CDR_LE, &id)) {
 		ddsi_plist_init_empty(list);
@@ -47,8 +48,8 @@ void ddsi_tl_handle_reply(struct ddsi_domaingv *domain, struct ddsi_serdata *rep
 	(void)reply;
 }
 
-// Cyclone DDS announces endpoints without their participant, whose GUID begins like theirs. With rmw_fastrtps_cpp on
-// Fast DDS 3, such endpoints have no node.
+// Cyclone DDS announces endpoints without the GUID of their participant, because the GUID of an endpoint begins with
+// the participant's prefix. With rmw_fastrtps_cpp on Fast DDS 3, such endpoints have no node.
 
 typedef void encoder(struct nn_xmsg *message, const ddsi_plist_t *list, uint64_t parameters, uint64_t qos);
 

@@ -26,11 +26,11 @@ type client struct {
 	spin   *spin
 
 	sending sync.Mutex      // held until a request is sent
-	sent    <-chan struct{} // receives a value then
+	sent    <-chan struct{} // receives a value when a request is sent
 
-	ctx    context.Context // ends when it is closed
+	ctx    context.Context // ends when the client is closed
 	cancel context.CancelFunc
-	using  sync.RWMutex // held for reading while rcl has it
+	using  sync.RWMutex // held for reading while rcl uses the client
 }
 
 func (n *node) newClient(name, typeName string) (*client, error) {

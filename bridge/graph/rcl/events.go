@@ -13,7 +13,7 @@ import (
 // event is an rcl event of a publisher or subscription. It is empty if the middleware does not support it.
 type event struct{ c *C.rcl_event_t }
 
-// close must come before what the event is of is closed.
+// close closes the event. It must be called before the publisher or subscription is closed.
 func (e *event) close() error {
 	if e.c == nil {
 		return nil
@@ -21,8 +21,8 @@ func (e *event) close() error {
 	return check(C.end_event(e.c))
 }
 
-// incompatible reports whether peers with another quality of service were found since the last call, and in which
-// policy the last one differs.
+// incompatible reports whether peers with an incompatible QoS were found since the last call. policy is the policy in
+// which the last peer differs.
 func (e *event) incompatible() (policy string, found bool) {
 	if e.c == nil {
 		return "", false
@@ -32,7 +32,7 @@ func (e *event) incompatible() (policy string, found bool) {
 	return C.GoString(name), found
 }
 
-// lost returns how many messages were lost in all.
+// lost returns the number of messages lost so far.
 func (e *event) lost() uint64 {
 	if e.c == nil {
 		return 0
@@ -40,7 +40,7 @@ func (e *event) lost() uint64 {
 	return uint64(C.take_lost(e.c))
 }
 
-// warnOfIncompatible logs why the publisher or subscription that e is of does not match a peer, if e tells of one.
+// warnOfIncompatible logs why a publisher or subscription does not match a peer, if its event e reports a peer.
 func (n *node) warnOfIncompatible(e *event, topic string, qos codec.QoS, publisher bool) {
 	policy, found := e.incompatible()
 	if !found {

@@ -35,12 +35,12 @@ type graph struct {
 
 // endpoint is a publisher or subscription of the node.
 type endpoint interface {
-	// warnOfIncompatible logs new peers with which it does not match.
+	// warnOfIncompatible logs new peers that the endpoint does not match.
 	warnOfIncompatible()
 }
 
-// settled is how long after a change of the graph the middleware has found out what matches, and a subscription that
-// its owner replaces by one that matches is gone.
+// settled is the time after a change of the graph after which the middleware has matched all endpoints, and replaced
+// subscriptions are gone.
 const settled = 1500 * time.Millisecond
 
 func newGraph(n *node) (*graph, error) {
@@ -83,14 +83,14 @@ func (g *graph) run() {
 	}
 }
 
-// add has an endpoint warn of peers, until remove.
+// add makes the graph call warnOfIncompatible of an endpoint, until remove.
 func (g *graph) add(e endpoint) {
 	g.checking.Lock()
 	defer g.checking.Unlock()
 	g.endpoints[e] = struct{}{}
 }
 
-// remove ends add. No call of the endpoint runs when it returns.
+// remove undoes add. When remove returns, no call of the endpoint is running.
 func (g *graph) remove(e endpoint) {
 	g.checking.Lock()
 	defer g.checking.Unlock()
@@ -140,7 +140,7 @@ func (n *node) topics() ([]bridge.Topic, error) {
 			}
 		}
 		slices.Sort(t.Types)
-		if t.Types != nil { // else its last endpoint has gone meanwhile
+		if t.Types != nil { // otherwise the last endpoint of the topic has gone meanwhile
 			topics = append(topics, t)
 		}
 	}
@@ -177,8 +177,8 @@ func (n *node) endpoints(topic string, publishers bool) ([]bridge.Endpoint, erro
 	return list, nil
 }
 
-// explain returns a better error than err, which a new endpoint failed with, where the reason is that the node has one
-// of another type on the topic, which Fast DDS does not allow.
+// explain returns a better error than err, with which the creation of an endpoint failed, if the node has an endpoint
+// of another type on the topic: Fast DDS does not allow that.
 func (n *node) explain(err error, topic, typeName string) error {
 	name := C.CString(topic)
 	defer C.free(unsafe.Pointer(name))

@@ -13,8 +13,8 @@ import (
 	"github.com/tiiuae/rclgo/pkg/rclgo"
 )
 
-// rclgo keeps rcl's handles in unexported fields. What it lacks is done with them by native.h, so they are read here.
-// They are C memory and valid until the object is closed.
+// rclgo keeps rcl's handles in unexported fields. The functions of this file read them, because native.h needs them for
+// functions that rclgo lacks. The handles are C memory and valid until the object is closed.
 
 func contextHandle(c *rclgo.Context) (*C.rcl_context_t, error) {
 	p, err := handle(c, "rcl_context_t", "rcl_context_s", C.sizeof_rcl_context_t)
@@ -61,7 +61,8 @@ func handle(object any, name, kind string, size uintptr) (unsafe.Pointer, error)
 	return field(reflect.ValueOf(object), name, kind, size)
 }
 
-// field returns the pointer in a field of what object points to, if it points to a C struct of that name and size.
+// field returns the pointer in a field of the struct that object points to. It fails if the pointer does not point to a
+// C struct with the name kind and the given size.
 func field(object reflect.Value, name, kind string, size uintptr) (unsafe.Pointer, error) {
 	v := object.Elem().FieldByName(name)
 	if !v.IsValid() || v.Kind() != reflect.Pointer || v.Type().Elem().Name() != "_Ctype_struct_"+kind ||

@@ -18,11 +18,11 @@ import (
 	"tapedeck/codec/text/printable"
 )
 
-// processLog is rcl's logging, which belongs to the process. rcl wants one call of it at a time, and none while a node,
-// with its publisher of /rosout, comes or goes.
+// processLog is the lock of rcl's logging, which belongs to the process. rcl's logging allows one call at a time, and
+// no call while a node, with its publisher of /rosout, is created or closed.
 var processLog struct {
 	sync.Mutex
-	nodes int // that are open
+	nodes int // number of open nodes
 }
 
 // console is where the log lines of a node are shown.
@@ -39,7 +39,7 @@ func (c *console) show(line *C.char) {
 	text := printable.Line(takeString(line)) + "\n"
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, _ = io.WriteString(c.w, text) // there is nobody left to tell
+	_, _ = io.WriteString(c.w, text) // an error cannot be reported
 }
 
 // withNodeLogging calls create, which creates a node, with rcl's logging ready. The first node's args set it up, and
@@ -72,7 +72,7 @@ func endNodeLogging(end func() error) error {
 	return endLogging()
 }
 
-// endLogging takes one node off. With the last one the log file is complete.
+// endLogging subtracts one node. With the last node, it closes the log file.
 func endLogging() error {
 	processLog.nodes--
 	if processLog.nodes > 0 {
@@ -84,7 +84,8 @@ func endLogging() error {
 	return nil
 }
 
-// handle gets what rcl and the middleware log, from any thread. rcl has no place on /rosout for such lines.
+// handle writes log lines of rcl and of the middleware. It may be called from any thread. rcl does not send such lines
+// to /rosout.
 func (c *console) handle(location unsafe.Pointer, severity int, name unsafe.Pointer, timestamp int64, format,
 	args unsafe.Pointer) {
 	c.show(C.format_line(location, C.int(severity), name, C.int64_t(timestamp), format, args))
@@ -101,7 +102,7 @@ type logLine struct {
 	time           int64 // ns since the Unix epoch
 	text           string
 	function, file string
-	number         int // of the line in file
+	number         int // line number in file
 }
 
 // write shows a line and sends it to /rosout and to the log file.

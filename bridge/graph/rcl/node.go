@@ -29,7 +29,7 @@ type node struct {
 	context    *rclgo.Context
 	node       *rclgo.Node
 	handle     *C.rcl_node_t
-	making     sync.Mutex // rclgo makes and closes one thing at a time
+	making     sync.Mutex // held while rclgo creates or closes an object: rclgo allows one at a time
 	parameters *bridge.Parameters
 	graph      *graph
 	level      bridge.LogLevel
@@ -50,7 +50,7 @@ func Open(o bridge.Options) (bridge.Node, error) {
 }
 
 func open(o bridge.Options) (*node, error) {
-	security, warnings, err := bridge.NewSecurity(o.Enclave, os.Getenv) // of which rcl reads the same by itself
+	security, warnings, err := bridge.NewSecurity(o.Enclave, os.Getenv) // rcl reads the variables by itself
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func open(o bridge.Options) (*node, error) {
 	return n, nil
 }
 
-// arguments returns the arguments for rcl, as on a command line. Its console is replaced by the node's.
+// arguments returns the arguments for rcl, as on a command line. They turn off rcl's console, because the node has one.
 func arguments(o bridge.Options, level bridge.LogLevel) []string {
 	args := []string{"--ros-args", "--disable-stdout-logs", "--log-level", strings.ToLower(level.String())}
 	for _, rule := range o.Remaps {
@@ -137,7 +137,7 @@ func (n *node) finish() error {
 	return try(func() error { return errors.Join(check(C.rosout_close(n.handle)), n.context.Close()) })
 }
 
-// make calls f, which creates or closes something of rclgo.
+// make calls f, which creates or closes an object of rclgo.
 func (n *node) make(f func() error) error {
 	n.making.Lock()
 	defer n.making.Unlock()
@@ -146,13 +146,13 @@ func (n *node) make(f func() error) error {
 
 func (n *node) Security() bridge.Security { return n.security }
 
-// Calls returns none: rcl does not tell of service calls.
+// Calls returns nothing: rcl does not report service calls.
 func (n *node) Calls() []bridge.Topic { return nil }
 
 // Define does nothing: rcl announces the hashes of the types that are installed.
 func (n *node) Define(string, *rosidl.Library) error { return nil }
 
-// Delivered returns 0: rcl does not tell what the middleware still holds.
+// Delivered returns 0: rcl does not report samples that are still in the middleware.
 func (n *node) Delivered() int64 { return 0 }
 
 func (n *node) Name() string { return n.node.FullyQualifiedName() }

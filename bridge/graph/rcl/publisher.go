@@ -30,7 +30,7 @@ type publisher struct {
 	incompatible *event
 
 	closing atomic.Bool
-	using   sync.RWMutex // held for reading by calls of rcl, for writing once they have ended for good
+	using   sync.RWMutex // held for reading by calls of rcl; held for writing by Close, forever
 }
 
 func (n *node) newPublisher(topic, typeName string, qos codec.QoS) (*publisher, error) {
@@ -58,7 +58,7 @@ func (n *node) newPublisher(topic, typeName string, qos codec.QoS) (*publisher, 
 
 func (p *publisher) Topic() string { return p.topic }
 
-// ackPause is how long a publisher waits at a time for acknowledgements.
+// ackPause is the time for which a publisher waits for acknowledgements before it checks whether it was closed.
 const ackPause = 50 * time.Millisecond
 
 func (p *publisher) Publish(data []byte) error {
@@ -76,7 +76,7 @@ func (p *publisher) Publish(data []byte) error {
 		if err == nil {
 			return nil
 		}
-		// Some middleware, as Fast DDS, fails after a while where a subscriber's acknowledgements are behind.
+		// Some middleware, for example Fast DDS, fails if a subscriber's acknowledgements are behind for a while.
 		if p.qos.History == codec.KeepAll && p.qos.Reliability != codec.BestEffort && !acknowledged {
 			var waitErr error
 			acknowledged, waitErr = p.acknowledged(ackPause)
@@ -108,7 +108,8 @@ func (p *publisher) Subscribers() int {
 	return n
 }
 
-// acknowledged waits until everything published is acknowledged, at most for that time, and reports whether it is.
+// acknowledged waits until all published samples are acknowledged, for at most the given time. It reports whether they
+// are.
 func (p *publisher) acknowledged(wait time.Duration) (bool, error) {
 	var all C.bool
 	err := check(C.wait_acknowledged(p.handle, C.int64_t(wait), &all))

@@ -14,7 +14,7 @@ import (
 	"tapedeck/codec"
 )
 
-// toRCL returns q as rclgo takes it.
+// toRCL converts q for rclgo.
 func toRCL(q codec.QoS) rclgo.QosProfile {
 	out := rclgo.QosProfile{
 		History: rclgo.HistoryKeepLast, Depth: min(max(q.Depth, 1), math.MaxInt32),
@@ -37,15 +37,15 @@ func toRCL(q codec.QoS) rclgo.QosProfile {
 	return out
 }
 
-// callQoS is that of services and clients. No request and no response may give way to a newer one; peers match whatever
-// the history.
+// callQoS is the QoS of services and clients. A newer request or response must not replace an older one. Endpoints
+// match whatever their history is.
 func callQoS() rclgo.QosProfile {
 	q := codec.DefaultQoS()
 	q.History = codec.KeepAll
 	return toRCL(q)
 }
 
-// limit returns a duration as rmw takes it, where none given is no limit.
+// limit converts a duration for rmw. Zero or less means no limit.
 func limit(d time.Duration) time.Duration {
 	if d <= 0 || d == codec.Infinite {
 		return rclgo.DurationUnspecified
@@ -53,7 +53,7 @@ func limit(d time.Duration) time.Duration {
 	return d
 }
 
-// fromRMW returns what an endpoint of the graph offers or asks for.
+// fromRMW converts the QoS that an endpoint of the graph offers or requests.
 func fromRMW(q *C.rmw_qos_profile_t) codec.QoS {
 	out := codec.QoS{
 		History: codec.UnknownHistory, Reliability: codec.Reliable, Durability: codec.Volatile,
@@ -78,7 +78,7 @@ func fromRMW(q *C.rmw_qos_profile_t) codec.QoS {
 	return out
 }
 
-// duration is Infinite for rmw's infinite and unspecified durations and for longer ones.
+// duration converts a duration of rmw. Infinite, unspecified and longer durations become codec.Infinite.
 func duration(t C.rmw_time_t) time.Duration {
 	const second = uint64(time.Second)
 	sec, nsec := uint64(t.sec)+uint64(t.nsec)/second, uint64(t.nsec)%second

@@ -22,7 +22,7 @@ import (
 
 var errClosed = endpoints.ErrClosed
 
-// Middleware returns what nodes of this package run on: "rcl (ROS 2 humble, rmw_cyclonedds_cpp)".
+// Middleware returns the name of the middleware and the release of ROS 2: "rcl (ROS 2 humble, rmw_cyclonedds_cpp)".
 func Middleware() string {
 	rmw := "no middleware"
 	if id := C.rmw_get_implementation_identifier(); id != nil {
@@ -44,18 +44,18 @@ func check(text *C.char) error {
 	return errors.New(takeString(text))
 }
 
-// takeString returns a string that is to be freed.
+// takeString copies a C string and frees it.
 func takeString(text *C.char) string {
 	defer C.free(unsafe.Pointer(text))
 	return C.GoString(text)
 }
 
-// where is what rcl adds to the text of an error: a place in its own sources.
+// where matches the place in rcl's sources that rcl adds to the text of an error.
 var where = regexp.MustCompile(`, at \S+:\d+`)
 
 // try calls f, which calls rclgo.
 func try(f func() error) error {
-	runtime.LockOSThread() // rcl keeps the error for the thread
+	runtime.LockOSThread() // rcl keeps the text of an error for each thread
 	defer runtime.UnlockOSThread()
 	err := f()
 	if err != nil {
@@ -65,7 +65,7 @@ func try(f func() error) error {
 	return err
 }
 
-// said returns what rcl said in an error of rclgo, which holds a stack trace too.
+// said returns the text of rcl in an error of rclgo, without rclgo's stack trace.
 func said(err error) error {
 	text, _, _ := strings.Cut(err.Error(), "\ngoroutine ")
 	if kind, message, ok := strings.Cut(text, "] "); ok && strings.HasPrefix(kind, "[*rclgo.") {

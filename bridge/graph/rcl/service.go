@@ -17,7 +17,7 @@ import (
 	"tapedeck/bridge"
 )
 
-// readerPatience is how long after a request its sender's reader may be discovered.
+// readerPatience is the longest time from a request until the reader of the client is discovered.
 const readerPatience = 5 * time.Second
 
 // service implements bridge.Service.
@@ -62,7 +62,7 @@ func (n *node) newService(name, typeName string,
 	return s, nil
 }
 
-// receive starts a call that has come in.
+// receive starts a received call.
 func (s *service) receive(_ *rclgo.ServiceInfo, request types.Message, sender rclgo.ServiceResponseSender) {
 	m := request.(*message)
 	if s.calls.Begin(len(m.data)) {
@@ -81,8 +81,8 @@ func (s *service) call(ctx context.Context, request *message, sender rclgo.Servi
 	if err := s.kind.response.check(data); err != nil {
 		return fmt.Errorf("the response: %w", err)
 	}
-	// rmw_fastrtps_cpp sends nothing if it does not match the caller's reader within 100 ms. On a busy machine the
-	// discovery of a new caller takes longer.
+	// rmw_fastrtps_cpp sends nothing if it does not match the client's reader within 100 ms. On a busy machine the
+	// discovery of a new client takes longer.
 	for deadline := time.Now().Add(readerPatience); ; {
 		var late *rclgo.Timeout
 		err := try(func() error {
@@ -98,7 +98,7 @@ func (s *service) call(ctx context.Context, request *message, sender rclgo.Servi
 
 func (s *service) Name() string { return s.name }
 
-// Close must not be called by the handler, for which it waits.
+// Close waits for the handler, so the handler must not call it.
 func (s *service) Close() error {
 	return s.node.owned.End(s, func() error {
 		err := s.spin.stop()

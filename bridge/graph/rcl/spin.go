@@ -15,16 +15,16 @@ import (
 	"tapedeck/bridge"
 )
 
-// spin has a goroutine of its own wait for one subscription, service or client and call back.
+// spin is a goroutine that waits for a subscription, service or client and calls its callback.
 type spin struct {
 	node   *node
 	set    *rclgo.WaitSet
 	wake   *C.rcl_guard_condition_t // ends a wait
 	cancel context.CancelFunc
-	done   chan struct{} // closed when it has ended
+	done   chan struct{} // closed when the goroutine has ended
 }
 
-// spin starts to wait for what add puts into a wait set. name is for the log.
+// spin starts a goroutine that waits for the objects that add puts into a wait set. name is for the log.
 func (n *node) spin(name string, add func(*rclgo.WaitSet)) (*spin, error) {
 	s := &spin{node: n, done: make(chan struct{})}
 	err := n.make(func() (err error) {
@@ -60,15 +60,15 @@ func (n *node) spin(name string, add func(*rclgo.WaitSet)) (*spin, error) {
 	return s, nil
 }
 
-// stop ends it. No callback runs when it returns.
+// stop ends the goroutine. When stop returns, no callback is running.
 func (s *spin) stop() error {
 	s.cancel()
 	s.node.until(s.done, func() error { return check(C.trigger(s.wake)) })
 	return s.node.make(s.set.Close)
 }
 
-// until calls trigger, which triggers a guard condition, until done is closed: rmw_fastrtps_cpp forgets what is
-// triggered in the moment in which a wait ends for another reason.
+// until repeatedly calls trigger, which triggers a guard condition, until done is closed. rmw_fastrtps_cpp loses a
+// trigger at the moment at which a wait ends for another reason.
 func (n *node) until(done <-chan struct{}, trigger func() error) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

@@ -22,8 +22,8 @@ import (
 	"tapedeck/codec"
 )
 
-// subscription implements bridge.Subscription. One goroutine takes what the middleware has, at once, so that no limit
-// of the middleware is reached while the handler is slow; another calls the handler.
+// subscription implements bridge.Subscription. One goroutine takes samples from the middleware at once, so that no
+// limit of the middleware is reached while the handler is slow. Another goroutine calls the handler.
 type subscription struct {
 	node     *node
 	topic    string
@@ -32,25 +32,25 @@ type subscription struct {
 	handle   *C.rcl_subscription_t
 	spin     *spin
 	batch    *C.struct_batch
-	drained  time.Time // last
-	received int64     // when the last sample was, by the clock of bridge.Monotonic
+	drained  time.Time // time of the last drain
+	received int64     // reception of the last sample, by the clock of bridge.Monotonic
 	losses   endpoints.Gaps
-	gaps     atomic.Uint64 // samples that are missing between sequence numbers
-	counts   atomic.Bool   // there are sequence numbers
+	gaps     atomic.Uint64 // number of samples that are missing between sequence numbers
+	counts   atomic.Bool   // the middleware reports sequence numbers
 
 	incompatible *event
 
 	losing sync.Mutex
-	loss   *event // nil once it is closed
-	lost   uint64 // the last that loss told
+	loss   *event // nil after close
+	lost   uint64 // the last result of loss
 
-	closing atomic.Int64 // since when, ns since the Unix epoch; 0: it is not closed
+	closing atomic.Int64 // time of Close in ns since the Unix epoch; 0: not closed
 
 	mu      sync.Mutex
 	arrived []bridge.Sample
 	ended   bool
-	wake    chan struct{} // has a value when there is something new in the above
-	done    chan struct{} // closed when the handler is called no more
+	wake    chan struct{} // has a value when there are new samples or the subscription is closed
+	done    chan struct{} // closed after the last call of the handler
 }
 
 func (n *node) newSubscription(topic, typeName string, qos codec.QoS,
@@ -88,8 +88,8 @@ func (n *node) newSubscription(topic, typeName string, qos codec.QoS,
 	return s, nil
 }
 
-// At a high rate a subscription is looked at every now and then instead of being waited for: the middleware then has
-// nobody to wake for each sample, which takes it longer than all else that it does for a small one.
+// At a high rate, a subscription is polled, so that the middleware need not wake a thread for each sample. Waking takes
+// it longer than all other work for a small sample.
 const (
 	pause = 300 * time.Microsecond
 	busy  = 4 * pause // since there were samples
@@ -112,8 +112,8 @@ func (s *subscription) drain() {
 	s.drained = time.Now()
 }
 
-// take hands what is there to the handler's goroutine and returns how many samples that were. With a time until, in ns
-// since the Unix epoch, it is 0 once they are from later.
+// take takes samples, passes them to the handler's goroutine and returns their number. until is a time in ns since the
+// Unix epoch, or 0. If until is not 0, take returns 0 when the samples were received later than until.
 func (s *subscription) take(until int64) int {
 	n := int(C.take_batch(s.handle, s.batch))
 	if err := check(s.batch.error); err != nil {
@@ -130,8 +130,8 @@ func (s *subscription) take(until int64) int {
 	s.mu.Lock()
 	for i := range samples {
 		c := &samples[i]
-		// Fast DDS gives out the samples of a publisher in order, but the one of which a part had to be sent again may
-		// be received after the next one.
+		// Fast DDS returns the samples of a publisher in order. A sample of which a fragment was sent again may have a
+		// later time of reception than the next sample.
 		s.received = max(s.received, bridge.MonotonicOf(int64(c.received), now))
 		sample := bridge.Sample{
 			Data:        unsafe.Slice((*byte)(c.data), int(c.size)),
@@ -168,10 +168,10 @@ func (s *subscription) notify() {
 	}
 }
 
-// run calls the handler. It allocates nothing, but for backlogs longer than any before.
+// run calls the handler. It allocates only if more samples wait than ever before.
 func (s *subscription) run(handle func([]bridge.Sample)) {
 	defer close(s.done)
-	const large = 1 << 14 // samples for which no room is kept
+	const large = 1 << 14 // from this number of samples on, their memory is not reused
 	var samples []bridge.Sample
 	var kept []bool
 	var unkept []C.uintptr_t
@@ -224,14 +224,14 @@ func (s *subscription) warnOfIncompatible() {
 	s.node.warnOfIncompatible(s.incompatible, s.topic, s.qos, false)
 }
 
-// Close must not be called by the handler, for which it waits.
+// Close waits for the handler, so the handler must not call it.
 func (s *subscription) Close() error {
 	return s.node.owned.End(s, func() error {
 		now := time.Now().UnixNano()
 		s.closing.Store(now)
 		s.node.graph.remove(s)
 		err := s.spin.stop()
-		for s.take(now) > 0 { // what had arrived by now
+		for s.take(now) > 0 { // take the samples that were received before Close
 		}
 		s.mu.Lock()
 		s.ended = true
@@ -255,7 +255,7 @@ func (s *subscription) release() error {
 	return s.node.make(func() error { return errors.Join(loss.close(), s.incompatible.close(), s.rclgo.Close()) })
 }
 
-// memory is where samples are: each in a block of its own, which outlives the subscription.
+// memory implements bridge.Memory. Each sample has its own block of memory, which outlives the subscription.
 type memory struct{}
 
 func (memory) Free(ref uintptr) { C.free_block(C.uintptr_t(ref)) }

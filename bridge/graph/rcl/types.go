@@ -18,8 +18,8 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// interfaceName is the form of a type's name: package, folder, name. Names come from peers too and end up in that of a
-// library.
+// interfaceName matches the name of a type: package, folder, name. Names may come from peers, and become part of the
+// name of a library.
 var interfaceName = regexp.MustCompile(`^([a-zA-Z][a-zA-Z0-9_]*)/(msg|srv|action)/([a-zA-Z][a-zA-Z0-9_]*)$`)
 
 // loadHandle returns the type support of a type from its package. kind is "message" or "service". The error wraps
@@ -50,7 +50,7 @@ func loadHandle(kind, typeName string) (unsafe.Pointer, error) {
 type messageType struct {
 	handle  *C.rosidl_message_type_support_t
 	members *C.message_members // nil in types of topics, whose messages stay CDR
-	wide    bool               // cdr_size does not know it
+	wide    bool               // the type has wstrings, which cdr_size does not support
 }
 
 // loadTopicType returns the type of a topic.
@@ -75,7 +75,7 @@ func loadMessageType(typeName string) (*messageType, error) {
 
 var errMalformed = errors.New("it is no CDR of this type, or cut short")
 
-// read fills a message of C from CDR. Middleware makes room for whatever a length says, so lengths are checked before.
+// read fills a C message from CDR. It checks lengths first, because the middleware allocates memory for any length.
 func (t *messageType) read(dst unsafe.Pointer, data []byte) error {
 	p, size := unsafe.SliceData(data), C.size_t(len(data))
 	if len(data) < 4 || !t.wide && C.cdr_size(t.members, (*C.uint8_t)(p), size) == 0 {
@@ -84,7 +84,7 @@ func (t *messageType) read(dst unsafe.Pointer, data []byte) error {
 	return check(C.message_read(t.handle, dst, unsafe.Pointer(p), size))
 }
 
-// write returns a message of C as CDR. Some middleware, as Fast DDS, says of its size what it estimated before.
+// write returns a C message as CDR. Some middleware, for example Fast DDS, returns an estimate as the size of the CDR.
 func (t *messageType) write(src unsafe.Pointer) ([]byte, error) {
 	var m C.rmw_serialized_message_t
 	defer C.rcutils_uint8_array_fini(&m)
@@ -98,7 +98,7 @@ func (t *messageType) write(src unsafe.Pointer) ([]byte, error) {
 	return C.GoBytes(unsafe.Pointer(m.buffer), C.int(size)), nil
 }
 
-// check returns an error for CDR that does not match this type; rclgo cannot report that.
+// check returns an error for CDR that does not match the type. rclgo cannot report such errors.
 func (t *messageType) check(data []byte) error {
 	p := t.PrepareMemory()
 	defer t.ReleaseMemory(p)
@@ -133,7 +133,7 @@ func (t *messageType) TypeSupport() unsafe.Pointer { return unsafe.Pointer(t.han
 type message struct {
 	kind *messageType
 	data []byte // CDR with its encapsulation header
-	err  error  // of the last conversion
+	err  error  // error of the last conversion
 }
 
 func (m *message) CloneMsg() types.Message                  { return &message{kind: m.kind, data: m.data, err: m.err} }
@@ -163,7 +163,8 @@ func (t *serviceType) Request() types.MessageTypeSupport  { return t.request }
 func (t *serviceType) Response() types.MessageTypeSupport { return t.response }
 func (t *serviceType) TypeSupport() unsafe.Pointer        { return t.handle }
 
-// orderly is the type support of a client, which learns by it when rclgo has sent a request: it releases the memory.
+// orderly is the type support of a client. It tells the client when rclgo has sent a request: rclgo then releases the
+// request's memory.
 type orderly struct {
 	*serviceType
 	sent chan<- struct{}
