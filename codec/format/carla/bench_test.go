@@ -12,7 +12,7 @@ import (
 	"tapedeck/codec/internal/chunked"
 )
 
-// drivers is how many vehicles there are in benchmarks.
+// drivers is the number of vehicles in benchmarks.
 const drivers = 100
 
 // benchmarkLog writes an hour with 100 vehicles, 20 frames a second, or a part of it. Every second an actor appears and
@@ -57,7 +57,7 @@ func BenchmarkRead(b *testing.B) {
 	path := benchmarkLog(b, 20_000)
 	stat, err := os.Stat(path)
 	require.NoError(b, err)
-	b.Run("copy", func(b *testing.B) { // of the bytes alone
+	b.Run("copy", func(b *testing.B) { // copies the bytes of the packets
 		b.SetBytes(stat.Size())
 		buf := make([]byte, chunked.WindowSize)
 		for b.Loop() {
@@ -83,7 +83,7 @@ func BenchmarkRead(b *testing.B) {
 			require.NoError(b, r.Close())
 		}
 	})
-	b.Run("values", func(b *testing.B) { // of all packets
+	b.Run("values", func(b *testing.B) { // decodes all packets
 		b.SetBytes(stat.Size())
 		for b.Loop() {
 			r, err := Open(nil, path)
@@ -124,7 +124,7 @@ func BenchmarkRead(b *testing.B) {
 	})
 }
 
-// BenchmarkSeek begins to read somewhere in an hour of 100 vehicles, whose index is made.
+// BenchmarkSeek begins to read at a time in an hour of 100 vehicles. The index of the log is made before.
 func BenchmarkSeek(b *testing.B) {
 	const frames = 3600 * 20
 	r, err := Open(nil, benchmarkLog(b, frames))

@@ -18,7 +18,7 @@ func readerOf(t testing.TB, log []byte) *Reader {
 	return r
 }
 
-// header is that of the logs made here.
+// header is the header of the tests' logs.
 var header = Header{Version: 1, Date: 1_700_000_000, Map: "Town01"}
 
 // logBuilder makes a log.
@@ -84,7 +84,7 @@ func (l *logBuilder) live(frames int) *logBuilder {
 			&EventDelList{}, &EventParentList{{n, n - 1}},
 		}
 		if i%4 == 0 {
-			bodies[1] = &EventDelList{EventDel(n - 3), EventDel(n + 100)} // one that is not there, too
+			bodies[1] = &EventDelList{EventDel(n - 3), EventDel(n + 100)} // the second actor does not exist
 		}
 		if p.Doors != 0 {
 			bodies = append(bodies, &VehicleDoorList{{n, Door(i % 7), i%2 == 0}, {n - 1, DoorAll, false},
@@ -166,7 +166,7 @@ func fill(v reflect.Value, next *int) {
 	}
 }
 
-// filled returns a body for an id with values in it.
+// filled returns a body for an id with all fields set.
 func filled(p Profile, id uint8) Body {
 	b := p.newBody(id)
 	if b != nil {

@@ -59,7 +59,7 @@ func TestPackets(t *testing.T) {
 	}
 }
 
-// Packets as they are in a file, written down by hand.
+// Packets are decoded from bytes that were written by hand.
 func TestPacketBytes(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -113,7 +113,7 @@ func TestPacketBytes(t *testing.T) {
 	}
 }
 
-// The places of the fields of a wheel of UE5, in the order of the struct.
+// The fields of a wheel of UE5 have the offsets of the C++ struct.
 func TestChaosWheelLayout(t *testing.T) {
 	fields := reflect.TypeFor[ChaosWheel]()
 	want := []int{0, 4, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 53, 54, 55, 56, 57, 60, 64, 96, 108, 120, 124, 128, 132,
@@ -190,7 +190,7 @@ func TestOtherLayouts(t *testing.T) {
 	}
 }
 
-// eyes is a packet that this package does not know.
+// eyes is a packet that the package does not know.
 type eyes struct {
 	Left, Right Vector
 	Open        bool

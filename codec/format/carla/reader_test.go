@@ -157,7 +157,7 @@ func TestProfiles(t *testing.T) {
 	require.ErrorContains(t, err, `unknown CARLA profile "ue6": want one of ue4-0.9.11, ue4-0.9.15`)
 }
 
-// A log that is cut at any byte has all complete frames, without an error. Real logs are cut at some.
+// A log that is cut at any byte has all complete frames, without an error. Real logs are cut at some bytes only.
 func TestCut(t *testing.T) {
 	for _, name := range append([]string{""}, realLogs...) {
 		t.Run(name, func(t *testing.T) {
@@ -277,7 +277,7 @@ func TestDamage(t *testing.T) {
 	require.Len(t, info.Events, 1)
 }
 
-// A reading that begins in the middle has the same state after each frame as one from the beginning. Of a long log some
+// Reading from the middle of a log gives the states of reading from the beginning after each frame. In a long log, some
 // frames are tried.
 func TestSeek(t *testing.T) {
 	logs := map[string][]byte{"made": newLog(t, UE4).drive(300).data}
@@ -357,7 +357,7 @@ func TestSeek(t *testing.T) {
 	}
 }
 
-// requireSame compares states but for the numbers that order actors, and their order as far as packets keep it.
+// requireSame compares states. It compares the order of actors only as far as packets keep it.
 func requireSame(t *testing.T, want, got *State) {
 	t.Helper()
 	a, err := want.AppendPackets(nil)
@@ -387,7 +387,7 @@ func TestKeys(t *testing.T) {
 	require.Less(t, len(r.index.keys), 10)
 }
 
-// More actors than a packet holds.
+// A state with more actors than a packet holds needs several packets.
 func TestManyActors(t *testing.T) {
 	s := NewState(UE4)
 	for i := range 70000 {
@@ -491,7 +491,7 @@ func TestOpenErrors(t *testing.T) {
 	require.NoError(t, r.Close())
 }
 
-// shrinking is a file that becomes shorter.
+// shrinking is a file that becomes shorter while it is read.
 type shrinking struct{ codectest.File }
 
 func (s shrinking) ReadAt(b []byte, pos int64) (int, error) {
@@ -507,7 +507,7 @@ func TestShrinkingFile(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }
 
-// Any log is read to an end, the same way each time, and seeking finds what reading finds.
+// Reading any log ends, and gives equal results each time. Seeking finds the frames that reading finds.
 func FuzzRead(f *testing.F) {
 	for _, p := range Profiles() {
 		l := newLog(f, p).drive(4)

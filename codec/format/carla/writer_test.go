@@ -181,7 +181,7 @@ func TestSalvaged(t *testing.T) {
 	}
 }
 
-// Real logs that were cut become what CARLA would have written up to there; whole ones stay as they are.
+// Real logs that were cut become the logs that CARLA would have written up to the cut. Whole logs stay unchanged.
 func TestSalvagedSamples(t *testing.T) {
 	for _, name := range realLogs {
 		log, err := os.ReadFile(sample(t, name))
@@ -250,7 +250,7 @@ func (d *fullDisk) Create(path string, overwrite bool) (codec.DiskFile, error) {
 	return d.Disk.Create(path, overwrite)
 }
 
-// A split that failed does not cost the next file the state.
+// After a split that failed, the next file still begins with the state.
 func TestFailedSplit(t *testing.T) {
 	disk := &fullDisk{}
 	w, err := createOn(disk, "drive.log", codec.CreateOptions{})
@@ -316,7 +316,7 @@ func TestWriteErrors(t *testing.T) {
 	require.NoError(t, w.Close())
 	require.Zero(t, readerOf(t, disk.Files()["a.log"]).Header().Date)
 
-	// Without a date in the channel it is that of the first message.
+	// If the channel has no date, the first message gives it.
 	c = newChannel(header, UE4)
 	delete(c.Metadata, KeyDate)
 	disk = &disktest.Disk{}
@@ -351,7 +351,7 @@ func TestDiskErrors(t *testing.T) {
 	f.TestErrors(t, 1)
 }
 
-// Sync may be called beside Write.
+// Sync may be called concurrently with Write.
 func TestSyncBeside(t *testing.T) {
 	log := newLog(t, UE4).drive(2000).data
 	disk := &disktest.Disk{}

@@ -26,14 +26,14 @@ const (
 	benchSize   = 60_000
 )
 
-// again are frames of which there are a few, over and over.
+// again repeats a few frames.
 type again []episode.Frame
 
 func (a again) Frame(i int) (episode.Frame, error) { return a[i%len(a)], nil }
 
 func (a again) Close() error { return nil }
 
-// long returns a take of three cameras, with the frames over and over.
+// long returns an episode of three cameras with repeated frames.
 func long(b *testing.B, frames int, shots again) *episode.Rows {
 	e := &episode.Episode{Name: "long", Arms: []*episode.Arm{arm("arm_0", 2*frames)}}
 	for i := range e.Arms[0].Streams[episode.Gripper].Values {

@@ -81,7 +81,7 @@ func readAll(path string) error {
 	return nil
 }
 
-// FuzzHDF5 tries whatever a file may hold.
+// FuzzHDF5 reads files with any contents.
 func FuzzHDF5(f *testing.F) {
 	f.Add(content(f, aloha(f, 2, 2, 14)))
 	f.Fuzz(func(t *testing.T, b []byte) {

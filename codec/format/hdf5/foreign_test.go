@@ -169,7 +169,7 @@ func TestEmptyState(t *testing.T) {
 	require.Len(t, readTakes(t, path)[0].Arms, 1)
 }
 
-// Of a file whose writer was killed, what all streams have is read.
+// If the writer of a file was killed, the rows that all streams have are read.
 func TestLengthsThatDiffer(t *testing.T) {
 	s, err := Open(nil, aloha(t, 5, 3, 14))
 	require.NoError(t, err)
@@ -304,7 +304,7 @@ func TestFolder(t *testing.T) {
 	require.ErrorContains(t, err, "no file of it can be read: ")
 }
 
-// What cannot be read of an episode is left out, and told; the rest is read.
+// Unreadable datasets of an episode are left out and reported. All others are read.
 func TestPartsThatCannotBeRead(t *testing.T) {
 	for _, c := range []struct {
 		put  func(f *h5.File) error
@@ -341,7 +341,7 @@ func TestPartsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Colours and depths of one camera have the same name in files of others.
+// In files of other tools, colours and depths of one camera have one name.
 func TestColourAndDepthOfOneName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.hdf5")
 	f, err := h5.Create(path)
@@ -359,7 +359,7 @@ func TestColourAndDepthOfOneName(t *testing.T) {
 	require.Equal(t, []string{"cam_high", "cam_high_depth"}, []string{e.Cameras[0].Name, e.Cameras[1].Name})
 }
 
-// Layouts of other projects are named.
+// Errors name the layouts of other projects.
 func TestLayoutsOfOthers(t *testing.T) {
 	for group, want := range map[string]string{"/data/demo_0/obs": "that of robomimic and LIBERO",
 		"/joint_action": "RoboTwin", "/other": "of an unknown layout, with /other; what is read"} {
@@ -376,7 +376,7 @@ func TestLayoutsOfOthers(t *testing.T) {
 	}
 }
 
-// LZF, a filter of h5py's, is built in. Bytes that are not LZF are damage of their image.
+// LZF, a filter of h5py, is built in. Bytes that are not LZF make an image damaged.
 func TestLZF(t *testing.T) {
 	content, err := os.ReadFile(samples.Path(t, "faults/hdf5_lzf.hdf5"))
 	require.NoError(t, err)

@@ -25,7 +25,7 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// recorded are frames in memory.
+// recorded implements episode.Frames in memory.
 type recorded []episode.Frame
 
 func (r recorded) Frame(i int) (episode.Frame, error) { return r[i], nil }
@@ -34,7 +34,7 @@ func (r recorded) Close() error { return nil }
 
 const begin = int64(1_764_000_000_000_000_000)
 
-// picture returns a picture that has its number in its colours.
+// picture returns a picture whose colours contain its number.
 func picture(encoding string, number, width, height int) episode.Frame {
 	m := image.NewRGBA(image.Rect(0, 0, width, height))
 	for y := range height {
@@ -75,7 +75,7 @@ func picture(encoding string, number, width, height int) episode.Frame {
 				f.Data = append(f.Data, uint8(x), uint8(number))
 			}
 		}
-		f.Data = append(f.Data, 1, 2, 3) // behind a row may be anything
+		f.Data = append(f.Data, 1, 2, 3) // padding
 	}
 	f.Step = len(f.Data) / height
 	return f
@@ -256,7 +256,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// What is read gives the same rows again.
+// Episodes that were read give the written rows again.
 func TestReadAgain(t *testing.T) {
 	e := take(10)
 	e.Arms[0].Streams[episode.CommandJoint] = vector("arm_0/command/joint", 20, 2, joints...)
@@ -281,7 +281,7 @@ func TestSeveralEpisodes(t *testing.T) {
 	require.Len(t, episodes[0].Cameras[0].Stamps, 10)
 	require.Len(t, episodes[1].Cameras[0].Stamps, 5)
 
-	// And those of several files in one, from another folder.
+	// So does a file in another folder with links to several files.
 	index := filepath.Join(t.TempDir(), "dataset.hdf5")
 	third := writeTakes(t, Options{}, aligned(t, take(3), align.Options{}))
 	require.NoError(t, Link(index, []string{path, third}, false))
@@ -307,7 +307,7 @@ func TestSeveralEpisodes(t *testing.T) {
 	}
 }
 
-// Rows without a frame are black, and say so; a frame that several rows have is one frame.
+// Rows without a frame are black and marked so. A frame of several rows is read as one frame.
 func TestMissingFrames(t *testing.T) {
 	e := take(10)
 	e.Cameras[1].Stamps = e.Cameras[1].Stamps[:4] // it dies
@@ -365,7 +365,7 @@ func TestPixels(t *testing.T) {
 	}
 }
 
-// JPEGs are kept as they are, and the pixels of other images.
+// JPEGs are kept unchanged, other images as pixels.
 func TestKeep(t *testing.T) {
 	e := take(3)
 	e.Cameras = nil
@@ -455,7 +455,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Damaged images are not written: rows get others.
+// Damaged images are not written: rows get other frames.
 func TestDamagedImages(t *testing.T) {
 	cut := func(encoding string) episode.Frame {
 		f := picture(encoding, 1, 32, 24)
@@ -582,7 +582,7 @@ func TestLostPixels(t *testing.T) {
 		w, err := Create(filepath.Join(t.TempDir(), "x.hdf5"), Options{Images: c.images, SwapRB: c.swap})
 		require.NoError(t, err)
 		rows := aligned(t, e, align.Options{})
-		rows.Frames[0][1] = rows.Frames[0][0] // it counts once
+		rows.Frames[0][1] = rows.Frames[0][0] // a repeated frame counts once
 		require.NoError(t, w.Write(rows))
 		require.NoError(t, w.Close())
 		require.Equal(t, c.lost, len(w.Losses()) == 1, c)

@@ -49,7 +49,7 @@ func depthFrame(encoding string, width, height, i int) episode.Frame {
 				f.Data = binary.LittleEndian.AppendUint32(f.Data, math.Float32bits(float32(mm)/1000))
 			}
 		}
-		f.Data = append(f.Data, 1, 2, 3, 4) // behind a row may be anything
+		f.Data = append(f.Data, 1, 2, 3, 4) // padding
 	}
 	f.Step = len(f.Data) / height
 	if encoding == "png" {
@@ -60,7 +60,7 @@ func depthFrame(encoding string, width, height, i int) episode.Frame {
 	return f
 }
 
-// depthTake returns an episode whose first camera has depths, and its rows, of which 3 and 4 have no frame.
+// depthTake returns an episode whose first camera has depths, and its rows. Rows 3 and 4 have no frame.
 func depthTake(t testing.TB, encoding string, start int64, n int) *episode.Rows {
 	e := recording(t, "episode", "pick", start, n)
 	for i := range n {
@@ -81,7 +81,7 @@ func writeDepths(t *testing.T, o Options, encoding string) (string, []codec.Loss
 	return path, w.Losses()
 }
 
-// depthInfo returns what info.json has of the depth camera.
+// depthInfo returns the info of the depth camera in info.json.
 func depthInfo(t *testing.T, path string) *feature {
 	var i info
 	text, err := os.ReadFile(filepath.Join(path, infoPath))
@@ -93,7 +93,7 @@ func depthInfo(t *testing.T, path string) *feature {
 	return f
 }
 
-// requireDepths compares the depths of the dataset with what was written; unknown ones must be so again.
+// requireDepths compares the depths of the dataset with the written depths. Unknown depths must be unknown again.
 func requireDepths(t *testing.T, path string, tolerance func(mm uint16) float64) {
 	s, err := Open(nil, path)
 	require.NoError(t, err)
@@ -125,7 +125,7 @@ func requireDepths(t *testing.T, path string, tolerance func(mm uint16) float64)
 	}
 }
 
-// Depths in tables are TIFFs with exactly what was recorded.
+// Depths in tables are TIFFs with exactly the recorded depths.
 func TestDepthImages(t *testing.T) {
 	for _, encoding := range []string{"16UC1", "32FC1", "png"} {
 		t.Run(encoding, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestDepthVideo(t *testing.T) {
 			want = 0.01
 		}
 		got := min(max(math.Exp(low+(high-low)*float64(code)/4095)-3.5, 0.01), 10)
-		// A step is 1.2 mm near by and 4.4 mm far away, half of which is lost.
+		// A step is 1.2 mm near by and 4.4 mm far away. The error is at most half a step.
 		if most := step(want)/2 + 1e-9; math.Abs(want-got) > most {
 			require.InDelta(t, want, got, most, "frame %d at %d, %d", i, x, y)
 		}
@@ -225,7 +225,7 @@ func step(m float64) float64 {
 	return (m + 3.5) * (math.Exp(math.Log(13.5/3.51)/4095) - 1) * 1.001
 }
 
-// Codes and depths are those of LeRobot's quantize_depth and dequantize_depth.
+// Codes and depths equal LeRobot's quantize_depth and dequantize_depth.
 func TestQuantizer(t *testing.T) {
 	q := usualQuantizer
 	for mm, want := range map[int]struct {
@@ -280,7 +280,7 @@ func TestDepthMarkers(t *testing.T) {
 	}
 }
 
-// Images that are too small for the best encoder have another one, unless the options name it.
+// Images that are too small for the preferred encoder get another one, unless the options name an encoder.
 func TestSmallVideo(t *testing.T) {
 	if _, err := chooseEncoder("libsvtav1", "libsvtav1"); err != nil {
 		t.Skipf("small videos are not tested: %v", err)
@@ -313,7 +313,7 @@ func TestSmallVideo(t *testing.T) {
 	require.ErrorContains(t, w.Write(small()), "camera_0: libsvtav1 cannot encode 32×24 pixels")
 }
 
-// encodeTIFF returns depths as tables have them.
+// encodeTIFF returns depths as a TIFF, as in tables.
 func encodeTIFF(f *episode.Frame) ([]byte, error) {
 	m, err := f.Decode()
 	if err != nil {

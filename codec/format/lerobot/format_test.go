@@ -15,7 +15,7 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// TestFormat has files be as those of LeRobot's own writer.
+// TestFormat compares files with those of LeRobot's own writer.
 func TestFormat(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "set")
 	was := chunkFiles
@@ -137,7 +137,7 @@ func TestFormat(t *testing.T) {
 	require.Len(t, read, 3)
 }
 
-// foreign writes a dataset of v2.1, as others make it.
+// foreign writes a dataset of v2.1 in the form of other tools.
 func foreign(t testing.TB) string {
 	path := t.TempDir()
 	write := func(name, text string) {
@@ -187,7 +187,7 @@ func TestForeign(t *testing.T) {
 		e.Arms[0].Streams[episode.CommandJoint].Columns)
 }
 
-// languageRow is a row of a table with the columns of languages of LeRobot, beside others that are not read.
+// languageRow is a row of a table with LeRobot's columns of languages and other columns that are not read.
 type languageRow struct {
 	State      []float32         `parquet:"observation.state,list"`
 	Action     []float32         `parquet:"action,list"`
@@ -243,7 +243,7 @@ func TestLanguage(t *testing.T) {
 	require.Equal(t, "place", read[1].Task)
 }
 
-// Features are states or actions by their names; the others are named as not read.
+// Features are states or actions by their names. Other features are listed as not read.
 func TestRolesOfFeatures(t *testing.T) {
 	vector := func(key string) *feature { return &feature{key: key, DType: "float32", Shape: []int{2}} }
 	for _, c := range []struct {
@@ -282,7 +282,7 @@ func TestRolesOfFeatures(t *testing.T) {
 	}
 }
 
-// A feature that is in no table, or that nothing reads, is no reason to refuse the others.
+// A feature that is in no table, or that cannot be read, does not prevent reading the others.
 func TestUnreadFeatures(t *testing.T) {
 	change := func(path, from, to string) {
 		name := filepath.Join(path, infoPath)
@@ -313,7 +313,7 @@ func TestUnreadFeatures(t *testing.T) {
 	require.Contains(t, info.Events[0].Text, "it has features that are not read: a, b, next.reward")
 }
 
-// Rows of an episode that are not where the list of episodes says are found.
+// Rows of an episode are found even if the list of episodes has a wrong place.
 func TestStaleIndex(t *testing.T) {
 	path := foreign(t)
 	table := func(n int) string { return filepath.Join(path, fmt.Sprintf("data/chunk-000/episode_%06d.parquet", n)) }
@@ -379,7 +379,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestFlippedBytes has damage of any kind be an error, or no harm.
+// TestFlippedBytes reads datasets with wrong bytes. The result is an error, or the dataset is read without a crash.
 func TestFlippedBytes(t *testing.T) {
 	path := foreign(t)
 	name := filepath.Join(path, "data/chunk-000/episode_000001.parquet")
@@ -398,7 +398,7 @@ func TestFlippedBytes(t *testing.T) {
 	}
 }
 
-// TestEditedByOthers has episodes that are not in the order of their notes, or that have none, as others edit datasets.
+// TestEditedByOthers reads datasets after other tools have reordered, removed or added episodes.
 func TestEditedByOthers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "set")
 	w, err := Create(path, Options{})

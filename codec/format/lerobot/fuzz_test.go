@@ -10,7 +10,7 @@ import (
 	"tapedeck/codec/training/align"
 )
 
-// FuzzLeRobot tries whatever a file of a dataset of v3.0 and v2.1 may hold.
+// FuzzLeRobot reads datasets of v3.0 and v2.1 with any file contents.
 func FuzzLeRobot(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "set")
 	w, err := Create(path, Options{RobotType: "rm65"})

@@ -13,7 +13,7 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// withVideos returns a dataset of two episodes, each with a video of camera top and of camera wrist that are not there.
+// withVideos returns a dataset of two episodes. Their videos of the cameras top and wrist are missing.
 func withVideos(t *testing.T) string {
 	path := foreign(t)
 	name := filepath.Join(path, infoPath)
@@ -27,7 +27,7 @@ func withVideos(t *testing.T) string {
 	return path
 }
 
-// fakeFFmpeg has ffmpeg be a program that writes a line to a file, whose lines calls counts, and nothing else.
+// fakeFFmpeg replaces ffmpeg by a program that only writes a line to a file. calls counts the lines.
 func fakeFFmpeg(t *testing.T) (calls func() int) {
 	folder := t.TempDir()
 	log := filepath.Join(folder, "log")
@@ -43,7 +43,7 @@ func fakeFFmpeg(t *testing.T) (calls func() int) {
 	}
 }
 
-// Videos that are missing are looked for once, and never decoded; everything else is read.
+// Missing videos are looked for once and never decoded. All other data is read.
 func TestMissingVideos(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string // of the file; "": there is none
@@ -101,7 +101,7 @@ func TestMissingVideos(t *testing.T) {
 	}
 }
 
-// A video that is not one is decoded once.
+// A file that is no video is decoded only once.
 func TestBrokenVideo(t *testing.T) {
 	path := withVideos(t)
 	for _, camera := range []string{"top", "wrist"} {
@@ -128,7 +128,7 @@ func TestBrokenVideo(t *testing.T) {
 	require.Equal(t, 4, calls(), "each video is decoded once")
 }
 
-// Tables that Git has not got are an error that says so.
+// Tables that Git LFS has not fetched are an error that says so.
 func TestTableIsAPointer(t *testing.T) {
 	path := foreign(t)
 	name := filepath.Join(path, "data/chunk-000/episode_000001.parquet")

@@ -108,7 +108,7 @@ func TestRefused(t *testing.T) {
 			require.ErrorContains(t, err, path+": episode: ")
 			require.ErrorAs(t, err, new(*episode.UnwrittenError))
 
-			// The dataset goes on without it.
+			// Other episodes can still be written.
 			if c.fps == 0 && c.options.Cameras == nil && (c.begun || !testing.Short()) {
 				require.NoError(t, w.Write(aligned(t, recording(t, "good", "pick", 1e18, 20), align.Options{})))
 				require.NoError(t, w.Close())
@@ -122,7 +122,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// without has frames from one to another be missing.
+// without removes frames of a camera from one index to another.
 func without(c *episode.Camera, from, to int) {
 	frames, _ := c.Open()
 	kept := append(append(album{}, frames.(album)[:from]...), frames.(album)[to:]...)

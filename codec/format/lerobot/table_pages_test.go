@@ -14,7 +14,7 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// TestPageHeads has pages whose heads ask for more memory than a page may take, or for more bytes than there are.
+// TestPageHeads reads pages whose heads claim more memory than a page may take, or more bytes than the file has.
 func TestPageHeads(t *testing.T) {
 	check := func(size, values int32, data string) error {
 		b, err := thrift.Marshal(new(thrift.CompactProtocol), &format.PageHeader{
@@ -63,7 +63,7 @@ func TestLongColumn(t *testing.T) {
 	require.EqualError(t, err, "read "+path+": column n takes more than 8 MiB of memory: divide the table")
 }
 
-// Lengths in a footer are checked before memory is taken for them.
+// Lengths in a footer are checked before memory is allocated.
 func TestFooter(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"long": {"PAR1\x00\xff\xff\xff\x7fPAR1", "a footer of 2147483647 bytes in a file of 13"},

@@ -12,7 +12,7 @@ import (
 	"tapedeck/codec/store"
 )
 
-// TestImagesOnce looks whether a table has each image once.
+// TestImagesOnce checks that a table has each image once.
 func TestImagesOnce(t *testing.T) {
 	const size, count = 200_000, 10
 	path := filepath.Join(t.TempDir(), "images.parquet")
@@ -28,7 +28,7 @@ func TestImagesOnce(t *testing.T) {
 	require.Less(t, stat.Size(), int64(size*count+10_000))
 }
 
-// TestPagesOnce opens the images of a table twice and looks how often their pages are checked.
+// TestPagesOnce opens the images of a table twice, and checks that their pages are checked once.
 func TestPagesOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "images.parquet")
 	table, err := createTable(path, []column{imageColumn("image")}, nil)

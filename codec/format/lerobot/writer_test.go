@@ -30,7 +30,7 @@ func jpegOf(t testing.TB, width, height int, c color.Color) []byte {
 	return b.Bytes()
 }
 
-// album is frames in memory.
+// album implements episode.Frames in memory.
 type album []episode.Frame
 
 func (a album) Frame(i int) (episode.Frame, error) {
@@ -43,7 +43,7 @@ func (a album) Close() error { return nil }
 
 const width, height = 64, 48
 
-// brightness is how bright frame i of a camera is.
+// brightness returns the brightness of frame i of a camera.
 func brightness(i int) uint8 { return uint8(16 + i*7%200) }
 
 func cameraOf(t testing.TB, name string, start int64, n, fps int) *episode.Camera {
@@ -110,7 +110,7 @@ func aligned(t testing.TB, e *episode.Episode, o align.Options) *episode.Rows {
 	return r
 }
 
-// float32s rounds numbers as tables do.
+// float32s rounds numbers to the precision of tables.
 func float32s(numbers []float64) []float64 {
 	rounded := make([]float64, len(numbers))
 	for i, x := range numbers {
@@ -119,7 +119,7 @@ func float32s(numbers []float64) []float64 {
 	return rounded
 }
 
-// requireEqualRows has rows of what was read be those that were written.
+// requireEqualRows compares the rows that were read with the written rows.
 func requireEqualRows(t *testing.T, want, got *episode.Rows) {
 	require.Equal(t, want.Stamps, got.Stamps)
 	for i, of := range []func(*episode.Rows) (*align.Vector, error){(*episode.Rows).QPos, (*episode.Rows).Action} {
@@ -261,7 +261,7 @@ func TestVideoWithoutFFmpeg(t *testing.T) {
 	require.ErrorContains(t, err, "cannot find ffmpeg, which encodes videos: install it (Debian: ffmpeg)")
 }
 
-// The report tells what was made of an episode with holes; a task that nothing tells is remarked, once.
+// The report counts the episodes made of an episode with holes. An unknown task is remarked only once.
 func TestReportOfHoles(t *testing.T) {
 	w, err := Create(filepath.Join(t.TempDir(), "set"), Options{Holes: HolesSplit})
 	require.NoError(t, err)

@@ -8,7 +8,7 @@ import (
 	"tapedeck/codec/internal/codectest"
 )
 
-// FuzzSession tries whatever a file of a session may hold.
+// FuzzSession reads sessions with any file contents.
 func FuzzSession(f *testing.F) {
 	folder := filepath.Join(f.TempDir(), "a")
 	put(f, folder, "metadata.json", `{"session_id": "a", "start_time": 1.5, "end_time": 5, "devices": {"cameras": `+

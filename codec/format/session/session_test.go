@@ -19,7 +19,7 @@ import (
 // reference is a session that EasyTeleop wrote.
 const reference = "session/easyteleop_reference/temp/20261121_082214"
 
-// read returns the take in a session, in which nothing is damaged.
+// read returns the only episode of a session without damage.
 func read(t *testing.T, path string) *episode.Episode {
 	list, damage := readAll(t, path)
 	require.Empty(t, damage)
@@ -78,7 +78,7 @@ func TestSample(t *testing.T) {
 	require.Equal(t, content(t, sample), content(t, copied))
 }
 
-// Sessions in a folder are episodes, in the order of their names; what else is in the folder is not.
+// Sessions in a folder are episodes, in the order of their names. Other files and folders are ignored.
 func TestFolder(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"take_10", "take_9", "notes", ".hidden"} {
@@ -121,11 +121,11 @@ func TestFolder(t *testing.T) {
 	n, err := count(codec.Query{})
 	require.Equal(t, 2, n)
 	require.ErrorContains(t, err, "is not a number")
-	var told []error
-	n, err = count(codec.Query{Damaged: func(err error) { told = append(told, err) }})
+	var reported []error
+	n, err = count(codec.Query{Damaged: func(err error) { reported = append(reported, err) }})
 	require.Equal(t, 2, n)
 	require.Equal(t, io.EOF, err)
-	require.Len(t, told, 1)
+	require.Len(t, reported, 1)
 }
 
 func put(t testing.TB, parts ...string) {
@@ -151,7 +151,7 @@ func TestNoSession(t *testing.T) {
 	require.ErrorContains(t, err, "can be read, not written")
 }
 
-// Whatever is damaged or missing in a session, the rest is read.
+// If data of a session is damaged or missing, all other data is read.
 func TestDamage(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a")
 	png := "\x89PNG\r\n\x1a\n…"

@@ -24,7 +24,7 @@ func parse(text string, complete bool, s episode.Role) (*align.Vector, []string,
 	return v, damage, err
 }
 
-// show returns a vector as text: columns, and what each sample has.
+// show returns a vector as text: columns, and the values of each sample.
 func show(v *align.Vector) string {
 	if v == nil {
 		return ""
@@ -108,7 +108,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Of a table whose writer was killed the last number may be another one.
+// The last number of a table may be cut off if the writer was killed.
 func TestCutTable(t *testing.T) {
 	v, damage, err := parse("timestamp,index,value\r\n1.0,0,1\r\n1.0,1,0.12", false, episode.Joint)
 	require.NoError(t, err)
@@ -116,7 +116,7 @@ func TestCutTable(t *testing.T) {
 	require.Equal(t, []string{"t.csv:3: the last row is cut off"}, damage)
 }
 
-// A hostile table takes no more memory than one of its size.
+// A hostile table takes no more memory than an ordinary table of its size.
 func TestSparseTable(t *testing.T) {
 	var b strings.Builder
 	for i := range 10000 {
@@ -189,7 +189,7 @@ func TestStamps(t *testing.T) {
 	require.Equal(t, "-9223372036.854775808", align.FormatStamp(math.MinInt64))
 }
 
-// FuzzTable: whatever is read of a table can be written and read again, and is the same.
+// FuzzTable writes what it reads of any table, reads it again and compares.
 func FuzzTable(f *testing.F) {
 	f.Add([]byte("timestamp,index,value\r\n1764000000.020,0,0.0\r\n1764000000.020,1,8.414709848078965\r\n"+
 		"1764000000.040,0,-1e-05\r\n"), false)

@@ -54,7 +54,7 @@ func text(t *testing.T, parts ...string) string {
 	return string(data)
 }
 
-// Frames and samples are written while they come, and are there when the session is not closed.
+// Frames and samples are written while they are received, so that an unclosed session has them.
 func TestLive(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "20260114_120000")
 	w, err := Create(path, Options{Task: "fold the towel", Metadata: json.RawMessage(`{"operator": "left"}`)})
@@ -140,7 +140,7 @@ func TestLive(t *testing.T) {
 	require.Equal(t, []float64{0, 8}, e.Arms[0].Streams[episode.CommandJoint].Values)
 }
 
-// What an episode has by now replaces what its metadata and the descriptions of its devices said.
+// Fields of an episode replace the corresponding members of its metadata and of its devices' descriptions.
 func TestRevisedMetadata(t *testing.T) {
 	done := true
 	for name, metadata := range map[string]string{
@@ -174,7 +174,7 @@ func TestRevisedMetadata(t *testing.T) {
 	}
 }
 
-// What is read of an unfinished session is read of one whose writer was killed at once, too.
+// A session whose writer was killed at once can be read like any unfinished session.
 func TestKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	w, err := Create(path, Options{})
@@ -192,7 +192,7 @@ func TestKilled(t *testing.T) {
 	require.NoError(t, w.Complete(false))
 }
 
-// The mark of a discarded episode is there from the moment on in which Discard returns, whatever becomes of the writer.
+// The mark of a discarded episode is on the disk when Discard returns, however the writer ends.
 func TestDiscard(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	w, err := Create(path, Options{Task: "fold"})
@@ -200,7 +200,7 @@ func TestDiscard(t *testing.T) {
 	c := camera("camera_0")
 	c.Device = json.RawMessage(`{"fps": 30}`)
 	require.NoError(t, w.Frame(c, 1e9, jpegOf(t, 1)))
-	// A disk that fails leaves the metadata whole. The mark is written with the next one.
+	// A failing disk leaves the old metadata whole. The next write of the metadata has the mark.
 	fresh := filepath.Join(path, metadataName+partSuffix+".tmp")
 	require.NoError(t, os.MkdirAll(filepath.Join(fresh, "x"), 0o777))
 	require.ErrorContains(t, w.Discard(), metadataName+partSuffix)
@@ -225,7 +225,7 @@ func TestDiscard(t *testing.T) {
 	require.True(t, e.Discarded)
 	require.EqualValues(t, 2e9, e.End)
 
-	// A copy of the episode has the mark as long as the episode has it.
+	// A copy of the episode has the mark if the episode is discarded.
 	for _, discarded := range []bool{true, false} {
 		e.Discarded = discarded
 		copied := filepath.Join(t.TempDir(), "copy")
@@ -240,7 +240,7 @@ func TestDiscard(t *testing.T) {
 		require.Equal(t, discarded, again.Discarded)
 	}
 
-	// An episode that has ended is discarded as well.
+	// An episode that has ended can also be discarded.
 	path = filepath.Join(t.TempDir(), "b")
 	w, err = Create(path, Options{})
 	require.NoError(t, err)
@@ -264,7 +264,8 @@ type syncedDisk struct {
 
 func (d *syncedDisk) SyncAll(path string) error { return d.sync(path) }
 
-// Whoever sees metadata.json after a power cut finds all that it describes: that is on the disk before it has its name.
+// After a power cut, a session with metadata.json is complete: metadata.json gets its name after all data is on the
+// disk.
 func TestMetadataComesLast(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	disk := &syncedDisk{}
@@ -288,7 +289,7 @@ func TestMetadataComesLast(t *testing.T) {
 	require.FileExists(t, filepath.Join(path, metadataName))
 }
 
-// A crash at any moment leaves no metadata.json without all that it describes.
+// A crash at any moment leaves no metadata.json without the data that it describes.
 func TestCrash(t *testing.T) {
 	t.Chdir(t.TempDir())
 	disk := &disktest.Disk{}
@@ -360,7 +361,7 @@ func TestFlush(t *testing.T) {
 	})
 }
 
-// What cannot be written is refused, and everything else goes on.
+// Invalid frames and samples are refused. All others are written.
 func TestRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	w, err := Create(path, Options{})
@@ -412,7 +413,7 @@ func TestRefused(t *testing.T) {
 	require.Empty(t, e.Arms)
 }
 
-// A table has one number for each stamp and index, so that columns of one name get different ones.
+// A table has one number for each stamp and index. So columns with one name get different indices.
 func TestColumnsOfOneName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	w, err := Create(path, Options{})
@@ -427,7 +428,7 @@ func TestColumnsOfOneName(t *testing.T) {
 	require.Equal(t, []float64{1, 2}, e.Arms[0].Streams[episode.Gripper].Values)
 }
 
-// When the disk fails the error says what is missing of what had been taken.
+// When the disk fails, the error lists the frames and samples that were taken and are missing.
 func TestDiskFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	w, err := Create(path, Options{})
@@ -453,12 +454,12 @@ func TestDiskFails(t *testing.T) {
 	require.EqualValues(t, 3e9, missing.End)
 	require.Equal(t, failure, w.Sample(a, episode.Joint, 4e9, []float64{4}))
 	require.Equal(t, failure, w.Frame(camera("camera_0"), 4e9, jpegOf(t, 0)))
-	require.NoError(t, w.Complete(false)) // which was returned
+	require.NoError(t, w.Complete(false)) // the error was returned before
 	_, e := read(t, path)
 	require.Equal(t, []int64{1e9}, e.Arms[0].Streams[episode.Joint].Stamps)
 }
 
-// A picture that cannot be written is missing, although Frame had taken it.
+// A picture that cannot be written is missing, although Frame returned nil.
 func TestPictureFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	w, err := Create(path, Options{Workers: 1})
@@ -503,7 +504,7 @@ func TestOverwrite(t *testing.T) {
 	require.ErrorContains(t, err, "metadata is not a JSON object")
 }
 
-// Whatever a take is, it is the same when it was written and read.
+// A random episode is equal after writing and reading.
 func TestRandomTakes(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -546,14 +547,14 @@ func TestRandomTakes(t *testing.T) {
 	}
 }
 
-// grey are the frames of a camera.
+// grey implements episode.Frames with grey images.
 type grey struct{ t *testing.T }
 
 func (g grey) Frame(i int) (episode.Frame, error) { return jpegOf(g.t, byte(i)), nil }
 
 func (g grey) Close() error { return nil }
 
-// randomVector returns a stream as a session has it.
+// randomVector returns a random stream in the form in which sessions are read.
 func randomVector(random *rand.Rand, arm string, s episode.Role) *align.Vector {
 	v := &align.Vector{Name: arm + "/" + s.String()}
 	n := 1 + random.IntN(7)
@@ -578,13 +579,14 @@ func randomVector(random *rand.Rand, arm string, s episode.Role) *align.Vector {
 	return v
 }
 
-// The sessions of a recording are sessions of their own.
+// Each session of a recording is complete in itself.
 func TestRecording(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "take")
 	require.NoError(t, os.WriteFile(path+"_2", []byte("somebody else's"), 0o666))
-	var told []string
+	var reported []string
 	s, err := Record(path, Options{Task: "fold"}, func(info codec.FileInfo, err error) {
-		told = append(told, fmt.Sprint(filepath.Base(info.Path), " ", info.MessageCount, " ", info.StartTime/1e9, " ",
+		reported = append(reported, fmt.Sprint(filepath.Base(info.Path), " ", info.MessageCount, " ",
+			info.StartTime/1e9, " ",
 			info.EndTime/1e9, " ", err))
 	})
 	require.NoError(t, err)
@@ -605,7 +607,7 @@ func TestRecording(t *testing.T) {
 	require.NoError(t, s.Close())
 	require.NoError(t, s.Close())
 	require.Positive(t, s.Size())
-	require.Equal(t, []string{"take 4 0 1 <nil>", "take_1 4 2 3 <nil>", "take_3 4 4 5 <nil>"}, told)
+	require.Equal(t, []string{"take 4 0 1 <nil>", "take_1 4 2 3 <nil>", "take_3 4 4 5 <nil>"}, reported)
 	for name, task := range map[string]string{"": "fold", "_1": "fold", "_3": "unfold"} {
 		_, e := read(t, path+name)
 		require.Equal(t, task, e.Task)
@@ -617,7 +619,7 @@ func TestRecording(t *testing.T) {
 	require.Error(t, s.Remove(path))
 }
 
-// What was told before anything came is about the first take.
+// A task that is set before the first sample belongs to the first session.
 func TestTaskOfTheFirstTake(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "take")
 	s, err := Record(path, Options{}, nil)
@@ -649,11 +651,11 @@ func TestSplitKeepsTask(t *testing.T) {
 	}
 }
 
-// After an error of the disk another session can be written; the error is not told again.
+// After an error of the disk another session can be written. The error is not reported again.
 func TestRecordingGoesOn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "take")
-	var told []error
-	s, err := Record(path, Options{}, func(_ codec.FileInfo, err error) { told = append(told, err) })
+	var reported []error
+	s, err := Record(path, Options{}, func(_ codec.FileInfo, err error) { reported = append(reported, err) })
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(path, "frames/camera_0"), nil, 0o666))
 	failure := s.Frame(camera("camera_0"), 1e9, jpegOf(t, 0))
@@ -661,7 +663,7 @@ func TestRecordingGoesOn(t *testing.T) {
 	require.NoError(t, s.Split())
 	require.NoError(t, s.Frame(camera("camera_0"), 1e9, jpegOf(t, 0)))
 	require.NoError(t, s.Close())
-	require.Equal(t, []error{nil, nil}, told)
+	require.Equal(t, []error{nil, nil}, reported)
 }
 
 // A quaternion may begin with w.

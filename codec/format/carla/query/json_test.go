@@ -10,7 +10,7 @@ import (
 	"tapedeck/codec/format/carla"
 )
 
-// answer is the JSON of a query.
+// answer is the JSON answer to a query.
 type answer struct {
 	Version   int
 	Profile   string
@@ -78,7 +78,7 @@ func TestJSONSamples(t *testing.T) {
 	for name, count := range map[string]int{"scenario_runner_DistanceToLaneCenter.log": 432,
 		"sr2020_DistanceToLaneCenter.log": 461} {
 		if testing.Short() && count == 432 {
-			continue // it is longer
+			continue // the text is longer
 		}
 		r := openSample(t, name)
 		require.Len(t, frames(t, r, true), count)

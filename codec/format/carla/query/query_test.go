@@ -26,7 +26,7 @@ func openSample(t testing.TB, name string) *carla.Reader {
 	return r
 }
 
-// made returns a log of frames of half a second.
+// made returns a log with frames of half a second.
 func made(t testing.TB, p carla.Profile, frames ...[]carla.Body) *carla.Reader {
 	log := []byte{byte(p.Version), 0}
 	log = append(log, "\x0e\x00CARLA_RECORDER\x00\xf1\x53\x65\x00\x00\x00\x00\x06\x00Town03"...)
@@ -255,7 +255,7 @@ func TestCollisions(t *testing.T) {
 		}},
 		[]carla.Body{hit([2]uint32{1, 2})}, []carla.Body{hit([2]uint32{1, 2}, [2]uint32{2, 1})}, nil,
 		[]carla.Body{hit([2]uint32{1, 2}, [2]uint32{1, 3}, [2]uint32{1, carla.NoActor}, [2]uint32{50, 1})},
-		[]carla.Body{&carla.EventDelList{1}, hit([2]uint32{3, 1})}, // it is 3 that CARLA forgets
+		[]carla.Body{&carla.EventDelList{1}, hit([2]uint32{3, 1})}, // CARLA forgets actor 3
 	)
 	list, _, err := collisions(r, 'v', 'w')
 	require.NoError(t, err)
@@ -285,7 +285,7 @@ func TestCollisions(t *testing.T) {
 	require.True(t, strings.HasSuffix(b.String(), "\n\nFrames: 6\nDuration: 2.5 seconds\n"))
 }
 
-// What a log says does not make lines, and nothing of it controls a terminal.
+// Texts of a log cannot begin lines or control a terminal.
 func TestHostileTexts(t *testing.T) {
 	const hostile = "a\nb\x1b[2J\u202e\xff"
 	r := made(t, carla.UE4, []carla.Body{&carla.EventAddList{{Actor: 1, BlueprintID: hostile,

@@ -14,7 +14,7 @@ import (
 	"tapedeck/codec/format/hdf5/internal/h5"
 )
 
-// TestMain lets requests for some names not be answered.
+// TestMain makes the reading process not answer requests for some names.
 func TestMain(m *testing.M) {
 	answerTo = func(s *server, r *request) *response {
 		switch r.Name {
@@ -108,7 +108,7 @@ func TestFile(t *testing.T) {
 	require.ErrorContains(t, err, "open /b: ")
 	require.NoError(t, f.Err())
 
-	// It stays open until the last user releases it.
+	// The file stays open until the last user releases it.
 	require.NoError(t, f.Acquire())
 	f.Release()
 	require.Equal(t, h5.Group, f.Type("/a"))
@@ -147,7 +147,7 @@ func TestIdle(t *testing.T) {
 	require.Nil(t, f.process)
 }
 
-// However the process ends, it is an error for each further request, and the file can be opened again.
+// After the process has ended for any reason, each request is an error, and the file can be opened again.
 func TestEndOfProcess(t *testing.T) {
 	was := mostTime
 	t.Cleanup(func() { mostTime = was })
@@ -174,7 +174,7 @@ func TestEndOfProcess(t *testing.T) {
 	require.ErrorContains(t, err, "libhdf5 failed: signal: killed; ")
 }
 
-// The process ends with its parent, which standard input shows, even while libhdf5 does not return.
+// The process ends when its parent ends, even while libhdf5 does not return. Standard input shows that the parent ends.
 func TestEndOfParent(t *testing.T) {
 	f := newFile(t, nil)
 	require.NoError(t, f.process.requests.Encode(&request{Op: opAttribute, Path: "/a", Name: "hang"}))

@@ -225,7 +225,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// Files and goroutines as they come: libhdf5 keeps what it has to say for each thread, and much else for all of them.
+// Goroutines use files on any thread: libhdf5 keeps errors per thread, and other state for all threads.
 func TestGoroutines(t *testing.T) {
 	folder := t.TempDir()
 	var wait sync.WaitGroup
