@@ -228,11 +228,11 @@ func TestSalvage(t *testing.T) {
 						}
 						continue
 					}
-					told := false // the saved recording has events about the damage
+					reported := false // the saved recording has events about the damage
 					_, messages := readAll(t, out)
 					messages = slices.DeleteFunc(messages, func(m codec.Message) bool {
 						events := codec.IsEvents(m.Channel)
-						told = told || events
+						reported = reported || events
 						return events
 					})
 					require.Contains(t, stdout, fmt.Sprintf(": %s, ", human.Count(len(messages), "message")))
@@ -250,7 +250,7 @@ func TestSalvage(t *testing.T) {
 							require.False(t, spared(i), "message %d is lost; %s", i, at)
 						}
 					}
-					require.Equal(t, told, listedRange.MatchString(stdout), at)
+					require.Equal(t, reported, listedRange.MatchString(stdout), at)
 					// SQLite has no checksums: payloads may have changed.
 					if s.name != "drive.db3" && strings.Contains(stdout, "nothing was damaged") {
 						require.Zero(t, lost, at)

@@ -44,7 +44,8 @@ func (d *damageLog) add(err error) {
 	text := err.Error()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.known[text] || slices.ContainsFunc(d.listed, func(told string) bool { return strings.HasSuffix(text, told) }) {
+	listed := func(damage string) bool { return strings.HasSuffix(text, damage) }
+	if d.known[text] || slices.ContainsFunc(d.listed, listed) {
 		return
 	}
 	if d.known == nil {

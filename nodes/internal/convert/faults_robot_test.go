@@ -209,20 +209,20 @@ func TestDiscardedEpisodes(t *testing.T) {
 		}
 		return list
 	}
-	const told = "episodes 1 of 0-1 (discarded while recording: 1; --episodes 1 takes them)"
+	const skipped = "episodes 1 of 0-1 (discarded while recording: 1; --episodes 1 takes them)"
 	all := []string{"pick", "place"}
 	for _, c := range []struct {
-		ins  []string
-		only string
-		save bool // as recover does
-		want []string
-		told string
-		err  string
+		ins     []string
+		only    string
+		save    bool // as recover does
+		want    []string
+		skipped string
+		err     string
 	}{
-		{ins: []string{folder}, want: all[:1], told: told},
-		{ins: []string{kept, discarded}, want: all[:1], told: told},
+		{ins: []string{folder}, want: all[:1], skipped: skipped},
+		{ins: []string{kept, discarded}, want: all[:1], skipped: skipped},
 		{ins: []string{folder}, only: "0-1", want: all},
-		{ins: []string{folder}, only: "1", want: all[1:], told: "episodes 0 of 0-1"},
+		{ins: []string{folder}, only: "1", want: all[1:], skipped: "episodes 0 of 0-1"},
 		{ins: []string{discarded}, err: "as all were discarded while they were recorded; --episodes 0 of a conversion"},
 		{ins: []string{folder}, save: true, want: []string{"pick", "place, discarded"}},
 	} {
@@ -234,12 +234,12 @@ func TestDiscardedEpisodes(t *testing.T) {
 			}
 			out := filepath.Join(t.TempDir(), "out")
 			j := Job{Formats: formats.All(), Inputs: c.ins, Output: out, Options: o}
-			want, left := c.want, c.told
+			want, wantSkipped := c.want, c.skipped
 			if c.save {
 				j.Damaged = func(err error) { require.NoError(t, err) }
 			}
 			if c.save && (to == "hdf5" || to == "lerobot") { // these formats have no mark for discarded episodes
-				want, left = all[:1], told
+				want, wantSkipped = all[:1], skipped
 			}
 			r, err := j.Run(t.Context())
 			if c.err != "" {
@@ -248,7 +248,7 @@ func TestDiscardedEpisodes(t *testing.T) {
 				continue
 			}
 			require.NoError(t, err)
-			require.Equal(t, left, r.SkippedEpisodes)
+			require.Equal(t, wantSkipped, r.SkippedEpisodes)
 			if to == "mcap" && len(c.ins) > 1 { // the metadata have the names of both inputs
 				continue
 			}
@@ -264,7 +264,7 @@ func TestDiscardedEpisodes(t *testing.T) {
 			o.To, o.RobotOptions.Stamps = "session", "auto"
 			again, _, err := do(t, out+".again", o, out) // from messages
 			require.NoError(t, err)
-			require.Equal(t, told, again.SkippedEpisodes)
+			require.Equal(t, skipped, again.SkippedEpisodes)
 			require.Equal(t, all[:1], tasks(out+".again"))
 		}
 	}

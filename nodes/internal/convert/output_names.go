@@ -47,8 +47,9 @@ var numberedSplit = regexp.MustCompile(`^(.*)_\d+$`)
 // for drive.bag. folders has the folder of each output, "" for none.
 //
 // Outputs that would have one name get the folders of their recordings below their common folder: car1/drive.mcap. If
-// drive.bag and drive.record exist, the names are drive.bag.mcap and drive.record.mcap. So is the name of drive_1.bag
-// if drive.mcap may be split, because its second file would be drive_1.mcap. All names are different.
+// drive.bag and drive.record exist, the names are drive.bag.mcap and drive.record.mcap. If drive.mcap may be split, the
+// name for drive_1.bag is drive_1.bag.mcap, because the second file of drive.mcap is drive_1.mcap. All names are
+// different.
 func OutputNames(paths, folders []string, format formats.Format, split bool) ([]string, error) {
 	names, bases := make([]string, len(paths)), make([]string, len(paths))
 	same := map[string][]int{}

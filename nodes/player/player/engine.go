@@ -74,10 +74,10 @@ type engine struct {
 	finished       bool // everything was played, or stop was called
 	stopped        bool // run must return
 	failure        error
-	pausesAtTopics bool // pauseTopics apply
-	pausedAtHead   bool // playback has paused before head and was resumed
-	shift          int64
-	round          uint64
+	pausesAtTopics bool   // pauseTopics apply
+	pausedAtHead   bool   // playback has paused before head and was resumed
+	shift          int64  // ns from recorded time to /clock
+	round          uint64 // rounds that have ended
 	wholeRound     bool   // this round began at start, without a seek
 	playedRound    uint64 // messages played in this round
 	played         uint64 // messages played in all rounds
@@ -96,15 +96,15 @@ type burst struct {
 	reply             chan uint64 // receives played when the burst ends
 }
 
-func newEngine(p settings, input input, output output, timer timer) *engine {
+func newEngine(s settings, input input, output output, timer timer) *engine {
 	e := &engine{
-		settings: p, input: input, output: output, timer: timer,
+		settings: s, input: input, output: output, timer: timer,
 		requests: make(chan func(), 16), done: make(chan struct{}),
-		line: timeline{rate: p.rate, recorded: p.start}, first: p.start, last: p.start, pausesAtTopics: true,
+		line: timeline{rate: s.rate, recorded: s.start}, first: s.start, last: s.start, pausesAtTopics: true,
 		tick:     never,
-		lockStep: lockStep{length: p.step, period: p.clockPeriod},
+		lockStep: lockStep{length: s.step, period: s.clockPeriod},
 	}
-	if p.clockPeriod > 0 && p.step == 0 {
+	if s.clockPeriod > 0 && s.step == 0 {
 		e.tick = timer.now()
 	}
 	e.show()
