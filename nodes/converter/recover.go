@@ -51,7 +51,8 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 		return err
 	}
 	format := o.To
-	if format == "" && (len(paths) == 1 || !namesFormat(paths[1]) || isFolder(in.path) && filepath.Ext(paths[1]) == "") {
+	if format == "" && (len(paths) == 1 || !namesFormat(paths[1]) ||
+		isFolder(in.path) && filepath.Ext(paths[1]) == "") {
 		format = known.Saved(in.info.Format) // a name without extension fits any folder
 	}
 	path := recoveredName(in.path, format)

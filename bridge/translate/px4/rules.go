@@ -41,7 +41,8 @@ func newRules() map[string]*rule {
 			{"pressure", &sensor_msgs.FluidPressure{}}, {"temperature", &sensor_msgs.Temperature{}}},
 			make: (*state).air},
 		"SensorGps": gps, "VehicleGpsPosition": gps,
-		"VehicleGlobalPosition": {fields: []string{"lat", "lon", "alt", "eph", "epv"}, topics: []madeTopic{{"fix", fix}},
+		"VehicleGlobalPosition": {
+			fields: []string{"lat", "lon", "alt", "eph", "epv"}, topics: []madeTopic{{"fix", fix}},
 			make: (*state).globalPosition},
 		"VehicleLocalPosition": {fields: []string{"x", "y", "z", "vx", "vy", "vz"},
 			topics: []madeTopic{{"odom", &nav_msgs.Odometry{}}}, make: (*state).localPosition},

@@ -5,7 +5,7 @@ import "math"
 // FrameStart begins a frame.
 type FrameStart struct {
 	Frame    uint64  // counted from 1
-	Duration float64 // s until the next frame; -1: unknown, in the last frame of a log and in a frame that a crash ended
+	Duration float64 // s until the next frame; -1 in the last frame and where a crash ended a frame
 	Elapsed  float64 // s of simulation since the recording began
 }
 

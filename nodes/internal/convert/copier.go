@@ -266,7 +266,8 @@ func (c *copier) splitBefore(m *codec.Message) error {
 		return nil
 	}
 	size := series.MessageSize(m.Channel.Topic, m.Data)
-	at := max(m.LogTime, c.result.End) // with --message-order many messages have earlier times, which must start no file
+	// With --message-order many messages have earlier times, which must start no file.
+	at := max(m.LogTime, c.result.End)
 	if c.file.Full(&c.limits, at, size) {
 		closed := c.writer.File()
 		if err := c.writer.Split(); err != nil {

@@ -1,5 +1,5 @@
-// Seeks at random in the MCAP file that it is given with Foxglove's implementation, as often as it is told, and prints as JSON how
-// many ms opening took, and each seek until the first message.
+// Opens an MCAP file with Foxglove's implementation and seeks in it at random, a given number of times. Prints as JSON
+// how many ms opening took, and how many ms each seek took until the first message.
 "use strict";
 
 const { open } = require("node:fs/promises");

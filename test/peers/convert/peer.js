@@ -1,5 +1,5 @@
-// Reads the recordings that it is given, bags of ROS 1 and MCAP files, with Foxglove's implementations, decodes all messages with its
-// serialisation, and prints as JSON how many messages of each topic of each recording it could decode.
+// Reads ROS 1 bags and MCAP files with Foxglove's implementations and decodes all messages. Prints as JSON how many
+// messages of each topic of each recording it could decode.
 "use strict";
 
 const { open } = require("node:fs/promises");

@@ -1,5 +1,4 @@
-// Reads the MCAP file that it is given with Foxglove's implementation, by its index and once more as a stream, and prints as
-// JSON what is in it.
+// Reads an MCAP file with Foxglove's implementation twice, by its index and as a stream, and prints its contents as JSON.
 "use strict";
 
 const { open, readFile } = require("node:fs/promises");

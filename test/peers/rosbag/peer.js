@@ -1,6 +1,6 @@
-// Reads the bag that it is given with Foxglove's implementation and prints as JSON what is in it. Each line of standard input is
-// what a message of it became in ROS 2: JSON objects {message (as it is printed), definition, payload (base64)}. Both are decoded
-// with Foxglove's serialisation of their side; what is not the same is printed, too.
+// Reads a bag with Foxglove's implementation and prints its contents as JSON. Each line of standard input describes the
+// ROS 2 message that a message of the bag became: a JSON object {message (as printed), definition, payload (base64)}.
+// Both messages are decoded with Foxglove's serialisations; differences are printed, too.
 "use strict";
 
 const { createHash } = require("node:crypto");
@@ -17,7 +17,7 @@ const { MessageReader: Reader2 } = load("@foxglove/rosmsg2-serialization");
 const lz4 = load("@foxglove/wasm-lz4");
 const Bzip2 = load("@foxglove/wasm-bz2");
 
-// plain returns a value in a form of which JSON tells what is equal: by the names of ROS 2, without the number of headers.
+// plain returns a value whose JSON can be compared: with the names of ROS 2, without the sequence numbers of headers.
 function plain(v) {
   if (typeof v === "bigint" || typeof v === "number") {
     return String(v);

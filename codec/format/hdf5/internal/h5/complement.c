@@ -305,7 +305,8 @@ herr_t read_sequence(hid_t set, hsize_t i, size_t limit, void **data, size_t *si
 	return rc;
 }
 
-herr_t get_attribute(hid_t file, const char *path, const char *name, size_t limit, enum kind *kind, int64_t *integer, double *real, char **text) {
+herr_t get_attribute(hid_t file, const char *path, const char *name, size_t limit,
+		enum kind *kind, int64_t *integer, double *real, char **text) {
 	herr_t rc = -1;
 	struct shape s = {0};
 	*text = NULL;

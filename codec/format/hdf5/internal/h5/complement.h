@@ -61,6 +61,7 @@ bool reference_ok(hid_t set, hsize_t i, size_t limit);
 herr_t read_sequence(hid_t set, hsize_t i, size_t limit, void **data, size_t *size);
 
 // Reads an attribute of one element. *kind says which of the values is set. The caller frees *text.
-herr_t get_attribute(hid_t file, const char *path, const char *name, size_t limit, enum kind *kind, int64_t *integer, double *real, char **text);
+herr_t get_attribute(hid_t file, const char *path, const char *name, size_t limit,
+	enum kind *kind, int64_t *integer, double *real, char **text);
 
 #endif

@@ -68,7 +68,8 @@ static int guard_cmp(const H5FD_t *f, const H5FD_t *h) {
 }
 
 static herr_t guard_query(const H5FD_t *f, unsigned long *flags) {
-	*flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_AGGREGATE_SMALLDATA;
+	*flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
+		H5FD_FEAT_AGGREGATE_SMALLDATA;
 	return 0;
 }
 
@@ -109,7 +110,8 @@ enum { HEADER = 16, SMALLEST = 4096 };
 
 // Reports whether the objects of the heap at an address exactly fill the heap. The first n bytes of the heap are in
 // known. If the heap has the object, *found becomes its length.
-static bool heap_ok(struct guarded *g, haddr_t at, const unsigned char *known, size_t n, uint64_t object, uint64_t *found) {
+static bool heap_ok(struct guarded *g, haddr_t at, const unsigned char *known, size_t n, uint64_t object,
+		uint64_t *found) {
 	uint64_t size = little(known + 8, 8);
 	if (known[4] != 1 || size < SMALLEST || at > g->end || size > g->end - at)
 		return false;
@@ -184,7 +186,8 @@ bool reference_ok(hid_t set, hsize_t i, size_t limit) {
 	if (heap == 0 || length == 0)
 		return true;
 	uint64_t found = UINT64_MAX;
-	return length <= limit && object != 0 && heap < g->end && fill(g, before + heap, HEADER, header) >= 0 && memcmp(header, "GCOL", 4) == 0 &&
+	return length <= limit && object != 0 && heap < g->end &&
+		fill(g, before + heap, HEADER, header) >= 0 && memcmp(header, "GCOL", 4) == 0 &&
 			heap_ok(g, before + heap, header, HEADER, object, &found) && found <= length;
 }
 
