@@ -70,7 +70,7 @@ func photographs(b *testing.B, n, size int) again {
 	return shots
 }
 
-// memoryFolder returns a folder that is in memory, where there is one, as the disk is not what is measured.
+// memoryFolder returns a folder in memory, if the system has one, so that benchmarks do not measure the disk.
 func memoryFolder(b *testing.B) string {
 	folder, err := os.MkdirTemp("/dev/shm", "hdf5-*")
 	if err != nil {
@@ -88,9 +88,9 @@ func write(b *testing.B, path string, rows *episode.Rows, o Options) {
 	require.NoError(b, w.Close())
 }
 
-// BenchmarkJPEG writes 3 cameras with 1,000 JPEGs of 60 kB each, the whole way from frames to a file with its name, in
-// turns with a program in C that has libhdf5 write as much in the same calls. "of-C" is how fast that was for one as
-// fast as C.
+// BenchmarkJPEG writes 3 cameras with 1,000 JPEGs of 60 kB each, from frames to the finished file. In turns with it
+// runs a C program that writes as much with the corresponding calls of libhdf5. "of-C" is the speed relative to the C
+// program.
 func BenchmarkJPEG(b *testing.B) {
 	folder := memoryFolder(b)
 	baseline := filepath.Join(folder, "baseline")
@@ -128,8 +128,8 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkEncode makes JPEGs of pixels, by one worker and by as many as there are processors. "cores" is how many of
-// these were used.
+// BenchmarkEncode encodes pixels as JPEGs, with one worker and with as many as there are processors. "cores" is the
+// number of processors that were busy.
 func BenchmarkEncode(b *testing.B) {
 	shots := again(shots("rgb8", 4, 640, 480))
 	for _, workers := range []int{1, 0} {
@@ -145,7 +145,7 @@ func BenchmarkEncode(b *testing.B) {
 	}
 }
 
-// used returns the time that the process has used processors.
+// used returns the processor time of the process.
 func used(b *testing.B) time.Duration {
 	var usage syscall.Rusage
 	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))

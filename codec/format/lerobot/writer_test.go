@@ -191,7 +191,7 @@ func TestRoundTrip(t *testing.T) {
 	i, err := r.Info()
 	require.NoError(t, err)
 	require.Equal(t, "lerobot", i.Format)
-	// Of each episode pose, joints, gripper, commands to two of these, and two cameras, in each row.
+	// Each row of each episode has pose, joints, gripper, two commands and two cameras.
 	require.EqualValues(t, (40+2+25)*7, i.MessageCount)
 }
 
