@@ -321,7 +321,7 @@ func testCloseService(t *testing.T, open Open) {
 
 	serve(t, server, "slow", listType, echo)
 	eventually(t, "a service can be served anew", func() bool {
-		// what is sent while the client knows the one that is gone is lost
+		// a request is lost if the client does not know yet that the old service is gone
 		ctx, cancel := context.WithTimeout(t.Context(), 10*quiet)
 		defer cancel()
 		names, _, err := callEcho(ctx, client, "slow", "new", 0)

@@ -292,7 +292,7 @@ func testSlowHandler(t *testing.T, open Open) {
 	out := advertise(t, talker, "numbers", numberType, codec.DefaultQoS())
 	matched(t, out, 2, listener)
 
-	// The publisher keeps only 10, so that what is not drained while the handler is busy would be lost.
+	// The publisher keeps only 10 samples, so samples that are not drained while the handler is busy would be lost.
 	const n = 1000
 	for i := range n {
 		require.NoError(t, out.Publish(number(i)))

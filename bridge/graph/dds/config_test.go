@@ -122,7 +122,7 @@ func TestReceiveBufferHint(t *testing.T) {
 	require.Empty(t, receiveBufferHint("?"))
 }
 
-// seekerRole ends as soon as it sees the publisher of a server. Where NEVER is set, it fails if it sees one.
+// seekerRole ends when it discovers the publisher of a server. If NEVER is set, it fails when it discovers one.
 func seekerRole() error {
 	n, err := Open(bridge.Options{Name: "observer", Namespace: "/test", Domain: -1})
 	if err != nil {
@@ -190,7 +190,7 @@ func TestDiscoveryRange(t *testing.T) {
 	}
 }
 
-// TestLocalhostOnly has two processes find each other with what ROS_LOCALHOST_ONLY means to each.
+// TestLocalhostOnly checks that two processes find each other with different meanings of ROS_LOCALHOST_ONLY.
 func TestLocalhostOnly(t *testing.T) {
 	for _, distros := range [][2]string{{"", ""}, {"humble", ""}, {"jazzy", "jazzy"}} {
 		t.Run(strings.Join(distros[:], " "), func(t *testing.T) {

@@ -23,10 +23,10 @@ import (
 	"tapedeck/codec"
 )
 
-// patience is how long anything may take.
+// patience is the longest time to wait for anything.
 const patience = 90 * time.Second
 
-// quiet is how long nothing must happen.
+// quiet is the time in which nothing may happen.
 const quiet = 2 * time.Second
 
 // TestMain keeps the tests on this machine, each in a domain of its own. Where a role is named it plays it instead: the
@@ -57,8 +57,8 @@ func TestMain(m *testing.M) {
 // gone.
 const patientPeers = "<Discovery><LeaseDuration>3600s</LeaseDuration></Discovery>"
 
-// await waits until a condition holds. The condition runs in the goroutine of the test, so that it may use require;
-// that of require.Eventually may not.
+// await waits until a condition holds. The condition runs in the goroutine of the test, so it may use require. The
+// condition of require.Eventually may not.
 func await(t *testing.T, condition func() bool) {
 	t.Helper()
 	for began := time.Now(); !condition(); time.Sleep(time.Millisecond) {
@@ -96,7 +96,7 @@ var domainsOf = struct {
 	byTest map[string]int
 }{byTest: make(map[string]int)}
 
-// domainOf returns the domain that is this test's until it ends.
+// domainOf returns the domain that belongs to a test until the test ends.
 func domainOf(t testing.TB) int {
 	t.Helper()
 	domainsOf.Lock()
@@ -152,7 +152,7 @@ func TestAnnouncedOnce(t *testing.T) {
 	require.Len(t, n.graph.own.nodes[0].writers, 8, "of replies, /rosout and /parameter_events")
 }
 
-// TestDomains has one process in two domains at once, with several nodes in one.
+// TestDomains checks a process in two domains at once, with several nodes in one of the domains.
 func TestDomains(t *testing.T) {
 	here := newNode(t, "here")
 	too, err := Open(bridge.Options{Name: "too", Namespace: "/test", Domain: domainOf(t)})
@@ -318,7 +318,7 @@ func TestCloseBlocked(t *testing.T) {
 	require.NoError(t, <-closed)
 }
 
-// TestLost has the other process lose every fifth packet or so, which nobody repeats.
+// TestLost checks the count of losses in a process that loses about every fifth packet. The packets are not repeated.
 func TestLost(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "receiver")

@@ -17,14 +17,14 @@ func unhex(t testing.TB, text string) []byte {
 	return b
 }
 
-// oldInfo is what rmw_cyclonedds_cpp of ROS 2 Humble sends for a node with two readers and two writers.
+// oldInfo is the announcement of a node with two readers and two writers by rmw_cyclonedds_cpp of ROS 2 Humble.
 const oldInfo = `
 	00010000 011079f3 13c58c56 9426ff7b 000001c1 00000000 00000000 01000000
 	0a000000 2f70726f 746f5f6e 73000000 0b000000 70726f74 6f5f6e6f 64650000
 	02000000 011079f3 13c58c56 9426ff7b 00000404 00000000 00000000 011079f3 13c58c56 9426ff7b 00000504 00000000 00000000
 	02000000 011079f3 13c58c56 9426ff7b 00000303 00000000 00000000 011079f3 13c58c56 9426ff7b 00000603 00000000 00000000`
 
-// newInfo is the same as ROS 2 Iron and later send it.
+// newInfo is the announcement of oldInfo's node by ROS 2 Iron and later.
 const newInfo = `
 	00010000 011079f3 13c58c56 9426ff7b 000001c1 01000000
 	0a000000 2f70726f 746f5f6e 73000000 0b000000 70726f74 6f5f6e6f 64650000

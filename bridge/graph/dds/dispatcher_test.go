@@ -37,7 +37,8 @@ func TestSubscriptionsShareThreads(t *testing.T) {
 	require.Less(t, threads(t)-before, count/3)
 }
 
-// A handler that is left behind gives back what it was not called for, before what came since.
+// A worker that was replaced while its handler was stuck gives back its unhandled samples. They come before newer
+// samples.
 func TestDepthWhileAHandlerWaits(t *testing.T) {
 	t.Parallel()
 	const depth, atOnce = 600, 512
@@ -106,14 +107,14 @@ func TestDelivered(t *testing.T) {
 	}
 }
 
-// worker returns who takes samples for handlers.
+// worker returns the current worker.
 func (n *node) worker() *worker {
 	n.dispatcher.mu.Lock()
 	defer n.dispatcher.mu.Unlock()
 	return n.dispatcher.current
 }
 
-// threads returns how many threads this process has.
+// threads returns the number of threads of this process.
 func threads(t *testing.T) int {
 	tasks, err := os.ReadDir("/proc/self/task")
 	require.NoError(t, err)

@@ -20,7 +20,7 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// console keeps what a node logs.
+// console keeps the log lines of a node.
 type console struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -59,8 +59,8 @@ func newDistroNode(t *testing.T, domain int, name, distro string) (*node, *conso
 	return n.(*node), c
 }
 
-// TestDistributions has nodes of different distributions in one graph. All know each other's names here, and who cannot
-// elsewhere is warned of once.
+// TestDistributions checks nodes of different distributions in one graph. All nodes of tapedeck know all names. A node
+// warns once of a node of ROS 2 that cannot read its name.
 func TestDistributions(all *testing.T) {
 	var later []func() // what is looked at when all has been quiet
 	for _, test := range []struct {
@@ -139,7 +139,7 @@ func requireName(t *testing.T, n, other *node) {
 	})
 }
 
-// TestHashesOfPeers has publishers as rmw_cyclonedds and rmw_fastrtps of several distributions announce them.
+// TestHashesOfPeers checks type hashes as rmw_cyclonedds and rmw_fastrtps of several distributions announce them.
 func TestHashesOfPeers(t *testing.T) {
 	t.Parallel()
 	n, other := newNode(t, "observer"), newNode(t, "other")

@@ -19,7 +19,7 @@ import (
 // entity is the last 4 bytes of a GUID.
 type entity uint32
 
-// Entities that every participant has, and those of a fastPeer.
+// Entities of every participant, and entities of a fastPeer.
 const (
 	spdpWriter          entity = 0x000100c2
 	spdpReader          entity = 0x000100c7
@@ -31,7 +31,7 @@ const (
 	peerReader          entity = 0x00001104
 )
 
-// The submessages of RTPS 2.3 that matter here, by the numbers of 9.4.5.
+// Submessages that the tests use, with their numbers in RTPS 2.3, section 9.4.5.
 const (
 	acknack   = 0x06
 	heartbeat = 0x07
@@ -116,7 +116,7 @@ func (p *fastPeer) guid(e entity) bridge.GUID {
 	return bridge.GUID(binary.BigEndian.AppendUint32(p.prefix[:12:12], uint32(e)))
 }
 
-// announce has the node discover the participant, its writer and its reader.
+// announce makes the node discover the participant, its writer and its reader.
 func (p *fastPeer) announce(writerTopic, writerType, readerTopic, readerType string) {
 	// The node takes no notice of endpoints until it knows the participant, but must then ask for them.
 	p.write(publicationsWriter, p.endpoint(peerWriter, writerTopic, writerType))
@@ -172,7 +172,7 @@ func related(inlineQoS, payload []byte) []byte {
 	return slices.Concat([]byte{0x07}, inlineQoS, payload)
 }
 
-// write sends a sample, and again when it is asked for.
+// write sends a sample, and sends it again when the node asks for it.
 func (p *fastPeer) write(writer entity, rest []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -228,7 +228,7 @@ func (p *fastPeer) acknowledge(reader, writer entity, base uint32, bits ...uint3
 	p.send(slices.Concat([]byte{infoDst, 1, 12, 0}, p.node[:12], b))
 }
 
-// handle answers what the node sends.
+// handle answers the messages of the node.
 func (p *fastPeer) handle(message []byte) {
 	if len(message) < 20 || [12]byte(message[8:20]) != [12]byte(p.node[:]) {
 		return

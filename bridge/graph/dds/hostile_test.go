@@ -79,7 +79,7 @@ func TestFragmentBeyondSample(t *testing.T) {
 	}
 }
 
-// TestForeignParticipantInfo has a participant that tells something of others.
+// TestForeignParticipantInfo checks that announcements about other participants are ignored.
 func TestForeignParticipantInfo(t *testing.T) {
 	t.Parallel()
 	n, other := newNode(t, "observer"), newNode(t, "other")
@@ -174,7 +174,7 @@ func TestForgedSamples(t *testing.T) {
 	require.Zero(t, in.Lost())
 }
 
-// TestTopicsAppearAndVanish has a participant whose topics appear and vanish: nothing of them stays.
+// TestTopicsAppearAndVanish checks that nothing remains of a participant's topics that appear and vanish.
 func TestTopicsAppearAndVanish(t *testing.T) {
 	t.Parallel()
 	topics, rounds := 2000, 5

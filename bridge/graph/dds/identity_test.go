@@ -106,7 +106,7 @@ func witnessRole() error {
 	}
 }
 
-// TestSubscribeToRepliesToFastDDS has a node of another process receive a reply that is for a client of Fast DDS.
+// TestSubscribeToRepliesToFastDDS checks that another process receives a reply for a client of Fast DDS.
 func TestSubscribeToRepliesToFastDDS(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "callee")
@@ -123,7 +123,7 @@ func TestSubscribeToRepliesToFastDDS(t *testing.T) {
 	require.NoError(t, witness.Stop())
 }
 
-// TestCallFastDDS has a server of Fast DDS that also answers others.
+// TestCallFastDDS calls a server of Fast DDS that also answers other clients.
 func TestCallFastDDS(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -232,7 +232,7 @@ func TestWrongKeys(t *testing.T) {
 	}
 }
 
-// TestKeysExpire has permissions that end while a node runs.
+// TestKeysExpire checks a node whose permissions expire while it runs.
 func TestKeysExpire(t *testing.T) {
 	domain := domainOf(t)
 	k := bridgetest.NewKeystore(t, domain)
@@ -254,7 +254,7 @@ func TestKeysExpire(t *testing.T) {
 	require.Contains(t, log.String(), dir+"/permissions.p7s expires in ")
 }
 
-// TestNodesEndWithTheirOwnKeys finds what expires first: the certificate or its permissions.
+// TestNodesEndWithTheirOwnKeys checks which file expires first: the certificate or the permissions.
 func TestNodesEndWithTheirOwnKeys(t *testing.T) {
 	k := bridgetest.NewKeystore(t, domainOf(t))
 	soon := time.Now().Add(3 * time.Hour).UTC().Truncate(time.Second)

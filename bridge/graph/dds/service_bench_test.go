@@ -13,7 +13,7 @@ import (
 	"tapedeck/bridge/bridgetest"
 )
 
-// callerRole has CALLERS call a service COUNT times, one call after the other.
+// callerRole runs CALLERS clients. Each calls a service COUNT times, one call after the other.
 func callerRole() error {
 	var callers, count int
 	if _, err := fmt.Sscan(os.Getenv("CALLERS")+" "+os.Getenv("COUNT"), &callers, &count); err != nil {

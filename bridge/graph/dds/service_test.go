@@ -230,7 +230,7 @@ func TestGraphOfOtherProcess(t *testing.T) {
 	}, patience, time.Millisecond, "only the node's own participant is left")
 }
 
-// TestOldGIDs has a node that does not know which ROS 2 the others are learn it.
+// TestOldGIDs checks that a node adopts the GID size of other nodes if ROS_DISTRO is not set.
 func TestOldGIDs(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "observer")

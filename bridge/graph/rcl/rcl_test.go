@@ -23,10 +23,10 @@ import (
 	"tapedeck/codec"
 )
 
-// patience is how long anything may take.
+// patience is the longest time to wait for anything.
 const patience = 90 * time.Second
 
-// quiet is how long nothing must happen.
+// quiet is the time in which nothing may happen.
 const quiet = 2 * time.Second
 
 // TestMain plays the role that is named, if there is one: the other process of a test.
@@ -69,7 +69,7 @@ func TestOpenFails(t *testing.T) {
 	require.Zero(t, processLog.nodes)
 }
 
-// TestDomains has one process in two domains at once.
+// TestDomains checks a process in two domains at once.
 func TestDomains(t *testing.T) {
 	here := newNode(t, "here")
 	var id int

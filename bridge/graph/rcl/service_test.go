@@ -100,7 +100,7 @@ func TestServiceTypes(t *testing.T) {
 	require.Equal(t, []byte{0, 1, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 'o', 'k', 0}, response)
 }
 
-// TestMalformed calls and answers with what is cut short or has lengths that reach beyond its end.
+// TestMalformed sends requests and responses that are cut short or have lengths beyond their end.
 func TestMalformed(t *testing.T) {
 	server, client := newNode(t, "server"), newNode(t, "client")
 	const kind = "rcl_interfaces/srv/SetParameters"

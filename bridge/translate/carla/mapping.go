@@ -84,7 +84,7 @@ func parseSubject(name string, n *yaml.Node) (a Subject, err error) {
 	return a, nil
 }
 
-// attributeType returns the type of an attribute: that of its YAML value, except for colours.
+// attributeType returns the type of an attribute. Except for colours, it is the type of the YAML value.
 func attributeType(id string, v *yaml.Node) carla.AttributeType {
 	switch {
 	case id == "color":

@@ -62,7 +62,7 @@ func beginning(t *testing.T, path string) string {
 	return path
 }
 
-// TestLogAsLink compares the messages of a log with those of a link that reads the same log.
+// TestLogAsLink checks that a log gives the messages that a link gives when it receives the frames of the log.
 func TestLogAsLink(t *testing.T) {
 	for _, name := range []string{"synthetic_px4_v2.tlog", "dronekit_flight.tlog"} {
 		t.Run(name, func(t *testing.T) {

@@ -21,7 +21,7 @@ type generator struct {
 	definitions map[string]*rosbag.Definition
 	library     *rosidl.Library
 	payload     []byte // of ROS 1
-	reduced     []byte // likewise, without what ROS 2 does not have
+	reduced     []byte // payload of ROS 1 without the fields that ROS 2 does not have
 }
 
 func (g *generator) number(size int) uint64 {

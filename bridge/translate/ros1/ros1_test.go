@@ -478,7 +478,7 @@ func FuzzPayload(f *testing.F) {
 	})
 }
 
-// TestDefinitionsOfNoUse checks that an incomplete definition is replaced by that of the library.
+// TestDefinitionsOfNoUse checks that an incomplete definition is replaced by the library's definition.
 func TestDefinitionsOfNoUse(t *testing.T) {
 	t.Setenv("AMENT_PREFIX_PATH", "")
 	for name, text := range map[string]string{
