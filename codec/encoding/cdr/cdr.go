@@ -1,6 +1,6 @@
-// Package cdr turns messages into the CDR payloads of ROS 2 and back: the types of package msgs with Marshal and
-// Unmarshal, and those of any definition with a Schema, which needs no generated code. Payloads are little-endian XCDR
-// version 1 with their 4-byte encapsulation header; big-endian ones are read too. Package wire describes the encoding.
+// Package cdr turns messages into the CDR payloads of ROS 2 and back. Marshal and Unmarshal handle the generated types
+// of package msgs. A Schema handles a type by its definition alone. Payloads are little-endian XCDR version 1 with a
+// 4-byte encapsulation header; big-endian payloads can be read too. Package wire describes the encoding.
 package cdr
 
 import (
@@ -16,8 +16,7 @@ var encoders = sync.Pool{New: func() any { return new(wire.Encoder) }}
 
 var decoders = sync.Pool{New: func() any { return new(wire.Decoder) }}
 
-// Marshal returns the payload of m. It fails if a string or sequence is longer than the definition allows; the result
-// is then nil.
+// Marshal returns the payload of m. It fails if a string or sequence is longer than the definition allows.
 func Marshal(m msgs.Message) ([]byte, error) {
 	payload, err := Append(make([]byte, 0, 512), m) // most messages fit
 	if err != nil {
@@ -38,14 +37,14 @@ func Append(dst []byte, m msgs.Message) ([]byte, error) {
 	return e.Bytes(), nil
 }
 
-// release gives e back without the caller's slice.
+// release returns e to the pool without the caller's slice.
 func release(e *wire.Encoder) {
 	e.Continue(nil)
 	encoders.Put(e)
 }
 
-// Unmarshal sets m from a payload, reusing the slices that m holds. On failure the contents of m are undefined. A
-// payload with more bytes than m has fields for is an error: it belongs to another definition.
+// Unmarshal sets m from a payload, reusing the slices that m holds. On failure the contents of m are undefined. It
+// fails if bytes follow the last field of m, because the payload then belongs to another definition.
 func Unmarshal(payload []byte, m msgs.Message) error {
 	d := decoders.Get().(*wire.Decoder)
 	defer decoders.Put(d)
@@ -57,7 +56,8 @@ func Unmarshal(payload []byte, m msgs.Message) error {
 	return nil
 }
 
-// finish is Decoder.Finish for a message, whose payload may show that the definition does not belong to the type.
+// finish calls d.Finish after the message was read. It also fails if the payload shows that an empty definition does
+// not belong to the type.
 func (l *layout) finish(d *wire.Decoder) error {
 	if err := d.Finish(); err != nil {
 		return err

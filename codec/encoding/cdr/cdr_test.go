@@ -151,7 +151,7 @@ func TestUnmarshalError(t *testing.T) {
 		"sequence length 2 exceeds the bound 1")
 }
 
-// Reading into the same message again takes no memory, nor does appending to a buffer that is large enough.
+// TestAllocations checks that decoding into a used message and appending to a large enough buffer allocate nothing.
 func TestAllocations(t *testing.T) {
 	for _, m := range []msgs.Message{imu(), cloud(1000), transforms(10)} {
 		payload, err := Marshal(m)
@@ -167,7 +167,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// A claim of elements that the payload cannot hold takes no memory.
+// TestUnmarshalLengths checks that no memory is allocated for a sequence that the payload cannot hold.
 func TestUnmarshalLengths(t *testing.T) {
 	var m tf2_msgs.TFMessage
 	payload := append(unhex(t, "00010000 00000100"), make([]byte, 1<<16)...)
@@ -197,7 +197,7 @@ func FuzzUnmarshal(f *testing.F) {
 	})
 }
 
-// run measures do on payloads of size bytes.
+// run benchmarks do on payloads of size bytes.
 func run(b *testing.B, name string, size int, do func() error) {
 	b.Run(name, func(b *testing.B) {
 		b.SetBytes(int64(size))

@@ -8,8 +8,8 @@ import (
 	"tapedeck/msgs/rosidl/wire"
 )
 
-// maxLeast bounds the fewest bytes that a message may take, in bytes. Only nonsense defines arrays as large as that.
-const maxLeast = 1 << 30
+// maxMinSize is the largest supported layout.minSize, in bytes. Only nonsense defines larger arrays.
+const maxMinSize = 1 << 30
 
 // layout is a message prepared for walking through payloads.
 type layout struct {
@@ -17,30 +17,30 @@ type layout struct {
 	fields []field
 	// unproven is copied from the rosidl.Message.
 	unproven bool
-	least    int // fewest bytes it takes
-	fixed    bool
+	minSize  int   // bytes that the shortest message takes
+	fixed    bool  // messages have a fixed size
 	spans    spans // if fixed
-	align    int   // of its first byte
+	align    int   // alignment of the first byte
 }
 
-// field is a field of a layout. least, fixed, spans and align are those of one element.
+// field is a field of a layout. minSize, fixed, spans and align describe one element.
 type field struct {
 	rosidl.Type
 	name     string
-	message  *layout    // of Nested
-	values   primitives // of others
+	message  *layout    // for kind Nested
+	values   primitives // for all other kinds
 	fallback any        // the default value; nil for zero
 
-	least int
-	fixed bool
-	spans spans
-	align int
+	minSize int
+	fixed   bool
+	spans   spans
+	align   int
 }
 
-// spans holds for each offset modulo 8 how many bytes something of a fixed size takes from there, padding included.
+// spans holds the bytes that a value of fixed size takes, padding included, indexed by its offset modulo 8.
 type spans [8]int
 
-// then returns the spans of t behind s.
+// then returns the spans of s followed by t.
 func (s spans) then(t spans) spans {
 	for i := range s {
 		s[i] += t[(i+s[i])%8]
@@ -48,7 +48,7 @@ func (s spans) then(t spans) spans {
 	return s
 }
 
-// times returns the spans of n times s.
+// times returns the spans of n values in a row.
 func (s spans) times(n int) spans {
 	var all spans
 	for ; n > 0; n /= 2 {
@@ -60,7 +60,7 @@ func (s spans) times(n int) spans {
 	return all
 }
 
-// paddings returns what is in front of something that is aligned.
+// paddings returns the spans of the padding before a value with this alignment.
 func paddings(align int) (s spans) {
 	for i := range s {
 		s[i] = -i & (align - 1)
@@ -76,13 +76,13 @@ func spansOf(size int) spans {
 	return s
 }
 
-// compiler makes layouts, each of them once.
+// compiler makes one layout for each message type.
 type compiler struct {
 	lib  *rosidl.Library
 	done map[string]*layout
 }
 
-// layout returns the layout of a message. The library has made sure that messages do not nest without end.
+// layout returns the layout of a message. The library has checked that no message contains itself.
 func (c compiler) layout(name string) (*layout, error) {
 	if l := c.done[name]; l != nil {
 		return l, nil
@@ -103,21 +103,21 @@ func (c compiler) layout(name string) (*layout, error) {
 		case rosidl.Array:
 			n = f.Length
 		case rosidl.Sequence:
-			l.least += 4
+			l.minSize += 4
 			l.fixed = false
 			continue
 		}
-		if n > (maxLeast-l.least)/f.least {
-			return nil, wire.InField(def.Name, fmt.Errorf("a message of %d bytes or more is not supported", maxLeast))
+		if n > (maxMinSize-l.minSize)/f.minSize {
+			return nil, wire.InField(def.Name, fmt.Errorf("a message of %d bytes or more is not supported", maxMinSize))
 		}
-		l.least += n * f.least
+		l.minSize += n * f.minSize
 		l.fixed = l.fixed && f.fixed
 		if l.fixed {
 			l.spans = l.spans.then(f.spans.times(n))
 		}
 	}
 	if len(l.fields) == 0 {
-		l.least, l.spans, l.align = 1, spansOf(1), 1 // the dummy byte
+		l.minSize, l.spans, l.align = 1, spansOf(1), 1 // the dummy byte
 	} else if l.fields[0].Shape == rosidl.Sequence {
 		l.align = 4
 	} else {
@@ -134,7 +134,7 @@ func (c compiler) field(def rosidl.Field) (f field, err error) {
 		if err != nil {
 			return f, err
 		}
-		f.least, f.fixed, f.spans, f.align = f.message.least, f.message.fixed, f.message.spans, f.message.align
+		f.minSize, f.fixed, f.spans, f.align = f.message.minSize, f.message.fixed, f.message.spans, f.message.align
 		return f, nil
 	}
 	f.values = kinds[f.Kind]
@@ -142,10 +142,10 @@ func (c compiler) field(def rosidl.Field) (f field, err error) {
 		return f, fmt.Errorf("unknown kind %d", f.Kind)
 	}
 	if f.Kind == rosidl.String || f.Kind == rosidl.WString {
-		f.least, f.align = 4, 4 // the length
+		f.minSize, f.align = 4, 4 // the length
 	} else {
-		f.least = f.values.size()
-		f.fixed, f.spans, f.align = true, spansOf(f.least), f.least
+		f.minSize = f.values.size()
+		f.fixed, f.spans, f.align = true, spansOf(f.minSize), f.minSize
 	}
 	if def.Default != nil {
 		f.fallback = f.values.convert(def.Default)
@@ -153,15 +153,15 @@ func (c compiler) field(def rosidl.Field) (f field, err error) {
 	return f, nil
 }
 
-// count returns how many elements of f follow, and reads their number if it is a sequence.
+// count returns the number of elements of f. It reads the length of a sequence.
 func (f *field) count(d *wire.Decoder) int {
 	switch f.Shape {
 	case rosidl.Sequence:
-		return d.Length(f.least, f.Length)
+		return d.Length(f.minSize, f.Length)
 	case rosidl.Array:
-		if f.Length > d.Remaining()/f.least {
+		if f.Length > d.Remaining()/f.minSize {
 			d.Fail("array of %s of %s or more, but only %s left", plural.Count(f.Length, "element"),
-				plural.Count(f.least, "byte"), plural.Count(d.Remaining(), "byte"))
+				plural.Count(f.minSize, "byte"), plural.Count(d.Remaining(), "byte"))
 			return 0
 		}
 		return f.Length
@@ -179,7 +179,7 @@ func (f *field) skip(d *wire.Decoder, n int) {
 		case n == 1:
 			d.Skip(f.spans.at(d))
 		case f.Kind != rosidl.Nested:
-			d.Raw(f.align, n*f.least)
+			d.Raw(f.align, n*f.minSize)
 		default:
 			spans := f.spans.times(n)
 			d.Skip(spans.at(d))

@@ -12,27 +12,28 @@ import (
 	"tapedeck/msgs/rosidl/wire"
 )
 
-// Path leads to one field of a type, such as "header.stamp" or "transforms[0].header.stamp". It reads that field out of
-// payloads without decoding the others. It is safe for concurrent use.
+// Path leads to one field of a type, such as "header.stamp" or "transforms[0].header.stamp". It reads the field from
+// payloads without decoding other fields. It is safe for concurrent use.
 type Path struct {
 	name   string // type and path, for errors
 	root   []field
 	steps  []step
-	tail   spans // behind the steps, up to the target
+	tail   spans // bytes between the last step and the target
 	target field
 }
 
-// step skips fields of a fixed size in all, one of varying size, or elements in front of one.
+// step skips part of a payload: a run of fields of fixed size, one field, or the first elements of a field.
 type step struct {
-	bytes spans
-	of    *field // nil: those of bytes
-	index int    // of the element; -1: all of them
+	bytes spans  // of the fields of fixed size, if field is nil
+	field *field // nil: skip bytes
+	index int    // number of elements to skip; -1: the whole field
 }
 
-// mostSteps is about how many steps go into the messages that are skipped, as that is faster.
+// mostSteps is about how many steps a path may have before skip stops splitting skipped messages into their fields.
+// Splitting makes Find faster.
 const mostSteps = 16
 
-// skip goes on behind a field, or n elements of one.
+// skip adds the steps that skip a field, or its first n elements unless n is negative.
 func (p *Path) skip(f *field, n int) {
 	if f.Kind == rosidl.Nested && f.Shape == rosidl.Single && !f.fixed && len(p.steps) < mostSteps {
 		for i := range f.message.fields {
@@ -41,31 +42,31 @@ func (p *Path) skip(f *field, n int) {
 		return
 	}
 	if !f.fixed || f.Shape == rosidl.Sequence {
-		p.steps = append(p.steps, step{of: f, index: n})
+		p.steps = append(p.steps, step{field: f, index: n})
 		return
 	}
 	if n < 0 {
 		n = max(f.Length, 1)
 	}
 	bytes := f.spans.times(n)
-	if n := len(p.steps); n > 0 && p.steps[n-1].of == nil {
+	if n := len(p.steps); n > 0 && p.steps[n-1].field == nil {
 		p.steps[n-1].bytes = p.steps[n-1].bytes.then(bytes)
 	} else {
 		p.steps = append(p.steps, step{bytes: bytes})
 	}
 }
 
-// Path returns the path to a field. Names are separated by dots; "[n]" behind the name of an array or sequence selects
-// one element, counted from 0.
+// Path returns the path to a field. Names are separated by dots. "[n]" after the name of an array or sequence selects
+// element n, counted from 0.
 func (s *Schema) Path(path string) (*Path, error) {
 	p := &Path{name: s.root.name + "." + path, root: s.root.fields,
 		target: field{Type: rosidl.Type{Kind: rosidl.Nested}, message: s.root}}
-	for part := range strings.SplitSeq(path, ".") {
-		if err := p.enter(part); err != nil {
+	for element := range strings.SplitSeq(path, ".") {
+		if err := p.enter(element); err != nil {
 			return nil, fmt.Errorf("path %q in %s: %w", path, s.root.name, err)
 		}
 	}
-	if n := len(p.steps); n > 0 && p.steps[n-1].of == nil {
+	if n := len(p.steps); n > 0 && p.steps[n-1].field == nil {
 		p.tail, p.steps = p.steps[n-1].bytes, p.steps[:n-1]
 	}
 	align := p.target.align
@@ -76,9 +77,9 @@ func (s *Schema) Path(path string) (*Path, error) {
 	return p, nil
 }
 
-// enter goes on to a field of the target, "name" or "name[index]".
-func (p *Path) enter(part string) error {
-	name, index, indexed := strings.Cut(part, "[")
+// enter makes a field of the target the new target. element is "name" or "name[index]".
+func (p *Path) enter(element string) error {
+	name, index, indexed := strings.Cut(element, "[")
 	if p.target.Kind != rosidl.Nested {
 		return fmt.Errorf("%s has no fields", p.target.name)
 	}
@@ -129,7 +130,7 @@ func (p *Path) IsNumber() bool {
 	return p.target.Shape == rosidl.Single && kind != rosidl.Nested && kind != rosidl.String && kind != rosidl.WString
 }
 
-// Get returns the value of the field in a payload, as Decode has it in a Struct.
+// Get returns the value of the field in a payload. Struct lists the types of values.
 func (p *Path) Get(payload []byte) (any, error) {
 	var d wire.Decoder
 	p.Find(&d, payload)
@@ -140,8 +141,8 @@ func (p *Path) Get(payload []byte) (any, error) {
 	return v, nil
 }
 
-// Number returns the value of a number in a payload, and takes no memory; a bool is 0 or 1. ok reports whether the
-// field is a number.
+// Number returns the value of a number in a payload, without allocating; a bool is 0 or 1. ok reports whether the field
+// is a number.
 func (p *Path) Number(payload []byte) (v float64, ok bool, err error) {
 	var d wire.Decoder
 	p.Find(&d, payload)
@@ -212,7 +213,7 @@ func number(d *wire.Decoder, k rosidl.Kind) (v float64, ok bool) {
 	return v, true
 }
 
-// Text sets s to a string in a payload. It takes no memory if s is that string already.
+// Text sets s to a string in a payload. It allocates nothing if s has that value already.
 func (p *Path) Text(payload []byte, s *string) error {
 	var d wire.Decoder
 	p.Find(&d, payload)
@@ -226,7 +227,7 @@ func (p *Path) Text(payload []byte, s *string) error {
 	return nil
 }
 
-// TextAt is Text where the field is at that offset, which Offset returned for another payload of the same Shape.
+// TextAt sets s to the string at an offset, which Offset returned for this payload or for one with an equal Shape.
 func (p *Path) TextAt(payload []byte, offset int, s *string) {
 	b := payload[offset+4:][:binary.LittleEndian.Uint32(payload[offset:])]
 	if len(b) > 0 && b[len(b)-1] == 0 {
@@ -237,7 +238,8 @@ func (p *Path) TextAt(payload []byte, offset int, s *string) {
 	}
 }
 
-// Offset returns where in a payload, its header included, the first byte of the field is. All of the field is there.
+// Offset returns the offset of the field's first byte in a payload, counting the encapsulation header. It fails if the
+// field is incomplete.
 func (p *Path) Offset(payload []byte) (int, error) {
 	var d wire.Decoder
 	start := p.Find(&d, payload)
@@ -248,20 +250,20 @@ func (p *Path) Offset(payload []byte) (int, error) {
 	return start, nil
 }
 
-// Find makes d read a payload from the field on, and returns the field's offset.
+// Find resets d to the field in a payload, and returns the field's offset.
 func (p *Path) Find(d *wire.Decoder, payload []byte) int {
 	d.Reset(payload)
 	for i := range p.steps {
 		switch s := &p.steps[i]; {
-		case s.of == nil:
+		case s.field == nil:
 			d.Skip(s.bytes.at(d))
 		case s.index < 0:
-			s.of.skipAll(d)
+			s.field.skipAll(d)
 		default:
-			if n := s.of.count(d); s.index < n {
-				s.of.skip(d, s.index)
+			if n := s.field.count(d); s.index < n {
+				s.field.skip(d, s.index)
 			} else if d.Err() == nil {
-				d.Fail("%s has %s, no [%d]", s.of.name, plural.Count(n, "element"), s.index)
+				d.Fail("%s has %s, no [%d]", s.field.name, plural.Count(n, "element"), s.index)
 			}
 		}
 	}
@@ -269,14 +271,15 @@ func (p *Path) Find(d *wire.Decoder, payload []byte) int {
 	return d.Offset()
 }
 
-// at returns how many bytes it is from where d is.
+// at returns the number of bytes from the position of d.
 func (s *spans) at(d *wire.Decoder) int { return s[(d.Offset()-wire.HeaderSize)%8] }
 
-// Numbers reads numbers of one type. Where a payload has the shape of the one before, they are where they were.
+// Numbers reads several numbers from the payloads of one type. It remembers their offsets while payloads keep their
+// shape.
 type Numbers struct {
 	shape   Shape
 	paths   []*Path
-	offsets []int // in payloads of the shape; 0: not looked for
+	offsets []int // of the numbers in payloads of the shape; 0: unknown
 }
 
 // Add adds the path of a number.
@@ -284,7 +287,7 @@ func (n *Numbers) Add(p *Path) {
 	n.shape.fields, n.paths, n.offsets = p.root, append(n.paths, p), append(n.offsets, 0)
 }
 
-// Each calls do with each number in a payload, as Path.Number returns it, until do returns an error.
+// Each calls do with the results of Path.Number for each path, until do returns an error.
 func (n *Numbers) Each(payload []byte, do func(i int, v float64, ok bool, err error) error) error {
 	same := n.shape.Same(payload)
 	for i, p := range n.paths {
@@ -300,7 +303,7 @@ func (n *Numbers) Each(payload []byte, do func(i int, v float64, ok bool, err er
 		switch {
 		case *offset == 0:
 			v, ok, err = p.Number(payload)
-		case p.target.Kind == rosidl.Float64 && p.target.Shape == rosidl.Single: // the usual, without calls
+		case p.target.Kind == rosidl.Float64 && p.target.Shape == rosidl.Single: // the usual case, inlined
 			v, ok = math.Float64frombits(binary.LittleEndian.Uint64(payload[*offset:])), true
 		default:
 			var d wire.Decoder

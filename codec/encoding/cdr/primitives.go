@@ -8,15 +8,15 @@ import (
 	"tapedeck/msgs/rosidl/wire"
 )
 
-// primitives walks over values of one primitive kind, of any shape.
+// primitives decodes and encodes fields of one primitive kind and any shape.
 type primitives interface {
-	// size returns the bytes of one value, if that is fixed.
+	// size returns the bytes of one value, 0 if they vary.
 	size() int
 	// decode reads the value of f: n elements, unless f is single.
 	decode(d *wire.Decoder, f *field, n int) any
-	// encode appends the value of f, which is zero if v is nil.
+	// encode appends v, or zero if v is nil.
 	encode(e *wire.Encoder, f *field, v any) error
-	// convert makes a value out of one that rosidl has parsed.
+	// convert returns a default value, which rosidl has parsed, in the Go type of the kind.
 	convert(v any) any
 }
 
@@ -77,7 +77,7 @@ func begin(e *wire.Encoder, f *field, n int) {
 	}
 }
 
-// converted applies one to a default value or to each of a list of them.
+// converted applies one to a default value, or to each element of a list of default values.
 func converted[T any](v any, one func(any) T) any {
 	list, ok := v.([]any)
 	if !ok {
@@ -133,7 +133,7 @@ func (numbers[T]) convert(v any) any {
 	})
 }
 
-// scalars are the kinds whose values are read and written one by one.
+// scalars handles a kind whose values are read and written one by one.
 type scalars[T any] struct {
 	bytes int
 	read  func(*wire.Decoder, *field) T

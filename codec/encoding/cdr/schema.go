@@ -11,13 +11,13 @@ import (
 	"tapedeck/msgs/rosidl/wire"
 )
 
-// Schema decodes and encodes the payloads of a type by its definition alone. It is safe for concurrent use.
+// Schema decodes and encodes the payloads of a type by its definition. It is safe for concurrent use.
 type Schema struct {
 	root *layout
 }
 
-// NewSchema returns the schema of a type, "sensor_msgs/msg/Imu". The error wraps rosidl.ErrUnknownType if the type, or
-// one that it contains, is not in the library.
+// NewSchema returns the schema of a type such as "sensor_msgs/msg/Imu". The error wraps rosidl.ErrUnknownType if the
+// library lacks the type or a type that it contains.
 func NewSchema(lib *rosidl.Library, typeName string) (*Schema, error) {
 	if typeName == "" {
 		return nil, errors.New("the recording does not name the type of the messages")
@@ -32,8 +32,8 @@ func NewSchema(lib *rosidl.Library, typeName string) (*Schema, error) {
 // Name returns the full name of the type.
 func (s *Schema) Name() string { return s.root.name }
 
-// Decode returns the message that a payload holds, with nothing in it that refers to the payload. The errors are those
-// of Unmarshal, with the path of the field.
+// Decode returns the message in a payload. The message shares no memory with the payload. Decode fails where Unmarshal
+// does; its errors name the path of the field.
 func (s *Schema) Decode(payload []byte) (*Struct, error) {
 	d := wire.NewDecoder(payload)
 	v, err := s.root.decode(d)
@@ -46,9 +46,9 @@ func (s *Schema) Decode(payload []byte) (*Struct, error) {
 	return v, nil
 }
 
-// Encode returns the payload of a message. Fields may be in any order; those that are missing or nil take the default
-// value of the definition, else zero. A nested message may also be a generated type. Fields that the type does not have
-// and values of other Go types than Struct lists are errors.
+// Encode returns the payload of a message. Fields may be in any order. A field that is missing or nil takes the default
+// value of the definition, or else zero. A nested message may also be a generated type. Encode fails if the type lacks
+// a field of m, or if a value has a Go type that Struct does not list.
 func (s *Schema) Encode(m *Struct) ([]byte, error) {
 	e := wire.NewEncoder(nil)
 	if err := s.root.encode(e, m); err != nil {
@@ -58,8 +58,8 @@ func (s *Schema) Encode(m *Struct) ([]byte, error) {
 }
 
 func (l *layout) decode(d *wire.Decoder) (*Struct, error) {
-	if l.least > d.Remaining() {
-		d.Fail("%s takes %s or more, but only %d are left", l.name, plural.Count(l.least, "byte"), d.Remaining())
+	if l.minSize > d.Remaining() {
+		d.Fail("%s takes %s or more, but only %d are left", l.name, plural.Count(l.minSize, "byte"), d.Remaining())
 	}
 	if d.Err() != nil {
 		return nil, d.Err()
@@ -102,7 +102,7 @@ func (f *field) decode(d *wire.Decoder) (any, error) {
 	return all, nil
 }
 
-// encode appends a *Struct, a generated type, or the default values if v is nil.
+// encode appends v, a *Struct or a generated type. It appends the default values if v is nil.
 func (l *layout) encode(e *wire.Encoder, v any) error {
 	var s *Struct
 	switch v := v.(type) {
@@ -174,7 +174,7 @@ func (f *field) encode(e *wire.Encoder, v any) error {
 	return e.Err()
 }
 
-// superfluous returns the error for a field of s that is not one of l, or occurs twice.
+// superfluous returns the error for a field of s that l lacks, or that occurs twice.
 func (l *layout) superfluous(s *Struct) error {
 	seen := map[string]bool{}
 	for i := range l.fields {
@@ -191,12 +191,13 @@ func (l *layout) superfluous(s *Struct) error {
 	return nil
 }
 
-// Struct is a message as a Schema decodes it: its fields in the order of the definition.
+// Struct is a message that a Schema decoded: the fields in the order of the definition.
 //
-// The value of a field is a bool, uint8 (of byte and char, too), int8, int16, uint16, int32, uint32, int64, uint64,
-// float32, float64, string (of wstring, too) or *Struct; of an array or sequence it is a slice of these.
+// The value of a field is a bool, uint8 (also for byte and char), int8, int16, uint16, int32, uint32, int64, uint64,
+// float32, float64, string (also for wstring) or *Struct. The value of an array or sequence is a slice of one of these
+// types.
 type Struct struct {
-	Type   string // "sensor_msgs/msg/Imu"; to be encoded it may be empty
+	Type   string // "sensor_msgs/msg/Imu"; optional for Encode
 	Fields []Field
 }
 

@@ -16,7 +16,7 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// library holds a type with every kind and shape of field.
+// library returns definitions with every kind and shape of field.
 func library() *rosidl.Library {
 	return rosidl.NewLibrary(fstest.MapFS{
 		"p/msg/All.msg": {Data: []byte("int8 LIMIT=3\n" +
@@ -55,7 +55,7 @@ func stamp(sec int32, nanosec uint32) *Struct {
 	return &Struct{"builtin_interfaces/msg/Time", []Field{{"sec", sec}, {"nanosec", nanosec}}}
 }
 
-// all is a p/msg/All with the default values.
+// all returns a p/msg/All with the default values.
 func all() *Struct {
 	return &Struct{"p/msg/All", []Field{
 		{"flag", true}, {"raw", uint8(1)}, {"letter", uint8(65)}, {"i8", int8(-8)}, {"u8", uint8(8)},
@@ -70,7 +70,7 @@ func all() *Struct {
 	}}
 }
 
-// full is a p/msg/All with something everywhere.
+// full returns a p/msg/All in which nothing is empty or zero.
 func full() *Struct {
 	m := all()
 	for name, v := range map[string]any{
@@ -176,7 +176,7 @@ func TestSchemaEncodeError(t *testing.T) {
 	require.ErrorContains(t, err, "value is a p/msg/Empty, not a p/msg/Inner")
 }
 
-// with returns s with another value for one field.
+// with sets a field of s and returns s.
 func (s *Struct) with(name string, v any) *Struct {
 	s.Fields[s.index(name)].Value = v
 	return s
@@ -339,7 +339,7 @@ func TestPathOffset(t *testing.T) {
 	}
 }
 
-// Number reads what Get reads, where that is a number.
+// TestPathNumber checks that Number agrees with Get about numbers and bools.
 func TestPathNumber(t *testing.T) {
 	s := newSchema(t, "p/msg/All")
 	payload, err := s.Encode(all())
@@ -376,7 +376,8 @@ func TestPathNumber(t *testing.T) {
 	require.Greater(t, numbers, 10)
 }
 
-// AppendNumbers reads what Get reads of numbers and arrays of them, and fails at other fields and at cut payloads.
+// TestAppendNumbers checks that AppendNumbers agrees with Get about numbers and arrays of numbers, and that it fails
+// for other fields and cut payloads.
 func TestAppendNumbers(t *testing.T) {
 	s := newSchema(t, "p/msg/All")
 	payload, err := s.Encode(full())
@@ -413,7 +414,7 @@ func TestAppendNumbers(t *testing.T) {
 	require.Greater(t, arrays, 2)
 }
 
-// float returns a number or a bool.
+// float returns a number, or 0 or 1 for a bool.
 func float(v reflect.Value) float64 {
 	switch {
 	case v.CanInt():
@@ -428,7 +429,7 @@ func float(v reflect.Value) float64 {
 	return v.Float()
 }
 
-// Numbers reads what Number does, wherever the fields are.
+// TestNumbers checks that Numbers agrees with Path.Number for fields at fixed and at varying offsets.
 func TestNumbers(t *testing.T) {
 	s := newSchema(t, "p/msg/All")
 	payload, err := s.Encode(full())
@@ -442,10 +443,10 @@ func TestNumbers(t *testing.T) {
 		numbers.Add(p)
 		paths = append(paths, p)
 	}
-	for _, part := range [][]byte{payload, payload, payload[:len(payload)/2], payload[:5], nil} {
+	for _, data := range [][]byte{payload, payload, payload[:len(payload)/2], payload[:5], nil} {
 		seen := 0
-		require.NoError(t, numbers.Each(part, func(i int, v float64, ok bool, err error) error {
-			want, known, wrong := paths[i].Number(part)
+		require.NoError(t, numbers.Each(data, func(i int, v float64, ok bool, err error) error {
+			want, known, wrong := paths[i].Number(data)
 			require.Equal(t, want, v, paths[i].name)
 			require.Equal(t, known, ok, paths[i].name)
 			require.Equal(t, wrong, err, paths[i].name)
@@ -457,7 +458,7 @@ func TestNumbers(t *testing.T) {
 	require.ErrorIs(t, numbers.Each(payload, func(int, float64, bool, error) error { return io.EOF }), io.EOF)
 }
 
-// Wherever a payload has the shape of another one, its fields are at the same offsets.
+// TestShape changes each byte of a payload. Where Shape.Same still holds, all fields must keep their offsets.
 func TestShape(t *testing.T) {
 	text := "int8 i8\nstring text\nfloat32 f32\nfloat64 f64\nInner[] inners\nNames[2] pair\nbool flag\n" +
 		"float64[] doubles\n"
@@ -589,7 +590,7 @@ func FuzzSchema(f *testing.F) {
 			require.NoError(t, err)
 			require.Equal(t, reflect.TypeOf(field.Value), reflect.TypeOf(v))
 		}
-		// What was decoded fits the definition, so it can be encoded, and that again gives the same.
+		// A decoded message fits the definition, so it can be encoded; another round must not change the payload.
 		once, err := s.Encode(m)
 		require.NoError(t, err)
 		m, err = s.Decode(once)

@@ -7,13 +7,13 @@ import (
 	"tapedeck/msgs/rosidl/wire"
 )
 
-// Shape tells whether payloads of one type are laid out alike, so that what was found in one need not be looked for in
-// the next: most topics have strings and sequences of the same lengths in all of their messages. It is not for
-// concurrent use.
+// Shape detects consecutive payloads of a type whose fields are at equal offsets, so that offsets found in one payload
+// can be used for the next. In most topics, strings and sequences keep their lengths. A Shape is not for concurrent
+// use.
 type Shape struct {
 	fields  []field
-	size    int // of a payload; 0: none has a known shape
-	lengths []shapeLength
+	size    int           // bytes of the last payload; 0 if its shape is unknown
+	lengths []shapeLength // in the last payload
 }
 
 // shapeLength is the length of a string or sequence in a payload.
@@ -22,17 +22,17 @@ type shapeLength struct {
 	length uint32
 }
 
-// mostLengths bounds what Shape compares.
+// mostLengths is the most lengths that Shape compares.
 const mostLengths = 32
 
-// littleEndian is how the header of such a payload begins, read as that.
+// littleEndian is the first two bytes of a little-endian payload, as a little-endian number.
 const littleEndian = 0x0100
 
-// Shape returns the Shape of payloads of the type, before the first one.
+// Shape returns a Shape for payloads of the type.
 func (s *Schema) Shape() *Shape { return &Shape{fields: s.root.fields} }
 
-// Same reports whether all fields of a payload are at the same offsets as those of the one before. Both are
-// little-endian and complete.
+// Same reports whether all fields of a payload are at the offsets that they had in the previous payload. If so, both
+// payloads are little-endian and complete.
 func (s *Shape) Same(payload []byte) bool {
 	if len(payload) != s.size || s.size == 0 || binary.LittleEndian.Uint16(payload) != littleEndian {
 		s.learn(payload)
@@ -47,7 +47,7 @@ func (s *Shape) Same(payload []byte) bool {
 	return true
 }
 
-// learn takes the shape of a payload.
+// learn sets s to the shape of a payload.
 func (s *Shape) learn(payload []byte) {
 	s.size, s.lengths = 0, s.lengths[:0]
 	var d wire.Decoder
@@ -57,7 +57,8 @@ func (s *Shape) learn(payload []byte) {
 	}
 }
 
-// walk takes the lengths in fields, and returns false if more than these tell where fields are.
+// walk notes the lengths in fields. It returns false if the offsets also depend on something else, or if there are too
+// many lengths.
 func (s *Shape) walk(d *wire.Decoder, fields []field) bool {
 	for i := range fields {
 		f := &fields[i]
@@ -76,7 +77,7 @@ func (s *Shape) walk(d *wire.Decoder, fields []field) bool {
 					return false
 				}
 				d.SkipString()
-			case rosidl.WString: // its contents tell how wide it is
+			case rosidl.WString: // the width of its characters depends on its contents
 				return false
 			default:
 				if !s.walk(d, f.message.fields) {
@@ -88,7 +89,7 @@ func (s *Shape) walk(d *wire.Decoder, fields []field) bool {
 	return true
 }
 
-// note takes the length that d reads next, and returns false if there are too many.
+// note appends the length that d reads next. It returns false if there are too many lengths.
 func (s *Shape) note(d wire.Decoder) bool {
 	d.Align(4)
 	s.lengths = append(s.lengths, shapeLength{d.Offset(), d.Uint32()})

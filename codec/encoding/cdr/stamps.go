@@ -14,27 +14,26 @@ const (
 	timeType   = "builtin_interfaces/msg/Time"
 )
 
-// Stamps reads and moves the stamps in payloads of one type: those of every std_msgs/msg/Header in it, at any depth.
-// The stamp of a type without a Header that begins with a builtin_interfaces/msg/Time, such as rosgraph_msgs/msg/Clock
-// or rcl_interfaces/msg/Log, is that. Other fields with times are contents, and left alone. No memory is taken, and
-// nothing behind the last stamp is looked at. It is safe for concurrent use.
+// Stamps reads and shifts the stamps in payloads of one type: the stamp of every std_msgs/msg/Header, at any depth. If
+// a type has no Header but begins with a builtin_interfaces/msg/Time, like rosgraph_msgs/msg/Clock and
+// rcl_interfaces/msg/Log, this Time is its stamp. Other times are contents and stay unchanged. The methods allocate
+// nothing, and do not look at bytes after the last stamp. Stamps is safe for concurrent use.
 type Stamps struct {
 	name    string
 	steps   []stampStep
-	atFront bool // nothing is in front of the first stamp
+	atFront bool // a payload begins with the first stamp
 }
 
-// stampStep is one of: a stamp; a field, each element of which has stamps where steps lead; a field of varying size
-// without stamps, which is skipped; or a number of bytes to skip.
+// stampStep handles one piece of a message. The first field that is set says how.
 type stampStep struct {
-	stamp bool
-	of    *field
-	steps []stampStep
-	skip  *field
-	bytes spans
+	stamp bool        // the piece is a stamp
+	field *field      // the piece is a field whose elements contain stamps
+	steps []stampStep // through an element of field
+	skip  *field      // the piece is a field of varying size without stamps
+	bytes spans       // the piece is a run of fields of fixed size without stamps
 }
 
-// Stamps returns the stamps of the type, nil if it has none.
+// Stamps returns the Stamps of the type, nil if it has none.
 func (s *Schema) Stamps() *Stamps {
 	steps := stampCompiler{}.steps(s.root)
 	if steps == nil && len(s.root.fields) > 0 && s.root.fields[0].isTime() {
@@ -44,19 +43,19 @@ func (s *Schema) Stamps() *Stamps {
 		return nil
 	}
 	last := len(steps) - 1
-	for !steps[last].stamp && steps[last].of == nil {
+	for !steps[last].stamp && steps[last].field == nil {
 		last--
 	}
 	stamps := &Stamps{name: s.root.name, steps: steps[:last+1]}
-	for steps[0].of != nil && steps[0].of.Shape == rosidl.Single {
+	for steps[0].field != nil && steps[0].field.Shape == rosidl.Single {
 		steps = steps[0].steps
 	}
 	stamps.atFront = steps[0].stamp
 	return stamps
 }
 
-// First returns the first stamp in a payload, in ns since the epoch, as it is: one that was not set is 0. ok is false
-// if the payload has none, because the sequences that would hold them are empty.
+// First returns the first stamp in a payload, in ns since the epoch; a stamp that was not set is 0. ok is false if the
+// payload has no stamp because its sequences of messages are empty.
 func (s *Stamps) First(payload []byte) (ns int64, ok bool, err error) {
 	if s.atFront && len(payload) >= wire.HeaderSize+8 && payload[0] == 0 && payload[1] == 1 { // little-endian
 		return stampTime(payload[wire.HeaderSize:], binary.LittleEndian), true, nil
@@ -68,11 +67,11 @@ func (s *Stamps) First(payload []byte) (ns int64, ok bool, err error) {
 	return ns, ok, err
 }
 
-// Add adds ns to all stamps in a payload, in place. A stamp of 0 is one that was not set, and stays so. What does not
-// fit into a builtin_interfaces/msg/Time becomes the first or last one that does. After an error some stamps may have
-// been changed.
+// Add adds ns to all stamps in a payload, in place. A stamp of 0 was not set and stays 0. A time that does not fit into
+// a builtin_interfaces/msg/Time becomes the first or last time that does. After an error some stamps may have been
+// changed.
 //
-// With ns the time of playing less that of recording, messages keep how long after their stamps they were received.
+// If ns is the time of playing minus the time of recording, messages keep the delay between stamp and reception.
 func (s *Stamps) Add(payload []byte, ns int64) error {
 	return s.walk(payload, func(stamp []byte, order binary.ByteOrder) bool {
 		if old := stampTime(stamp, order); old != 0 {
@@ -88,7 +87,7 @@ func stampTime(stamp []byte, order binary.ByteOrder) int64 {
 
 func setStampTime(stamp []byte, order binary.ByteOrder, old, add int64) {
 	const first, last = math.MinInt32 * 1e9, math.MaxInt32*1e9 + 999_999_999
-	// Old is some seconds outside of these at most, so the differences don't overflow.
+	// old exceeds first and last by a few seconds at most, so the differences don't overflow.
 	t := old + min(max(add, first-old), last-old)
 	sec := t / 1e9
 	if t%1e9 < 0 {
@@ -98,7 +97,7 @@ func setStampTime(stamp []byte, order binary.ByteOrder, old, add int64) {
 	order.PutUint32(stamp[4:], uint32(t-sec*1e9))
 }
 
-// walk calls visit with the bytes of each stamp, until it returns false.
+// walk calls visit with the bytes of each stamp until visit returns false.
 func (s *Stamps) walk(payload []byte, visit func([]byte, binary.ByteOrder) bool) error {
 	var d wire.Decoder
 	d.Reset(payload)
@@ -118,7 +117,8 @@ func (s *Stamps) walk(payload []byte, visit func([]byte, binary.ByteOrder) bool)
 	return nil
 }
 
-// walkStamps returns false when visit, which reads a stamp, has, or when the payload is shorter than it says.
+// walkStamps calls visit at each stamp; visit must read the stamp. It returns false if visit does, or if the payload is
+// too short.
 func walkStamps(d *wire.Decoder, steps []stampStep, visit func() bool) bool {
 	for i := range steps {
 		switch s := &steps[i]; {
@@ -126,8 +126,8 @@ func walkStamps(d *wire.Decoder, steps []stampStep, visit func() bool) bool {
 			if !visit() {
 				return false
 			}
-		case s.of != nil:
-			for n := s.of.count(d); n > 0; n-- {
+		case s.field != nil:
+			for n := s.field.count(d); n > 0; n-- {
 				if !walkStamps(d, s.steps, visit) {
 					return false
 				}
@@ -141,10 +141,10 @@ func walkStamps(d *wire.Decoder, steps []stampStep, visit func() bool) bool {
 	return d.Err() == nil
 }
 
-// stampCompiler holds the steps through layouts, which may occur many times in others.
+// stampCompiler holds the steps through each layout, because a layout may occur many times in others.
 type stampCompiler map[*layout][]stampStep
 
-// steps returns the steps through all of l, nil if there are no stamps in it.
+// steps returns the steps through l, nil if it contains no stamp.
 func (c stampCompiler) steps(l *layout) []stampStep {
 	if steps, ok := c[l]; ok {
 		return steps
@@ -162,7 +162,7 @@ func (c stampCompiler) steps(l *layout) []stampStep {
 		case l.name == headerType && f.name == "stamp" && f.isTime():
 			steps, found = append(steps, stampStep{stamp: true}), true
 		case inner != nil:
-			steps, found = append(steps, stampStep{of: f, steps: inner}), true
+			steps, found = append(steps, stampStep{field: f, steps: inner}), true
 		case !f.fixed || f.Shape == rosidl.Sequence:
 			steps = append(steps, stampStep{skip: f})
 		default:
@@ -184,7 +184,7 @@ func (c stampCompiler) steps(l *layout) []stampStep {
 	return steps
 }
 
-// isTime reports whether f is one builtin_interfaces/msg/Time, defined as it should be.
+// isTime reports whether f is a single builtin_interfaces/msg/Time with the standard definition.
 func (f *field) isTime() bool {
 	if f.Shape != rosidl.Single || f.Kind != rosidl.Nested || f.Message != timeType {
 		return false

@@ -125,7 +125,7 @@ func TestStampsSaturate(t *testing.T) {
 	}
 }
 
-// Stamps behind fields of all alignments, in arrays of arrays, big-endian.
+// TestStampsDefinition has stamps after fields of all alignments, in nested arrays, in a big-endian payload.
 func TestStampsDefinition(t *testing.T) {
 	lib := rosidl.NewLibrary(fstest.MapFS{
 		"p/msg/Outer.msg": {Data: []byte("uint8 a\nfloat64 b\nuint16[3] c\nstring[2] d\nuint8[] e\nInner[2] " +
@@ -167,7 +167,7 @@ func TestStampsDefinition(t *testing.T) {
 	require.Equal(t, want, have)
 }
 
-// What is only called so is no stamp.
+// TestStampsOfOtherDefinitions checks that types with the names of Header and Time but other fields have no stamps.
 func TestStampsOfOtherDefinitions(t *testing.T) {
 	for name, texts := range map[string]fstest.MapFS{
 		"time": {"std_msgs/msg/Header.msg": {Data: []byte(headerText)},
@@ -196,7 +196,7 @@ func TestStampsError(t *testing.T) {
 	}
 }
 
-// A type that contains others more often than can be counted is no reason to hang.
+// TestStampsOfManyMessages checks that a type with an exponential number of nested fields does not make Stamps hang.
 func TestStampsOfManyMessages(t *testing.T) {
 	texts := fstest.MapFS{
 		"std_msgs/msg/Header.msg": {Data: []byte(headerText)},

@@ -7,28 +7,28 @@ import (
 	"tapedeck/msgs/rosidl/wire"
 )
 
-// FieldType is a field of a type, for those who read payloads field by field without a Struct. The fields of a message
-// are read one after the other with one Decoder, each whole; then Finish tells whether they were all of the payload.
+// FieldType is a field of a type, for reading payloads field by field without a Struct. The caller reads all fields of
+// a message with one Decoder, in the order of Fields. Finish then checks that nothing is missing and nothing remains.
 type FieldType struct {
 	Name string
 	rosidl.Type
 	field *field
 }
 
-// Field returns the message as a field without a name, which begins with the payload.
+// Field returns the whole message as a field without a name. It begins where the payload does.
 func (s *Schema) Field() FieldType {
 	t := rosidl.Type{Kind: rosidl.Nested, Message: s.root.name}
-	return FieldType{Type: t, field: &field{Type: t, message: s.root, least: s.root.least, fixed: s.root.fixed,
+	return FieldType{Type: t, field: &field{Type: t, message: s.root, minSize: s.root.minSize, fixed: s.root.fixed,
 		spans: s.root.spans, align: s.root.align}}
 }
 
-// Field returns the field that the path leads to. Find makes a Decoder read it.
+// Field returns the field that the path leads to. Find positions a Decoder at it.
 func (p *Path) Field() FieldType { return FieldType{p.target.name, p.target.Type, &p.target} }
 
-// Fields returns the fields of the type, in the order of payloads.
+// Fields returns the fields of the type in the order of the definition.
 func (s *Schema) Fields() []FieldType { return s.root.types() }
 
-// Fields returns the fields of the messages in a field, none if it holds values.
+// Fields returns the fields of the message that f holds, none if f is not Nested.
 func (f FieldType) Fields() []FieldType {
 	if f.Kind != rosidl.Nested {
 		return nil
@@ -45,8 +45,8 @@ func (l *layout) types() []FieldType {
 	return all
 }
 
-// Count returns how many values or messages the field has, and reads their number if it is a sequence. A Decoder that
-// failed counts none.
+// Count returns the number of elements of the field, 1 unless it is an array or a sequence. It reads the length of a
+// sequence. It returns 0 if d has failed.
 func (f FieldType) Count(d *wire.Decoder) int {
 	if n := f.field.count(d); d.Err() == nil {
 		return n
@@ -54,10 +54,10 @@ func (f FieldType) Count(d *wire.Decoder) int {
 	return 0
 }
 
-// Skip skips n values or messages of the field, as many as Count returned. Messages without fields take a byte each.
+// Skip skips n elements of the field, where n is at most the result of Count. A message without fields takes one byte.
 func (f FieldType) Skip(d *wire.Decoder, n int) { f.field.skip(d, n) }
 
-// Finish returns an error if fields that d was to read are not in the payload, or if more is left than padding.
+// Finish returns an error if d failed to read a field, or if more than padding remains of the payload.
 func (s *Schema) Finish(d *wire.Decoder) error {
 	if err := s.root.finish(d); err != nil {
 		return fmt.Errorf("decode %s: %w", s.root.name, err)

@@ -15,13 +15,13 @@ import (
 	"tapedeck/msgs/rosidl/wire"
 )
 
-// payload is a field of a type with a payload that begins with it.
+// payload is a field with a payload that begins with it.
 type payload struct {
 	*Node
 	data []byte
 }
 
-// decoder returns what reads the field.
+// decoder returns a decoder at the field.
 func (p *payload) decoder() *wire.Decoder { return wire.NewDecoder(p.data) }
 
 // encode returns a message of the type p/msg/T with these fields.
@@ -84,7 +84,7 @@ empty: {}
 	require.Equal(t, ".nan\n", string((&YAML{}).Append(nil, nan.Inner[0], nan.decoder())))
 }
 
-// Every text comes back from a reader of YAML and of JSON.
+// TestTexts checks that parsers of YAML and JSON return the text that was written.
 func TestTexts(t *testing.T) {
 	for _, text := range []string{"", "a", "base_link", "/tf", "yes", "Null", "~", "1", "1.5", "1e5", "0x1F", "-",
 		"- a",
@@ -115,7 +115,7 @@ func TestJSON(t *testing.T) {
 		numbers := encode(t, "float64[] x",
 			cdr.Field{Name: "x", Value: []float64{math.NaN(), math.Inf(1), math.Inf(-1)}})
 		require.Equal(t, `{"x":`+want+"}", string(j.Field(nil, numbers.Node, numbers.decoder())))
-		require.True(t, j.Lacking)
+		require.True(t, j.NonFinite)
 	}
 }
 
@@ -124,8 +124,8 @@ func TestCells(t *testing.T) {
 	d := m.decoder()
 	var paths, cells []string
 	for _, n := range Flat([]*Node{m.Node}) {
-		if n.Left {
-			n.Over(d)
+		if n.Omitted {
+			n.SkipAll(d)
 			continue
 		}
 		paths, cells = append(paths, n.Path), append(cells, string((&JSON{}).Cell(nil, n, d)))
@@ -140,6 +140,6 @@ func TestCells(t *testing.T) {
 	var j JSON
 	require.Equal(t, "NaN", string(j.Cell(nil, nan.Inner[0], d)))
 	require.Equal(t, "\ufffd", string(j.Cell(nil, nan.Inner[1], d)))
-	require.True(t, j.Lacking)
+	require.True(t, j.NonFinite)
 	require.True(t, j.Invalid)
 }

@@ -8,7 +8,8 @@ import (
 	"tapedeck/codec/text/printable"
 )
 
-// AppendQuoted appends a text in double quotes, as JSON and YAML have it. Nothing in it controls a terminal.
+// AppendQuoted appends a text in double quotes as JSON, which is YAML too. It escapes characters that control a
+// terminal.
 func AppendQuoted(b []byte, text string) []byte {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)

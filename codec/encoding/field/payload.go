@@ -12,19 +12,19 @@ import (
 
 // JSON writes fields as JSON and as cells of CSV.
 type JSON struct {
-	Nulls bool // NaN and infinity are null, not the texts "NaN", "Infinity" and "-Infinity"
+	Nulls bool // write NaN and infinity as null, not as "NaN", "Infinity" and "-Infinity"
 
-	Lacking bool // set when there was NaN or infinity
-	Invalid bool // set when there was a text that is not UTF-8; its other bytes became U+FFFD
+	NonFinite bool // set when a number was NaN or infinite
+	Invalid   bool // set when a text was not UTF-8; U+FFFD replaced its invalid bytes
 }
 
-// Message appends the message that has these fields.
+// Message appends a message with these fields.
 func (j *JSON) Message(b []byte, nodes []*Node, d *wire.Decoder) []byte {
 	b = append(b, '{')
 	first := true
 	for _, n := range nodes {
-		if n.Left && n.Kind != rosidl.Nested {
-			n.Over(d)
+		if n.Omitted && n.Kind != rosidl.Nested {
+			n.SkipAll(d)
 			continue
 		}
 		if !first {
@@ -34,12 +34,12 @@ func (j *JSON) Message(b []byte, nodes []*Node, d *wire.Decoder) []byte {
 		b = j.Field(append(b, n.key...), n, d)
 	}
 	if len(nodes) == 0 {
-		d.Uint8() // as CDR has it for messages without fields
+		d.Uint8() // CDR has one byte for a message without fields
 	}
 	return append(b, '}')
 }
 
-// Field appends what a field holds.
+// Field appends the value of a field.
 func (j *JSON) Field(b []byte, n *Node, d *wire.Decoder) []byte {
 	if n.Shape == rosidl.Single {
 		return j.one(b, n, d)
@@ -51,20 +51,20 @@ func (j *JSON) Field(b []byte, n *Node, d *wire.Decoder) []byte {
 	}
 	ahead := *d
 	raw := ahead.Raw(size, count*size)
-	if w := &n.was; !bytes.Equal(w.raw, raw) || w.big != d.BigEndian() {
-		lacking := j.Lacking
-		j.Lacking = false
+	if w := &n.last; !bytes.Equal(w.raw, raw) || w.big != d.BigEndian() {
+		nonFinite := j.NonFinite
+		j.NonFinite = false
 		w.raw, w.big = append(w.raw[:0], raw...), d.BigEndian()
 		w.text = j.elements(w.text[:0], n, count, d)
-		w.lacking, j.Lacking = j.Lacking, lacking
+		w.nonFinite, j.NonFinite = j.NonFinite, nonFinite
 	} else {
 		*d = ahead
 	}
-	j.Lacking = j.Lacking || n.was.lacking
-	return append(b, n.was.text...)
+	j.NonFinite = j.NonFinite || n.last.nonFinite
+	return append(b, n.last.text...)
 }
 
-// elements appends an array of which count elements follow.
+// elements appends an array of count elements.
 func (j *JSON) elements(b []byte, n *Node, count int, d *wire.Decoder) []byte {
 	b = append(b, '[')
 	for i := range count {
@@ -89,13 +89,13 @@ func (j *JSON) one(b []byte, n *Node, d *wire.Decoder) []byte {
 		return j.text(b, []byte(d.WString(n.StringBound)))
 	case rosidl.Float32, rosidl.Float64:
 		if !j.Nulls {
-			return appendNumber(b, n.Kind, d, &j.Lacking, `"`)
+			return appendNumber(b, n.Kind, d, &j.NonFinite, `"`)
 		}
 		start := len(b)
-		lacking := false
-		b = appendNumber(b, n.Kind, d, &lacking, "")
-		if lacking {
-			j.Lacking = true
+		nonFinite := false
+		b = appendNumber(b, n.Kind, d, &nonFinite, "")
+		if nonFinite {
+			j.NonFinite = true
 			return append(b[:start], "null"...)
 		}
 		return b
@@ -114,7 +114,7 @@ func (j *JSON) text(b, text []byte) []byte {
 	return append(append(append(b, '"'), text...), '"')
 }
 
-// Cell appends what a field holds as a cell of CSV has it, not quoted yet: texts as they are, arrays as JSON.
+// Cell appends the value of a field for a cell of CSV, not quoted yet. A text is unchanged; an array is JSON.
 func (j *JSON) Cell(b []byte, n *Node, d *wire.Decoder) []byte {
 	switch {
 	case n.Shape != rosidl.Single:
@@ -124,10 +124,10 @@ func (j *JSON) Cell(b []byte, n *Node, d *wire.Decoder) []byte {
 	case n.Kind == rosidl.WString:
 		return append(b, d.WString(n.StringBound)...)
 	}
-	return appendNumber(b, n.Kind, d, &j.Lacking, "")
+	return appendNumber(b, n.Kind, d, &j.NonFinite, "")
 }
 
-// UTF8 returns a text with U+FFFD in place of what is not UTF-8.
+// UTF8 returns a text in which U+FFFD replaces bytes that are not UTF-8.
 func (j *JSON) UTF8(text []byte) []byte {
 	if utf8.Valid(text) {
 		return text
@@ -136,9 +136,9 @@ func (j *JSON) UTF8(text []byte) []byte {
 	return bytes.ToValidUTF8(text, []byte("\ufffd"))
 }
 
-// appendNumber appends the next number or bool of a payload as JSON. NaN and infinity are NaN, Infinity and -Infinity
-// between two times quote, and set lacking.
-func appendNumber(b []byte, k rosidl.Kind, d *wire.Decoder, lacking *bool, quote string) []byte {
+// appendNumber appends the next number or bool of a payload as JSON. It writes NaN, Infinity or -Infinity between two
+// quote strings, and then sets nonFinite.
+func appendNumber(b []byte, k rosidl.Kind, d *wire.Decoder, nonFinite *bool, quote string) []byte {
 	switch k {
 	case rosidl.Bool:
 		return strconv.AppendBool(b, d.Bool())
@@ -157,21 +157,21 @@ func appendNumber(b []byte, k rosidl.Kind, d *wire.Decoder, lacking *bool, quote
 	case rosidl.Uint64:
 		return strconv.AppendUint(b, d.Uint64(), 10)
 	case rosidl.Float32:
-		return appendFloating(b, float64(d.Float32()), 32, lacking, quote)
+		return appendFloating(b, float64(d.Float32()), 32, nonFinite, quote)
 	case rosidl.Float64:
-		return appendFloating(b, d.Float64(), 64, lacking, quote)
+		return appendFloating(b, d.Float64(), 64, nonFinite, quote)
 	}
 	return strconv.AppendUint(b, uint64(d.Uint8()), 10)
 }
 
-func appendFloating(b []byte, v float64, bits int, lacking *bool, quote string) []byte {
+func appendFloating(b []byte, v float64, bits int, nonFinite *bool, quote string) []byte {
 	if v == 0 && !math.Signbit(v) {
 		return append(b, '0')
 	}
 	if !math.IsNaN(v) && !math.IsInf(v, 0) {
 		return strconv.AppendFloat(b, v, 'g', -1, bits)
 	}
-	*lacking = true
+	*nonFinite = true
 	b = append(b, quote...)
 	switch {
 	case math.IsNaN(v):

@@ -1,5 +1,5 @@
-// Package field writes messages and their fields as text, right from payloads: as YAML, as JSON and as cells of CSV. It
-// knows which of their numbers are worth a curve.
+// Package field writes messages and single fields as text, directly from payloads: as YAML, as JSON and as cells of
+// CSV. It knows which numbers are worth a curve.
 package field
 
 import (
@@ -10,35 +10,36 @@ import (
 	"tapedeck/msgs/rosidl/wire"
 )
 
-// Node is a field of a type, with the fields of the messages in it. It reads payloads without making a cdr.Struct of
-// them; see cdr.FieldType. It is not for concurrent use.
+// Node is a field of a type, with the fields of its messages as a tree. See cdr.FieldType for how payloads are read. A
+// Node is not for concurrent use.
 type Node struct {
 	cdr.FieldType
 	Path  string  // from the message: "pose.position.x", "transforms[].header"
-	Inner []*Node // none if it holds values
-	Left  bool    // it is left out, and Over reads over it
-	Seen  bool    // set by Over if there were values
+	Inner []*Node // fields of its messages; none if it holds values
+	// Omitted is set if the field is not written, but skipped with SkipAll.
+	Omitted bool
+	Seen    bool // set by SkipAll if it skipped values
 
-	key []byte // of JSON
-	was written
+	key  []byte // of JSON
+	last written
 }
 
-// written is what JSON made of a short array of numbers. Arrays often stay the same, as those of covariances.
+// written is a short array of numbers and its JSON. Arrays such as covariances often repeat in the next message.
 type written struct {
-	raw     []byte
-	big     bool // byte order
-	text    []byte
-	lacking bool
+	raw       []byte
+	big       bool // raw is big-endian
+	text      []byte
+	nonFinite bool // text contains NaN or infinity
 }
 
-// longest is how many bytes of an array are remembered.
+// longest is the most bytes of an array that a Node remembers.
 const longest = 512
 
-// maxNodes bounds the fields of a type, those of all messages in it included.
+// maxNodes is the most fields of a type, including the fields of nested messages.
 const maxNodes = 10000
 
-// Of returns the node of a field. The paths in it begin with its name, if it has one. A type of more than 10,000 fields
-// is an error.
+// Of returns the node of a field. If the field has a name, the paths in the node begin with it. A type of more than
+// 10,000 fields is an error.
 func Of(f cdr.FieldType) (*Node, error) {
 	none := func(cdr.FieldType) bool { return false }
 	if f.Name == "" {
@@ -52,12 +53,13 @@ func Of(f cdr.FieldType) (*Node, error) {
 	return one[0], nil
 }
 
-// Tree returns the fields of a type. Those that leave reports are Left. A type of more than 10,000 fields is an error.
-func Tree(s *cdr.Schema, leave func(cdr.FieldType) bool) ([]*Node, error) {
-	return tree(s.Name(), s.Fields(), leave)
+// Tree returns the fields of a type. Values for which omit returns true are Omitted. A type of more than 10,000 fields
+// is an error.
+func Tree(s *cdr.Schema, omit func(cdr.FieldType) bool) ([]*Node, error) {
+	return tree(s.Name(), s.Fields(), omit)
 }
 
-func tree(name string, fields []cdr.FieldType, leave func(cdr.FieldType) bool) ([]*Node, error) {
+func tree(name string, fields []cdr.FieldType, omit func(cdr.FieldType) bool) ([]*Node, error) {
 	count := 0
 	var nodes func(fields []cdr.FieldType, prefix string) ([]*Node, error)
 	nodes = func(fields []cdr.FieldType, prefix string) (all []*Node, err error) {
@@ -75,7 +77,7 @@ func tree(name string, fields []cdr.FieldType, leave func(cdr.FieldType) bool) (
 			if err != nil {
 				return nil, err
 			}
-			n.Left = f.Kind != rosidl.Nested && leave(f)
+			n.Omitted = f.Kind != rosidl.Nested && omit(f)
 			all = append(all, n)
 		}
 		return all, nil
@@ -83,15 +85,15 @@ func tree(name string, fields []cdr.FieldType, leave func(cdr.FieldType) bool) (
 	return nodes(fields, "")
 }
 
-// Flat returns nodes in the order of payloads, with the fields of single messages in the place of these. Messages
-// without fields are Left.
+// Flat returns nodes in the order of payloads, and replaces each single message by its fields. It sets Omitted for
+// messages without fields.
 func Flat(nodes []*Node) (all []*Node) {
 	for _, n := range nodes {
 		switch {
 		case n.Kind != rosidl.Nested || n.Shape != rosidl.Single:
 			all = append(all, n)
 		case len(n.Inner) == 0:
-			n.Left = true
+			n.Omitted = true
 			all = append(all, n)
 		default:
 			all = append(all, Flat(n.Inner)...)
@@ -100,8 +102,8 @@ func Flat(nodes []*Node) (all []*Node) {
 	return all
 }
 
-// Over reads over the field.
-func (n *Node) Over(d *wire.Decoder) {
+// SkipAll skips the field.
+func (n *Node) SkipAll(d *wire.Decoder) {
 	count := n.Count(d)
 	n.Skip(d, count)
 	n.Seen = n.Seen || count > 0 && n.Kind != rosidl.Nested

@@ -8,10 +8,10 @@ import (
 	"tapedeck/codec/encoding/cdr"
 )
 
-const mostElements = 16 // of an array
+const mostElements = 16 // of an array that Numbers visits
 
-// usual are the numbers that are worth a curve or statistics, by type, with their unit. A path stands for all numbers
-// inside; one that ends with "[]" stands for each element of an array.
+// usual lists by type the numbers that are worth a curve or statistics. An entry is a path and, after a space, a unit.
+// A path stands for all numbers inside. A path that ends with "[]" stands for each element of an array.
 var usual = map[string][]string{
 	"sensor_msgs/msg/Imu":                          {"angular_velocity rad/s", "linear_acceleration m/s²"},
 	"nav_msgs/msg/Odometry":                        {"twist.twist.linear m/s", "twist.twist.angular rad/s"},
@@ -44,8 +44,8 @@ var usual = map[string][]string{
 	"mavros_msgs/msg/VfrHud":                   {"airspeed m/s", "groundspeed m/s", "altitude m", "throttle"},
 }
 
-// Usual reports whether the number at a path in messages of a type is worth a curve, and returns its unit, "" if it is
-// unknown or has none.
+// Usual reports whether the number at a path in messages of a type is worth a curve, and returns its unit, "" if the
+// unit is unknown or there is none.
 func Usual(typeName, path string) (unit string, ok bool) {
 	for _, chosen := range usual[typeName] {
 		chosen, unit, _ := strings.Cut(chosen, " ")
@@ -56,14 +56,15 @@ func Usual(typeName, path string) (unit string, ok bool) {
 	return "", false
 }
 
-// Within reports whether path is chosen or inside of it. "position[]" has each element of an array inside.
+// Within reports whether path is chosen or leads into it. If chosen is "position[]", all elements of the array position
+// are inside.
 func Within(path, chosen string) bool {
 	array, isArray := strings.CutSuffix(chosen, "[]")
 	return path == chosen || strings.HasPrefix(path, chosen+".") || isArray && strings.HasPrefix(path, array+"[")
 }
 
-// Numbers calls do with the path of each number or bool in a message but its header. Of an array these are the first 16
-// elements.
+// Numbers calls do with the path of each number or bool in a message, except in its header. It visits the first 16
+// elements of arrays of floats, and no other arrays.
 func Numbers(m *cdr.Struct, do func(path string)) { numbers(m, "", do) }
 
 func numbers(value any, path string, do func(path string)) {

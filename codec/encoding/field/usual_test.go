@@ -9,10 +9,11 @@ import (
 )
 
 func TestNumbers(t *testing.T) {
-	of := func(fields ...cdr.Field) *cdr.Struct { return &cdr.Struct{Fields: fields} }
-	m := of(cdr.Field{Name: "header", Value: of(cdr.Field{Name: "seq", Value: uint32(1)})},
+	message := func(fields ...cdr.Field) *cdr.Struct { return &cdr.Struct{Fields: fields} }
+	m := message(cdr.Field{Name: "header", Value: message(cdr.Field{Name: "seq", Value: uint32(1)})},
 		cdr.Field{Name: "on", Value: true}, cdr.Field{Name: "name", Value: "x"},
-		cdr.Field{Name: "twist", Value: of(cdr.Field{Name: "x", Value: 1.5}, cdr.Field{Name: "n", Value: int8(-1)})},
+		cdr.Field{Name: "twist", Value: message(cdr.Field{Name: "x", Value: 1.5},
+			cdr.Field{Name: "n", Value: int8(-1)})},
 		cdr.Field{Name: "wheels", Value: make([]float32, 20)}, cdr.Field{Name: "ids", Value: []uint16{1}})
 	var paths []string
 	Numbers(m, func(path string) { paths = append(paths, path) })

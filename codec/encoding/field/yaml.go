@@ -14,14 +14,14 @@ import (
 	"tapedeck/msgs/rosidl/wire"
 )
 
-// YAML says how fields are written as YAML, with the layout of "ros2 topic echo".
+// YAML writes fields as YAML, with the layout of "ros2 topic echo".
 type YAML struct {
-	Longest   int  // most elements of an array and characters of a text that are written; 0 is all
-	NoArrays  bool // arrays by type and length only
-	NoStrings bool // texts by length only
+	Longest   int  // most elements of an array and characters of a text that are written; 0: no limit
+	NoArrays  bool // write only type and length of arrays
+	NoStrings bool // write only the length of texts
 }
 
-// Append appends what a field holds, with a line break at its end.
+// Append appends the value of a field and a line break.
 func (y *YAML) Append(b []byte, n *Node, d *wire.Decoder) []byte {
 	if n.Shape == rosidl.Single && len(n.Inner) > 0 {
 		return y.fields(b, n.Inner, d, 0, false)
@@ -35,7 +35,7 @@ func (y *YAML) Field(b []byte, n *Node, d *wire.Decoder) []byte {
 	return y.fields(b, []*Node{n}, d, 0, false)
 }
 
-// fields appends the fields of a message. With inline the first one follows something on the same line.
+// fields appends the fields of a message. If inline is set, the first field continues a line.
 func (y *YAML) fields(b []byte, nodes []*Node, d *wire.Decoder, indent int, inline bool) []byte {
 	for i, n := range nodes {
 		if i > 0 || !inline {
@@ -46,7 +46,7 @@ func (y *YAML) fields(b []byte, nodes []*Node, d *wire.Decoder, indent int, inli
 	return b
 }
 
-// value appends what follows the name of a field: a space and the rest of the line, or a line break and lines.
+// value appends the text after the name of a field: a space and the rest of the line, or a line break and more lines.
 func (y *YAML) value(b []byte, n *Node, d *wire.Decoder, indent int) []byte {
 	if n.Shape == rosidl.Single {
 		if len(n.Inner) > 0 {
@@ -87,7 +87,7 @@ func (y *YAML) elements(b []byte, n *Node, count int, d *wire.Decoder, indent in
 	return b
 }
 
-// scalar appends what fits on a line.
+// scalar appends a value that is neither an array nor a message with fields.
 func (y *YAML) scalar(b []byte, n *Node, d *wire.Decoder) []byte {
 	var text string
 	switch n.Kind {
@@ -116,7 +116,7 @@ func (y *YAML) scalar(b []byte, n *Node, d *wire.Decoder) []byte {
 	return appendText(b, text)
 }
 
-// appendFloat appends a float so that YAML 1.1 reads it as one: with a point.
+// appendFloat appends a float with a decimal point, without which YAML 1.1 does not take it for a float.
 func appendFloat(b []byte, v float64, bits int) []byte {
 	switch {
 	case math.IsNaN(v):
@@ -137,7 +137,7 @@ func appendFloat(b []byte, v float64, bits int) []byte {
 	return append(b, text...)
 }
 
-// plain texts need no quotes, unless they are one of words.
+// A text that matches plain needs no quotes, unless it is one of words.
 var (
 	plain = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_/.+@%()-]*( [A-Za-z0-9_/.+@%()-]+)*$`)
 	words = []string{"true", "false", "yes", "no", "on", "off", "null", "y", "n"}

@@ -6,16 +6,16 @@ import (
 	"math"
 )
 
-// Conversion makes the pixels of one encoding to those of another, row by row and without padding.
+// Conversion converts pixels from one encoding to another, row by row and without padding.
 type Conversion struct {
 	From, To *Encoding
 
-	// row makes a row of an image; uv is its row of colours if the image has them in a plane of their own.
+	// row converts one row. uv is the row of the colour plane, nil for encodings without such a plane.
 	row func(dst, src, uv []byte)
 }
 
-// FindConversion returns how pixels of one encoding become another. Colours of YUV are those of ITU-R BT.601 in studio
-// range, as V4L2 has cameras send them.
+// FindConversion returns the conversion between two encodings. YUV is ITU-R BT.601 in studio range, which V4L2 assumes
+// for cameras.
 func FindConversion(from, to string) (Conversion, error) {
 	c := Conversion{From: Lookup(from), To: Lookup(to)}
 	if c.From != nil && c.To != nil {
@@ -56,12 +56,12 @@ func (c *Conversion) find() func(dst, src, uv []byte) {
 	return nil
 }
 
-// Size returns the bytes of the converted image, after checking that m has all its pixels.
+// Size returns the number of bytes of the converted image. It fails unless m has all its pixels.
 func (c *Conversion) Size(m *Image) (int, error) {
 	return m.Width * m.Height * c.To.Bytes, m.check(c.From)
 }
 
-// Convert writes the converted pixels of m, which Size checked, to dst, which has that size.
+// Convert writes the converted pixels of m to dst. Size must have checked m and returned len(dst).
 func (c *Conversion) Convert(dst []byte, m *Image) {
 	width, step := m.Width*c.To.Bytes, m.step(c.From)
 	for y := range m.Height {
@@ -73,7 +73,8 @@ func (c *Conversion) Convert(dst []byte, m *Image) {
 	}
 }
 
-// To returns an image of pixels in another encoding and without padding, in the memory of dst if that is enough.
+// To returns the image in another encoding of pixels, without padding. It uses the memory of dst if dst is large
+// enough.
 func (m *Image) To(encoding string, dst []byte) (Image, error) {
 	c, err := FindConversion(m.Encoding, encoding)
 	if err != nil {
@@ -92,8 +93,8 @@ func (m *Image) To(encoding string, dst []byte) (Image, error) {
 
 func copyRow(dst, src, _ []byte) { copy(dst, src) }
 
-// millimetersRow makes mm of 16 bits of distances in m: 0 of what is unknown, as of NaN, and the largest of what is
-// farther.
+// millimetersRow converts distances in m to mm of 16 bits. NaN, infinity and negative distances become 0, which means
+// unknown. Distances above 65.535 m become 65535.
 func millimetersRow(dst, src, _ []byte) {
 	for len(src) >= 4 && len(dst) >= 2 {
 		m := float64(math.Float32frombits(binary.LittleEndian.Uint32(src)))
@@ -106,14 +107,14 @@ func millimetersRow(dst, src, _ []byte) {
 	}
 }
 
-// swapBytes makes little-endian numbers of 16 bits to big-endian ones.
+// swapBytes converts numbers of 16 bits from little-endian to big-endian.
 func swapBytes(dst, src, _ []byte) {
 	for i := 0; i+1 < len(src) && i+1 < len(dst); i += 2 {
 		binary.BigEndian.PutUint16(dst[i:], binary.LittleEndian.Uint16(src[i:]))
 	}
 }
 
-// swapRow swaps red and blue of 3 bytes.
+// swapRow swaps red and blue of pixels of 3 bytes.
 func swapRow(dst, src, _ []byte) {
 	for len(src) >= 3 && len(dst) >= 3 {
 		dst[0], dst[1], dst[2] = src[2], src[1], src[0]
@@ -121,7 +122,7 @@ func swapRow(dst, src, _ []byte) {
 	}
 }
 
-// swapRow4 swaps red and blue of 4 bytes.
+// swapRow4 swaps red and blue of pixels of 4 bytes.
 func swapRow4(dst, src, _ []byte) {
 	for len(src) >= 4 && len(dst) >= 4 {
 		dst[0], dst[1], dst[2], dst[3] = src[2], src[1], src[0], src[3]
@@ -129,7 +130,7 @@ func swapRow4(dst, src, _ []byte) {
 	}
 }
 
-// opaqueRow leaves out the fourth byte. red is 0 to keep the order of colours, 2 to swap it.
+// opaqueRow drops the fourth byte of pixels. red is 0 to keep the order of colours, 2 to swap red and blue.
 func opaqueRow(dst, src []byte, red int) {
 	for len(src) >= 4 && len(dst) >= 3 {
 		dst[red], dst[1], dst[2-red] = src[0], src[1], src[2]
@@ -137,14 +138,15 @@ func opaqueRow(dst, src []byte, red int) {
 	}
 }
 
-// lumaRow takes the brightness of pairs of pixels, whose first Y is at y0.
+// lumaRow copies the brightness of pixels of yuv422. y0 is the offset of the first Y.
 func lumaRow(dst, src []byte, y0 int) {
 	for i := range dst {
 		dst[i] = src[y0+2*i]
 	}
 }
 
-// yuvRow makes colours of pairs of pixels, whose first Y is at y0. red is where red goes.
+// yuvRow converts pairs of pixels of yuv422 to 3 bytes a pixel. y0 is the offset of the first Y in src, red the offset
+// of red in dst.
 func yuvRow(dst, src []byte, y0, red int) {
 	u := y0 ^ 1
 	for len(src) >= 4 && len(dst) >= 6 {
@@ -155,7 +157,7 @@ func yuvRow(dst, src []byte, y0, red int) {
 	}
 }
 
-// planesRow does the same with U and V in a row of their own.
+// planesRow converts a row of luma and a row of U and V to 3 bytes a pixel. red is the offset of red in dst.
 func planesRow(dst, src, uv []byte, red int) {
 	for len(src) >= 2 && len(uv) >= 2 && len(dst) >= 6 {
 		r, g, b := chroma(uv[0], uv[1])
@@ -165,13 +167,13 @@ func planesRow(dst, src, uv []byte, red int) {
 	}
 }
 
-// chroma returns what U and V add to the colours, times 256, by ITU-R BT.601 in studio range.
+// chroma returns the contribution of U and V to each colour, times 256, by ITU-R BT.601 in studio range.
 func chroma(u, v byte) (r, g, b int32) {
 	cb, cr := int32(u)-128, int32(v)-128
 	return 409*cr + 128, -100*cb - 208*cr + 128, 516*cb + 128
 }
 
-// shade sets a pixel to colours at a brightness.
+// shade sets a pixel from its brightness y and the contributions of chroma.
 func shade(dst []byte, y byte, r, g, b int32, red int) {
 	light := 298 * (int32(y) - 16)
 	dst[red&2], dst[1], dst[2-red&2] = clamp(light+r), clamp(light+g), clamp(light+b)

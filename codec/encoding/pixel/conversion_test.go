@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// frameOf returns a frame of random pixels with bytes of padding after each row, the last one's cut off, and
-// the rows without.
+// frameOf returns an image of random pixels with padding bytes after each row but the last, and its rows without
+// padding.
 func frameOf(encoding string, width, height, bytes, padding int) (f *Image, rows [][]byte) {
 	random := rand.New(rand.NewPCG(1, 2))
 	line := width*bytes + padding
@@ -27,7 +27,7 @@ func frameOf(encoding string, width, height, bytes, padding int) (f *Image, rows
 	return f, rows
 }
 
-// rgb is the colour of ITU-R BT.601 in studio range, in floating point.
+// rgb converts a colour by ITU-R BT.601 in studio range, in floating point.
 func rgb(y, u, v byte) [3]float64 {
 	l, cb, cr := float64(y)-16, float64(u)-128, float64(v)-128
 	l *= 255.0 / 219
@@ -86,7 +86,7 @@ func TestConversions(t *testing.T) {
 		from, to string
 		in, out  int
 		want     pixel
-		off      float64 // by how much a value may be off: of integer arithmetic
+		off      float64 // largest error of integer arithmetic
 	}{
 		{"yuv422_yuy2", "yuv422_yuy2", 2, 2, raw(2), 0},
 		{"yuv422_yuy2", "rgb8", 2, 3, yuv(yuyv, 0, 1, 2), 1.5},
@@ -143,7 +143,7 @@ func TestConversions(t *testing.T) {
 	}
 }
 
-// TestRowsOfUnevenHeight has colours for the last row of an odd number.
+// TestRowsOfUnevenHeight checks the colours of the last row of an odd number of rows.
 func TestRowsOfUnevenHeight(t *testing.T) {
 	f, rows := frameOf("nv12", 4, 3, 1, 2)
 	c, err := FindConversion("nv12", "rgb8")
@@ -156,7 +156,7 @@ func TestRowsOfUnevenHeight(t *testing.T) {
 	require.InDelta(t, rgb(rows[2][3], rows[4][2], rows[4][3])[0], float64(dst[len(dst)-3]), 1.5)
 }
 
-// TestColours compares with what everybody knows: grey is grey, and colours have their names.
+// TestColours checks well-known YUV values of black, white and the primary colours.
 func TestColours(t *testing.T) {
 	for name, test := range map[string]struct {
 		yuv  [3]byte

@@ -1,5 +1,5 @@
 // Package pixel handles the image encodings of sensor_msgs/image_encodings.hpp. It describes how pixels lie in memory,
-// limits the size of images, converts between encodings, and recognises, decodes and encodes JPEG and PNG.
+// limits the size of images, converts between encodings, and detects, decodes and encodes JPEG and PNG.
 package pixel
 
 import (
@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Limits of an image, which no camera reaches and whose products do not overflow.
+// Limits of an image. No camera reaches them, and their products do not overflow.
 const (
 	MaxSide   = 1 << 16      // pixels of a row, and rows
 	MaxPixels = 1 << 28      // pixels in all
 	MaxStep   = 16 * MaxSide // bytes from a row to the next
 )
 
-// CheckSize returns an error if an image is empty or exceeds MaxSide or MaxPixels. It is called before memory is taken
-// for one.
+// CheckSize returns an error if an image is empty or exceeds MaxSide or MaxPixels. Call it before allocating memory for
+// an image.
 func CheckSize(width, height int) error {
 	if width <= 0 || height <= 0 || width > MaxSide || height > MaxSide || width > MaxPixels/height {
 		return fmt.Errorf("invalid image size %d×%d", width, height)
@@ -31,15 +31,15 @@ const (
 	meters // little-endian float32 of a distance in m; NaN is unknown
 	trueColor
 	yuv422
-	yuv420 // a plane of luma, and one of pairs of U and V
+	yuv420 // a plane of luma and a plane of pairs of U and V
 	bayer
 )
 
 // Encoding is how the pixels of an image lie in memory.
 type Encoding struct {
 	Name  string
-	Alias string // another name of the same
-	Bytes int    // of a pixel in a row; in the plane of luma if there are several planes
+	Alias string // another name of the encoding
+	Bytes int    // of a pixel in a row; for yuv420, in the plane of luma
 
 	family family
 	// first is the offset of red in a pixel of colours, of the first Y in a pair of pixels of yuv422, and of blue in a
@@ -47,7 +47,7 @@ type Encoding struct {
 	first int
 }
 
-// encodings are all that are known. "jpeg" and "png" are not among them.
+// encodings lists all encodings of pixels; "jpeg" and "png" are no encodings of pixels.
 var encodings = []Encoding{
 	{"mono8", "8UC1", 1, gray, 0},
 	{"mono16", "16UC1", 2, gray16, 0}, // little-endian
@@ -78,16 +78,16 @@ func Lookup(name string) *Encoding {
 // Gray reports whether pixels have a brightness of 8 bits and no colour.
 func (e *Encoding) Gray() bool { return e.family == gray }
 
-// Deep reports whether pixels have 16 bits of brightness, or are distances, which become 16 bits of mm.
+// Deep reports whether pixels have 16 bits of brightness, or are distances, which are converted to mm of 16 bits.
 func (e *Encoding) Deep() bool { return e.family == gray16 || e.family == meters }
 
-// Rows reports whether each row of an image can be shown without the others.
+// Rows reports whether each row of an image can be shown without other rows.
 func (e *Encoding) Rows() bool { return e.family != yuv420 && e.family != bayer }
 
 // pairs reports whether two pixels share their colour.
 func (e *Encoding) pairs() bool { return e.family == yuv422 }
 
-// decodable returns the encoding of a name if images of it can be decoded and made to PNGs.
+// decodable returns the encoding with this name. It fails unless its images can be decoded and encoded as PNG.
 func decodable(name string) (*Encoding, error) {
 	if e := Lookup(name); e != nil && e.family != yuv420 && e.family != bayer {
 		return e, nil

@@ -13,13 +13,14 @@ import (
 	"tapedeck/codec/text/plural"
 )
 
-// Image is an image as messages and files have it.
+// Image is an image in a message or a file: pixels, a JPEG or a PNG. The data of a JPEG or PNG contains its size, so
+// its Width, Height and Step are 0.
 type Image struct {
-	Encoding string // "jpeg", "png", or of pixels: "rgb8", "bgr8", "mono8", "16UC1"
+	Encoding string // "jpeg", "png", or an encoding of pixels: "rgb8", "bgr8", "mono8", "16UC1"
 	Data     []byte
-	Width    int // of pixels; 0 of a JPEG or PNG, which has its own
-	Height   int // likewise
-	Step     int // bytes from a row to the next, likewise; 0 of rows without padding
+	Width    int // in pixels
+	Height   int // in pixels
+	Step     int // bytes from a row to the next; 0: rows without padding
 }
 
 // Compressed reports whether the image is a JPEG or PNG rather than pixels.
@@ -33,10 +34,10 @@ func (m *Image) step(e *Encoding) int {
 	return m.Width * e.Bytes
 }
 
-// Row returns the bytes of a row, without padding, of an image that was checked.
+// Row returns the bytes of a row without padding. The image must have been checked.
 func (m *Image) Row(e *Encoding, y int) []byte { return m.Data[y*m.step(e):][:m.Width*e.Bytes] }
 
-// check returns an error unless all pixels of an encoding are there. The padding of the last row may be missing.
+// check returns an error unless Data has all pixels. The padding of the last row may be missing.
 func (m *Image) check(e *Encoding) error {
 	if err := CheckSize(m.Width, m.Height); err != nil {
 		return err
@@ -60,15 +61,15 @@ func (m *Image) check(e *Encoding) error {
 	return nil
 }
 
-// Config is what is known of an image without decoding it.
+// Config is the size and kind of an image, which are known without decoding it.
 type Config struct {
 	Width, Height int
 	Gray          bool // 8 bits of brightness, and no colour
 	Deep          bool // 16 bits of brightness, or distances
 }
 
-// Config reads the size and kind of an image, and checks that Decode may take memory for it: of pixels that they are
-// all there, of JPEG and PNG no more than their headers.
+// Config returns the size and kind of an image. It fails if the size exceeds the limits, if pixels are missing, or if
+// the header of a JPEG or PNG is invalid.
 func (m *Image) Config() (c Config, err error) {
 	switch m.Encoding {
 	case "jpeg":
@@ -91,9 +92,12 @@ func (m *Image) Config() (c Config, err error) {
 	return c, err
 }
 
-// Decode returns the pixels of an image: of mono8 an *image.Gray that shares Data, of 16 bits an *image.Gray16, of
-// distances one in mm, of colours an opaque *image.RGBA, and of JPEG and PNG what image/jpeg and image/png make of
-// them.
+// Decode returns the pixels of an image. Its type depends on the encoding:
+//   - mono8: an *image.Gray that shares Data;
+//   - mono16: an *image.Gray16;
+//   - 32FC1: an *image.Gray16 of distances in mm;
+//   - colours: an opaque *image.RGBA;
+//   - JPEG and PNG: the result of image/jpeg or image/png.
 func (m *Image) Decode() (image.Image, error) {
 	if _, err := m.Config(); err != nil {
 		return nil, err
@@ -133,7 +137,8 @@ func (m *Image) Decode() (image.Image, error) {
 	return out, nil
 }
 
-// Mosaic returns the colours of a Bayer image at half its size, a pixel for each cell of four, nil of another encoding.
+// Mosaic returns the colours of a Bayer image at half its size, one pixel for each cell of four. It returns nil for
+// other encodings.
 func (m *Image) Mosaic() (*image.RGBA, error) {
 	e := Lookup(m.Encoding)
 	if e == nil || e.family != bayer {
@@ -155,7 +160,8 @@ func (m *Image) Mosaic() (*image.RGBA, error) {
 	return out, nil
 }
 
-// RGBA returns an image as RGBA, itself if it is, or else drawn on canvas, which may be nil or of another size.
+// RGBA returns m as an *image.RGBA. It returns m itself if that is its type; otherwise it draws m on canvas, or on a
+// new image if canvas is nil or has another size.
 func RGBA(m image.Image, canvas *image.RGBA) *image.RGBA {
 	if rgba, ok := m.(*image.RGBA); ok {
 		return rgba
@@ -168,7 +174,7 @@ func RGBA(m image.Image, canvas *image.RGBA) *image.RGBA {
 	return canvas
 }
 
-// AppendDeep appends the pixels of an image of 16 bits as little-endian numbers, row by row and without padding.
+// AppendDeep appends the pixels of m as little-endian numbers, row by row and without padding.
 func AppendDeep(dst []byte, m *image.Gray16) []byte {
 	size := m.Bounds().Size()
 	for y := range size.Y {
@@ -187,8 +193,8 @@ func Black(width, height int) *image.RGBA {
 	return m
 }
 
-// CheckWhole returns an error unless the image is whole as far as that shows without decoding it: beyond Config, JPEGs
-// and PNGs must have their end, and PNGs the checksums of their chunks.
+// CheckWhole returns an error if the image is incomplete, as far as it can tell without decoding. After Config, it
+// checks that a JPEG or PNG has its end marker, and that the chunks of a PNG match their checksums.
 func (m *Image) CheckWhole() error {
 	if _, err := m.Config(); err != nil {
 		return err
@@ -207,7 +213,7 @@ func (m *Image) CheckWhole() error {
 
 const pngMagic = "\x89PNG\r\n\x1a\n"
 
-// Detect returns "jpeg" or "png" by how a file begins, "" of any other.
+// Detect returns "jpeg" or "png" if data begins like such a file, otherwise "".
 func Detect(data []byte) string {
 	switch {
 	case bytes.HasPrefix(data, []byte(pngMagic)):
@@ -220,15 +226,15 @@ func Detect(data []byte) string {
 
 var errJPEG = errors.New("not a JPEG, or cut off before its first pixel")
 
-// AppendJPEG appends a picture as a JPEG of a quality of 1 to 100.
+// AppendJPEG appends an image as a JPEG with a quality from 1 to 100.
 func AppendJPEG(dst []byte, m image.Image, quality int) ([]byte, error) {
 	out := bytes.NewBuffer(dst)
 	err := jpeg.Encode(out, m, &jpeg.Options{Quality: quality})
 	return out.Bytes(), err
 }
 
-// jpegConfig reads the frame header, SOF of ITU-T T.81, also of the kinds of JPEG that image/jpeg does not decode. rest
-// is what follows it.
+// jpegConfig reads the frame header, SOF of ITU-T T.81. It also reads kinds of JPEG that image/jpeg cannot decode. rest
+// is the data after the frame header.
 func jpegConfig(data []byte) (c Config, rest []byte, err error) {
 	if len(data) < 4 || data[0] != 0xff || data[1] != 0xd8 {
 		return c, nil, errJPEG

@@ -13,11 +13,11 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// Locator finds the image in messages of a type that has the fields of sensor_msgs/msg/Image or CompressedImage.
+// Locator finds the image in messages of a type with the fields of sensor_msgs/msg/Image or CompressedImage.
 type Locator struct {
 	data                                     *cdr.Path
-	format                                   *cdr.Path // of what is compressed; nil for pixels
-	encoding, width, height, step, bigEndian *cdr.Path // of pixels
+	format                                   *cdr.Path // for CompressedImage, otherwise nil
+	encoding, width, height, step, bigEndian *cdr.Path // for Image, otherwise nil
 }
 
 // NewLocator returns an error if the type has no images.
@@ -52,7 +52,7 @@ func NewLocator(s *cdr.Schema) (*Locator, error) {
 		"CompressedImage", s.Name())
 }
 
-// Image returns the image in a payload, and shares its memory.
+// Image returns the image in a payload. The image shares the payload's memory, unless its depths were converted.
 func (p *Locator) Image(payload []byte) (f Image, err error) {
 	at, err := p.data.Offset(payload)
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *Locator) Image(payload []byte) (f Image, err error) {
 	return f, err
 }
 
-// Whole is Image, and returns an error for a JPEG or PNG that is not whole.
+// Whole returns the image in a payload, like Image. It also fails if a JPEG or PNG is incomplete.
 func (p *Locator) Whole(payload []byte) (Image, error) {
 	f, err := p.Image(payload)
 	if err == nil && f.Compressed() {
@@ -110,11 +110,11 @@ func (p *Locator) Whole(payload []byte) (Image, error) {
 	return f, err
 }
 
-// depthHeader is the length of the header of compressed_depth_image_transport, which precedes a PNG of depths: a number
-// and the parameters of inverseDepths.
+// depthHeader is the length of the header that compressed_depth_image_transport puts before a PNG of depths: a number
+// of 4 bytes and the two parameters that inverseDepths reads.
 const depthHeader = 12
 
-// compressed sets the encoding by how the data begins.
+// compressed sets the encoding by the first bytes of the data.
 func (p *Locator) compressed(f *Image, payload []byte) error {
 	f.Encoding = Detect(f.Data)
 	if f.Encoding != "" {
@@ -135,7 +135,8 @@ func (p *Locator) compressed(f *Image, payload []byte) error {
 	return fmt.Errorf("the image, of format %.40q, is neither a JPEG nor a PNG", format)
 }
 
-// inverseDepths makes distances in m of a PNG of their quantised inverse, in which 0 is unknown.
+// inverseDepths replaces a PNG of quantised inverse distances by pixels of distances in m. 0 in the PNG is an unknown
+// distance.
 func inverseDepths(f *Image, header []byte) error {
 	m, err := f.Decode()
 	if err != nil {

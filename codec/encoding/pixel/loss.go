@@ -7,20 +7,20 @@ import (
 	"sync/atomic"
 )
 
-// Losses is a set of what a conversion of an image does not keep.
+// Losses is a set of properties that a conversion of an image does not keep.
 type Losses uint8
 
-// What a conversion may not keep.
+// Properties that a conversion may lose.
 const (
 	LostTransparency Losses = 1 << iota
-	LostShades              // of colours of 16 bits, in 8 bits
+	LostShades              // colours of 16 bits became 8 bits
 	LostChroma              // colours of YUV, which RGB rounds and clips
-	LostDepths              // distances in m that 16 bits of mm do not have
+	LostDepths              // distances in m that mm of 16 bits cannot hold
 
 	lossKinds = 4
 )
 
-// lossTexts describe Losses, by the number of their bit.
+// lossTexts describes each loss, indexed by the number of its bit in Losses.
 var lossTexts = [lossKinds]string{
 	"transparency",
 	"shades of colours of 16 bits, which become 8 bits",
@@ -28,7 +28,7 @@ var lossTexts = [lossKinds]string{
 	"parts of millimetres, and distances of 65.535 m or more, as 16 bits have none",
 }
 
-// Each calls add with each loss of an image, in words.
+// Each calls add with a description of each loss, and 1 for one image.
 func (l Losses) Each(add func(what string, images uint64)) {
 	for i, text := range lossTexts {
 		if l&(1<<i) != 0 {
@@ -37,7 +37,7 @@ func (l Losses) Each(add func(what string, images uint64)) {
 	}
 }
 
-// PNGLosses returns what PNGEncoder does not keep of an image. JPEGs and PNGs, which are copied, lose nothing.
+// PNGLosses returns the losses of an image that PNGEncoder encodes. JPEGs and PNGs are copied and lose nothing.
 func (m *Image) PNGLosses() Losses {
 	e := Lookup(m.Encoding)
 	switch {
@@ -50,8 +50,8 @@ func (m *Image) PNGLosses() Losses {
 	return 0
 }
 
-// RGBLosses returns what an image that Decode decoded loses as opaque colours of 8 bits or, if it has depths, as 16
-// bits of mm. Values that are equal afterwards, such as an opaque alpha, are no loss.
+// RGBLosses returns the losses of an image that becomes opaque colours of 8 bits or, if it has depths, mm of 16 bits.
+// decoded is the result of Decode. A value that the result still implies, such as an opaque alpha, is no loss.
 func (m *Image) RGBLosses(decoded image.Image) Losses {
 	lost := m.PNGLosses()
 	if e := Lookup(m.Encoding); e != nil {
@@ -71,7 +71,7 @@ func (m *Image) RGBLosses(decoded image.Image) Losses {
 		deep = p.Pix
 	}
 	for ; len(deep) >= 2; deep = deep[2:] {
-		if deep[0] != deep[1] { // 16 bits of a colour of 8 bits repeat it
+		if deep[0] != deep[1] { // both bytes are equal if the colour fits in 8 bits
 			return lost | LostShades
 		}
 	}
@@ -90,8 +90,8 @@ func (m *Image) opaque(e *Encoding) bool {
 	return true
 }
 
-// wholeMillimeters reports whether millimetersRow keeps all distances, but for the digits that float32 does not have,
-// and that 0 and NaN are both unknown.
+// wholeMillimeters reports whether millimetersRow keeps all distances. Digits beyond the precision of float32 don't
+// count, nor does the difference between 0 and NaN, which both mean unknown.
 func (m *Image) wholeMillimeters(e *Encoding) bool {
 	const digits = 1.0 / (1 << 22)
 	for y := range m.Height {
@@ -106,7 +106,7 @@ func (m *Image) wholeMillimeters(e *Encoding) bool {
 	return true
 }
 
-// LossCounter counts images by what they lose. The zero value has none. It may be used by several goroutines at a time.
+// LossCounter counts images by their losses. The zero value is ready to use. It is safe for concurrent use.
 type LossCounter struct{ images [lossKinds]atomic.Uint64 }
 
 // Add counts an image.
@@ -118,7 +118,7 @@ func (c *LossCounter) Add(lost Losses) {
 	}
 }
 
-// Each calls add with each loss that occurred, in words, and the number of images.
+// Each calls add with a description of each loss that occurred, and the number of images.
 func (c *LossCounter) Each(add func(what string, images uint64)) {
 	for i := range c.images {
 		if n := c.images[i].Load(); n > 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLosses looks at what images lose as PNGs of PNGEncoder, and as opaque colours of 8 bits.
+// TestLosses checks what images lose as PNGs and as opaque colours of 8 bits.
 func TestLosses(t *testing.T) {
 	bounds := image.Rect(0, 0, 2, 2)
 	encoded := func(m image.Image) Image {

@@ -11,27 +11,27 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// PNGEncoder makes PNGs (https://www.w3.org/TR/png/) several times as fast as image/png: every row is stored as its
-// differences from the one above, compressed at the fastest level. The zero value is ready to use, by one goroutine at
-// a time.
+// PNGEncoder encodes PNGs (https://www.w3.org/TR/png/) several times as fast as image/png. It stores the differences of
+// each row from the row above, compressed at the fastest level. The zero value is ready to use. A PNGEncoder is not for
+// concurrent use.
 type PNGEncoder struct {
 	out   bytes.Buffer
 	zlib  *zlib.Writer
-	lines [2][]byte // of pixels, this one and the one above
+	lines [2][]byte // pixels of the present row and of the row above
 	line  []byte    // the number of the filter, and the differences
 }
 
-// filterUp is PNG's filter of differences from the row above.
+// filterUp is the number of PNG's filter of differences from the row above.
 const filterUp = 2
 
-// pngTarget is what becomes of an encoding in a PNG.
+// pngTarget describes the pixels of a PNG and the conversion to them.
 type pngTarget struct {
 	conversion Conversion
 	color      byte // PNG's colour type
 	depth      byte // bits of a channel
 }
 
-// newPNGTarget returns that of an encoding that is decodable.
+// newPNGTarget returns the target for an encoding, which must be decodable.
 func newPNGTarget(e *Encoding) pngTarget {
 	t := pngTarget{Conversion{From: e, To: e, row: copyRow}, 0, 8}
 	switch {
@@ -48,7 +48,7 @@ func newPNGTarget(e *Encoding) pngTarget {
 	return t
 }
 
-// deepRow returns how rows of 16 bits or distances become big-endian numbers of 16 bits.
+// deepRow returns the function that converts a row of a deep encoding to big-endian numbers of 16 bits.
 func (e *Encoding) deepRow() func(dst, src, uv []byte) {
 	if e.family == gray16 {
 		return swapBytes
@@ -59,7 +59,7 @@ func (e *Encoding) deepRow() func(dst, src, uv []byte) {
 	}
 }
 
-// checkPNG checks that a PNG has all its chunks.
+// checkPNG returns an error if a chunk is missing or does not match its checksum.
 func checkPNG(data []byte) error {
 	for at := len(pngMagic); len(data)-at >= 12; {
 		n := binary.BigEndian.Uint32(data[at:])
@@ -79,7 +79,7 @@ func checkPNG(data []byte) error {
 	return errors.New("the PNG is cut off: its end is missing")
 }
 
-// Encode returns the PNG of pixels, which is valid until the next call. Image.Config has the same errors.
+// Encode returns an image of pixels as a PNG, which is valid until the next call. It fails if Image.Config does.
 func (p *PNGEncoder) Encode(m *Image) ([]byte, error) {
 	e, err := decodable(m.Encoding)
 	if err == nil {
@@ -111,7 +111,7 @@ func (p *PNGEncoder) Encode(m *Image) ([]byte, error) {
 	return p.out.Bytes(), nil
 }
 
-// begin begins a chunk of the file.
+// begin begins a chunk.
 func (p *PNGEncoder) begin(kind string) {
 	p.out.Write(make([]byte, 4))
 	p.out.WriteString(kind)
@@ -126,7 +126,7 @@ func (p *PNGEncoder) end(start int) {
 	p.out.Write(sum[:])
 }
 
-// compress appends the rows.
+// compress appends the compressed rows.
 func (p *PNGEncoder) compress(m *Image, c *Conversion) error {
 	if p.zlib == nil {
 		var err error
@@ -157,7 +157,7 @@ func (p *PNGEncoder) compress(m *Image, c *Conversion) error {
 	return p.zlib.Close()
 }
 
-// subtract sets each byte of d to that of a minus that of b, eight at a time.
+// subtract sets d[i] to a[i]-b[i], eight bytes at a time.
 func subtract(d, a, b []byte) {
 	const high = 0x8080808080808080
 	for len(d) >= 8 && len(a) >= 8 && len(b) >= 8 {

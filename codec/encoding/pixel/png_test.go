@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPNG has pixels of every encoding in a PNG, and decodes them without one.
+// TestPNG decodes images of every encoding both directly and from a PNG, and compares.
 func TestPNG(t *testing.T) {
 	const width, height = 14, 5
 	random := rand.New(rand.NewPCG(3, 4))
@@ -111,7 +111,7 @@ func TestRefused(t *testing.T) {
 	require.EqualError(t, err, `images of encoding "rgb8" cannot be converted to "bayer_rggb8"`)
 }
 
-// TestMeters makes 16-bit mm of distances in m, directly, by a conversion and in a PNG.
+// TestMeters converts distances in m to mm of 16 bits by Decode, by a Conversion and by PNGEncoder.
 func TestMeters(t *testing.T) {
 	meters := []float32{0, 0.0004, 0.0005, 1.2345, 65.535, 70, -1, float32(math.NaN()), float32(math.Inf(1)),
 		float32(math.Inf(-1))}
@@ -143,7 +143,7 @@ func TestMeters(t *testing.T) {
 	}
 }
 
-// TestWhole cuts images off and changes their bytes.
+// TestWhole checks complete, cut and changed images.
 func TestWhole(t *testing.T) {
 	f := scene(64, 48)
 	picture, err := f.Decode()
@@ -180,7 +180,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// scene returns a picture as a camera has one: shapes and shades, and the noise of its sensor.
+// scene returns an image like a camera's, with shapes, shades and sensor noise.
 func scene(width, height int) Image {
 	random := rand.New(rand.NewPCG(1, 2))
 	f := Image{Encoding: "rgb8", Width: width, Height: height, Data: make([]byte, width*height*3)}
@@ -198,7 +198,7 @@ func scene(width, height int) Image {
 	return f
 }
 
-// BenchmarkPNG makes PNGs on one processor.
+// BenchmarkPNG encodes PNGs on one processor.
 func BenchmarkPNG(b *testing.B) {
 	f := scene(640, 480)
 	b.Run("ours", func(b *testing.B) {

@@ -67,7 +67,7 @@ func newParquet(t *table, f *file) (rows, error) {
 		p.times = append(p.times, l)
 	}
 	for _, c := range t.columns {
-		if c.Left {
+		if c.Omitted {
 			p.read = p.over(p.read, c.Node)
 			continue
 		}
@@ -82,7 +82,7 @@ func newParquet(t *table, f *file) (rows, error) {
 // over appends to all what reads over a field of a message.
 func (p *parquetTable) over(all []reader, n *field.Node) []reader {
 	p.before = nil
-	return append(all, func(d *wire.Decoder, _, _ byte) { n.Over(d) })
+	return append(all, func(d *wire.Decoder, _, _ byte) { n.SkipAll(d) })
 }
 
 // add appends to all what reads a field of a message to leaves below these levels.
@@ -196,7 +196,7 @@ func (p *parquetTable) message(n *field.Node, path []string, repetition, definit
 	names := unique{}
 	var read []reader
 	for _, inner := range n.Inner {
-		if inner.Left || inner.Kind == rosidl.Nested && inner.Shape == rosidl.Single && len(inner.Inner) == 0 {
+		if inner.Omitted || inner.Kind == rosidl.Nested && inner.Shape == rosidl.Single && len(inner.Inner) == 0 {
 			read = p.over(read, inner)
 			continue
 		}

@@ -135,7 +135,7 @@ func (o Options) newTable(c *codec.Channel) (*table, error) {
 	}
 	for _, n := range field.Flat(t.fields) {
 		col := column{Node: n}
-		if !n.Left {
+		if !n.Omitted {
 			col.name = names.name(n.Path)
 		}
 		t.columns = append(t.columns, col)
@@ -152,7 +152,7 @@ func (o Options) leaves(f cdr.FieldType) bool {
 // left returns the fields that are left out.
 func left(nodes []*field.Node) (all []*field.Node) {
 	for _, n := range nodes {
-		if n.Left && n.Kind != rosidl.Nested {
+		if n.Omitted && n.Kind != rosidl.Nested {
 			all = append(all, n)
 		}
 		all = append(all, left(n.Inner)...)
@@ -208,8 +208,8 @@ func (t *table) done() error {
 		t.json.Invalid = false
 		lost("bytes of texts that are not UTF-8")
 	}
-	if t.json.Lacking {
-		t.json.Lacking = false
+	if t.json.NonFinite {
+		t.json.NonFinite = false
 		if t.json.Nulls {
 			lost("NaN and infinity, which JSON lacks and which became null")
 		}

@@ -81,7 +81,7 @@ func newCSV(t *table, _ *file) (rows, error) {
 		b = append(append(b, name...), ',')
 	}
 	for _, c := range t.columns {
-		if !c.Left {
+		if !c.Omitted {
 			b = append(append(b, c.name...), ',')
 		}
 	}
@@ -105,8 +105,8 @@ func (t *text) record(b []byte, m *codec.Message) ([]byte, error) {
 	d.Reset(m.Data)
 	for i := range t.columns {
 		c := &t.columns[i]
-		if c.Left {
-			c.Over(d)
+		if c.Omitted {
+			c.SkipAll(d)
 			continue
 		}
 		start := len(b)

@@ -11,14 +11,15 @@ import (
 	"tapedeck/codec/text/printable"
 )
 
-// The standard streams of the commands, whose texts may be those of others: nothing of them controls the terminal.
+// Stdout and Stderr are the standard streams of the commands. They escape characters that control a terminal, because
+// recordings and peers supply parts of the texts.
 var (
 	Stdout = printable.Writer(os.Stdout)
 	Stderr = printable.LineWriter(os.Stderr) // each write is one line
 )
 
-// Data returns what the content of a file is written to that goes to standard output: standard output itself in the
-// place of Stdout unless it is a terminal.
+// Data returns the writer for a file's content. For Stdout it returns standard output itself, without escaping, unless
+// that is a terminal. For any other w it returns w.
 func Data(w io.Writer) io.Writer {
 	if stat, err := os.Stdout.Stat(); w == Stdout && err == nil && stat.Mode()&os.ModeCharDevice == 0 {
 		return os.Stdout
@@ -26,7 +27,7 @@ func Data(w io.Writer) io.Writer {
 	return w
 }
 
-// Bytes writes a number of bytes as people read it.
+// Bytes returns a number of bytes in binary units: "1.5 MiB".
 func Bytes(n int64) string {
 	if n < 1024 {
 		return fmt.Sprintf("%d B", n)
@@ -39,7 +40,7 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%.1f %ciB", f, "KMGT"[unit])
 }
 
-// DiskBytes writes a number of bytes in the units that disks are sold in.
+// DiskBytes returns a number of bytes in the units in which disks are sold: "12.5 GB".
 func DiskBytes(n int64) string {
 	if n >= 10e9 {
 		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
@@ -47,15 +48,15 @@ func DiskBytes(n int64) string {
 	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }
 
-// Clock writes a time in ns as wall clock of this machine's time zone and as Unix seconds.
+// Clock returns a time in ns since the Unix epoch as local date and time, followed by Unix seconds.
 func Clock(ns int64) string {
 	return fmt.Sprintf("%s (%s)", ShortClock(ns), Seconds(ns))
 }
 
-// ShortClock returns a time in ns since the Unix epoch as date and time of the local zone.
+// ShortClock returns a time in ns since the Unix epoch as local date and time.
 func ShortClock(ns int64) string { return time.Unix(0, ns).Format("2006-01-02 15:04:05.000000000 MST") }
 
-// Seconds writes ns as seconds with all nine decimals.
+// Seconds returns ns as seconds with nine decimals.
 func Seconds(ns int64) string {
 	if ns < 0 {
 		return "-" + UnsignedSeconds(-uint64(ns))
@@ -63,16 +64,16 @@ func Seconds(ns int64) string {
 	return UnsignedSeconds(uint64(ns))
 }
 
-// UnsignedSeconds writes ns as seconds with all nine decimals.
+// UnsignedSeconds returns ns as seconds with nine decimals.
 func UnsignedSeconds(ns uint64) string { return fmt.Sprintf("%d.%09d", ns/1e9, ns%1e9) }
 
-// Count writes a number with its noun: "1 message", "2 messages".
+// Count returns a number with its noun: "1 message", "2 messages".
 func Count[N plural.Number](n N, noun string) string { return plural.Count(n, noun) }
 
-// Printable returns a name of others to be shown: as it is, or quoted where it holds what could upset a terminal.
+// Printable returns a foreign name for display. It is quoted if it contains characters that must not reach a terminal.
 func Printable(s string) string { return printable.Name(s) }
 
-// OrDash returns a printable s, or a dash for the empty string.
+// OrDash returns Printable(s), or a dash if s is empty.
 func OrDash(s string) string {
 	if s == "" {
 		return "-"
@@ -80,5 +81,5 @@ func OrDash(s string) string {
 	return Printable(s)
 }
 
-// List names some things: "/a, /b and 3 more".
+// List returns the first names of a list: "/a, /b and 3 more".
 func List(names []string) string { return plural.List(names) }

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Only Stdout and Stderr, the log of a node, the status line and progress bars know the terminal: they let nothing pass
-// that controls it.
+// TestNothingElseWritesToTheTerminal checks that only Stdout, Stderr, the log of a node, the status line and progress
+// bars write to the terminal. These escape characters that control it.
 func TestNothingElseWritesToTheTerminal(t *testing.T) {
 	direct := regexp.MustCompile(`os\.Std(out|err)|\bfmt\.Print|\bprintln?\(`)
 	allowed := regexp.MustCompile(`progress\.(NewLine|Bytes|Seconds)\(os\.Stderr|graph\.Open\(.*os\.Stderr|` +
@@ -44,7 +44,7 @@ func TestHostileTable(t *testing.T) {
 	require.Equal(t, `/b, "\u202e"`, List([]string{"/b", "\u202e"}))
 }
 
-// Files go to standard output byte by byte, unless that is a terminal.
+// TestData checks that file contents reach standard output unchanged unless it is a terminal.
 func TestData(t *testing.T) {
 	var b strings.Builder
 	require.Equal(t, io.Writer(&b), Data(&b))

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Near returns the names, up to three, that someone who typed name may have meant, the nearest first.
+// Near returns up to three of names that may have been meant by name, the nearest first.
 func Near(name string, names []string) []string {
 	type candidate struct {
 		name     string
@@ -18,7 +18,7 @@ func Near(name string, names []string) []string {
 	var near []candidate
 	for _, other := range names {
 		limit := max(1, len(name)/4)
-		d := len(other) - len(name) // at least
+		d := len(other) - len(name) // a lower bound of the distance
 		if d <= limit {
 			d = distance(lower, strings.ToLower(other))
 		}
@@ -38,7 +38,7 @@ func Near(name string, names []string) []string {
 	return all
 }
 
-// DidYouMean asks, behind "; ", whether one of the names was meant. It returns "" if none is near.
+// DidYouMean returns "; did you mean NAME?" with the names near name, or "" if none is near.
 func DidYouMean(name string, names []string) string {
 	if near := Near(name, names); len(near) > 0 {
 		return "; did you mean " + strings.Join(near, " or ") + "?"
@@ -46,7 +46,8 @@ func DidYouMean(name string, names []string) string {
 	return ""
 }
 
-// distance returns the fewest insertions, deletions, replacements and swaps of neighbours that make b of a.
+// distance returns the smallest number of insertions, deletions, replacements and swaps of neighbours that turn a into
+// b.
 func distance(a, b string) int {
 	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
 	for j := range rows[1] {

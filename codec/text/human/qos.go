@@ -8,7 +8,8 @@ import (
 	"tapedeck/codec"
 )
 
-// QoS writes QoS profiles: "reliable volatile keep_last(10)", and other policies unless they have their default.
+// QoS returns QoS profiles as text: "reliable volatile keep_last(10)", followed by other policies that are not the
+// default.
 func QoS(profiles []codec.QoS) string {
 	var texts []string
 	for _, q := range profiles {
@@ -32,7 +33,7 @@ func QoS(profiles []codec.QoS) string {
 	return OrDash(strings.Join(texts, " + "))
 }
 
-// QoSJSON is a QoS profile as JSON has it, with the names of rosbag2.
+// QoSJSON is a QoS profile for JSON, with the names of rosbag2.
 type QoSJSON struct {
 	History         codec.History     `json:"history"`
 	Depth           int               `json:"depth"`
@@ -49,7 +50,7 @@ type durationJSON struct {
 	Nsec int64 `json:"nsec"`
 }
 
-// NewQoSJSON returns QoS profiles as JSON has them.
+// NewQoSJSON converts QoS profiles for JSON.
 func NewQoSJSON(profiles []codec.QoS) []QoSJSON {
 	duration := func(d time.Duration) durationJSON {
 		return durationJSON{int64(d / time.Second), int64(d % time.Second)}

@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// widest is the most characters of a column. Longer cells jut out, so that one of them does not widen all rows.
+// widest is the largest width of a column, in characters. A longer cell juts out and does not widen the other rows.
 const widest = 120
 
-// Table writes rows in aligned columns; those in right are aligned to the right.
+// Table writes rows in aligned columns. The columns in right are aligned to the right.
 func Table(b *strings.Builder, rows [][]string, right map[int]bool) {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {

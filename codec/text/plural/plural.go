@@ -1,4 +1,4 @@
-// Package plural writes numbers with their nouns.
+// Package plural writes numbers with nouns, and lists of names.
 package plural
 
 import (
@@ -8,12 +8,12 @@ import (
 	"tapedeck/codec/text/printable"
 )
 
-// Number is the type of a number of things.
+// Number is a type that counts things.
 type Number interface {
 	int | int32 | int64 | uint8 | uint16 | uint32 | uint64
 }
 
-// Count writes a number with its noun: "1 message", "2 messages".
+// Count returns a number with its noun: "1 message", "2 messages".
 func Count[N Number](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -21,10 +21,10 @@ func Count[N Number](n N, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// shown is how many names a line has at most.
+// shown is the number of names that List shows of a longer list.
 const shown = 6
 
-// List names some things: "/a, /b and 3 more".
+// List returns the first names of a list: "/a, /b and 3 more".
 func List(names []string) string {
 	more := ""
 	if len(names) > shown+1 {

@@ -14,14 +14,14 @@ import (
 	"unicode/utf8"
 )
 
-// The most bytes that are shown of a name and of a line.
+// The most bytes of a name and of a line that are shown.
 const (
 	longestName = 1000
 	longestLine = 8000
 )
 
-// Hidden reports whether a character must not be shown as it is: it is a control or formatting character, or nothing
-// would be seen.
+// Hidden reports whether a character must not be shown unescaped, because it is a control or formatting character or is
+// invisible.
 func Hidden(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r < ' ' || r == 0x7f
@@ -30,8 +30,8 @@ func Hidden(r rune) bool {
 		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// Escape returns s with hidden characters, other than those in kept, as JSON escapes them, so that JSON stays the same
-// JSON. Bytes that are not UTF-8, which JSON does not have, become \xff.
+// Escape returns s with its hidden characters, other than those in kept, escaped as in JSON. If s is JSON, its meaning
+// does not change. Bytes that are not UTF-8, which JSON cannot contain, become \x and two hexadecimal digits.
 func Escape(s, kept string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return Hidden(r) && !strings.ContainsRune(kept, r) }) {
 		return s
@@ -56,7 +56,7 @@ func Escape(s, kept string) string {
 	return string(b)
 }
 
-// Name returns s as it is, or quoted if it holds hidden characters. A very long one is cut.
+// Name returns s, quoted if it contains hidden characters. A very long name is cut.
 func Name(s string) string {
 	short, more := cut(s, longestName)
 	if strings.ContainsFunc(short, Hidden) {
@@ -71,7 +71,7 @@ func Line(s string) string {
 	return Escape(strings.ReplaceAll(short, "\n", "; "), "") + more
 }
 
-// cut returns the beginning of s, and what stands for the rest.
+// cut returns at most most bytes of s, and a text that stands for the rest.
 func cut(s string, most int) (short, more string) {
 	if len(s) <= most {
 		return s, ""
@@ -83,18 +83,18 @@ func cut(s string, most int) (short, more string) {
 	return s[:n], fmt.Sprintf("... and %d more bytes", len(s)-n)
 }
 
-// Writer returns a writer of text or JSON to w: only line breaks and tabs control a terminal.
+// Writer returns a writer of text or JSON to w. It escapes hidden characters, except line breaks and tabs.
 func Writer(w io.Writer) io.Writer { return &writer{w: w} }
 
 type writer struct {
 	w io.Writer
 
 	mu   sync.Mutex
-	rest []byte // the beginning of a character or line break, whose end the next write has
-	err  error  // the first
+	rest []byte // beginning of a character or line break that the next write completes
+	err  error  // first error of w
 }
 
-// Err returns the first error of a Writer.
+// Err returns the first write error of a writer that Writer returned, nil for other writers.
 func Err(w io.Writer) error {
 	text, ok := w.(*writer)
 	if !ok {
@@ -126,7 +126,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// LineWriter returns a writer to w that makes one line of each write, whatever is in it.
+// LineWriter returns a writer to w that turns each write into one line.
 func LineWriter(w io.Writer) io.Writer { return lineWriter{w} }
 
 type lineWriter struct{ w io.Writer }

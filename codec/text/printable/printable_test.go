@@ -36,7 +36,7 @@ func TestLine(t *testing.T) {
 func TestWriter(t *testing.T) {
 	var out strings.Builder
 	w := Writer(&out)
-	for _, b := range []byte("é日\U0001f600\r\n\tx\x1b\r\u009b\xc3x\xe3\x81\n") { // characters come in pieces
+	for _, b := range []byte("é日\U0001f600\r\n\tx\x1b\r\u009b\xc3x\xe3\x81\n") { // splits characters
 		n, err := w.Write([]byte{b})
 		require.NoError(t, err)
 		require.Equal(t, 1, n)

@@ -143,7 +143,7 @@ func (p *Printer) channelReader(c *codec.Channel) (*channelReader, error) {
 		columns := field.Flat([]*field.Node{n})
 		r.fields = append(r.fields, printedField{n, path, columns})
 		for _, n := range columns {
-			if !n.Left {
+			if !n.Omitted {
 				r.header = append(r.header, n.Path)
 			}
 		}
@@ -272,8 +272,8 @@ func (p *Printer) record(r *channelReader, m *codec.Message, d *wire.Decoder) er
 		f := &r.fields[i]
 		there := f.find(d, m.Data)
 		for _, n := range f.columns {
-			if n.Left {
-				n.Over(d)
+			if n.Omitted {
+				n.SkipAll(d)
 				continue
 			}
 			cell := ""
