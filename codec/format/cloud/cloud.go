@@ -19,14 +19,14 @@ const (
 	typeScan  = "sensor_msgs/msg/LaserScan"
 )
 
-// PCD and PLY describe folders of these files. They can only be written.
+// PCD and PLY are the formats of folders of PCD and PLY files. They can only be written.
 var (
 	PCD = format("pcd", func(dst []byte, p *points, _ string) ([]byte, int) { return appendPCD(dst, p), 0 })
 	PLY = format("ply", appendPLY)
 )
 
-// encode appends the file of a cloud in a frame, and returns how many points it has left out.
-type encode func(dst []byte, p *points, frame string) (file []byte, left int)
+// encode appends the file of a cloud in a frame, and returns the number of omitted points.
+type encode func(dst []byte, p *points, frame string) (file []byte, omitted int)
 
 func format(name string, encode encode) codec.Format {
 	extension := "." + name
@@ -89,9 +89,9 @@ func (w *writer) Write(message *codec.Message) error {
 		w.lost.Add(c.Topic, "all of laser scans but points and intensities", 1)
 	}
 	p := &w.reader.points
-	var left int
-	w.file, left = w.encode(w.file[:0], p, m.Frame)
-	if left > 0 {
+	var omitted int
+	w.file, omitted = w.encode(w.file[:0], p, m.Frame)
+	if omitted > 0 {
 		w.lost.Add(c.Topic, "points without finite coordinates", 1)
 	}
 	if p.rounded {

@@ -140,7 +140,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestHostileClouds refuses clouds that are not what they say, and goes on.
+// TestHostileClouds checks that invalid clouds are refused, and that the next message is written.
 func TestHostileClouds(t *testing.T) {
 	topics := codectest.Topics{}
 	var messages []codec.Message
@@ -190,7 +190,7 @@ func TestHostileClouds(t *testing.T) {
 	require.ErrorContains(t, cloud.PLY.Accepts(&codec.Channel{Type: "sensor_msgs/msg/Imu"}), "neither point clouds")
 }
 
-// FuzzClouds writes messages of any bytes: what is written has the length that its header says.
+// FuzzClouds writes messages of random bytes, and checks that files are not much larger than messages.
 func FuzzClouds(f *testing.F) {
 	topics := codectest.Topics{}
 	for _, m := range []codec.Message{
@@ -216,7 +216,7 @@ func FuzzClouds(f *testing.F) {
 	})
 }
 
-// TestReader reads numbers of all types.
+// TestReader reads coordinates of all datatypes, in both byte orders.
 func TestReader(t *testing.T) {
 	for datatype, data := range map[uint8][]byte{
 		1: {0xfd}, 3: {0xfd, 0xff}, 5: {0xfd, 0xff, 0xff, 0xff}, 9: {0xfd, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff},

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// appendPCD appends a PCD file of version 0.7. Points are packed: there are no fields of padding, which not all readers
-// know. Points without coordinates stay, as those of an organised cloud must.
+// appendPCD appends a PCD file of version 0.7. Points are packed, because not all readers know fields of padding.
+// Points without coordinates are kept, because an organised cloud needs them.
 func appendPCD(dst []byte, p *points) []byte {
 	out := bytes.NewBuffer(dst)
 	out.WriteString("# .PCD v0.7 - Point Cloud Data file format\nVERSION 0.7\n")

@@ -11,19 +11,19 @@ import (
 	"unicode"
 )
 
-// normals are what PLY calls the fields that PCL calls so.
-var normals = map[string]string{"normal_x": "nx", "normal_y": "ny", "normal_z": "nz"}
+// plyNormals maps PCL's field names of normals to PLY's.
+var plyNormals = map[string]string{"normal_x": "nx", "normal_y": "ny", "normal_z": "nz"}
 
-// appendPLY appends a binary PLY file. Integers of 64 bits, which PLY lacks, become double, and colours that PCL packs
-// into one number become bytes. p.rounded is set if such a double is not exact. Points whose coordinates are not finite
-// are left out: many viewers fail at them.
-func appendPLY(dst []byte, p *points, frame string) ([]byte, int) {
+// appendPLY appends a binary PLY file. PLY has no integers of 64 bits: they become double, and p.rounded is set if a
+// double is not exact. A colour that PCL packs into one number becomes several bytes. Points whose coordinates are not
+// finite are omitted, because many viewers fail at them.
+func appendPLY(dst []byte, p *points, frame string) (file []byte, omitted int) {
 	var body []byte
-	vertices, left := 0, 0
+	vertices := 0
 	properties := p.properties()
 	p.each(func(point []byte) {
 		if !p.finite(point) {
-			left++
+			omitted++
 			return
 		}
 		vertices++
@@ -47,15 +47,15 @@ func appendPLY(dst []byte, p *points, frame string) ([]byte, int) {
 		fmt.Fprintf(out, "property %s\n", line)
 	}
 	out.WriteString("end_header\n")
-	return append(out.Bytes(), body...), left
+	return append(out.Bytes(), body...), omitted
 }
 
-// packed reports whether a field is a colour of 4 bytes: blue first, red third, and alpha or nothing.
+// packed reports whether a field is a colour of 4 bytes: blue, green, red, and alpha or an unused byte.
 func (f *field) packed() bool {
 	return (f.name == "rgb" || f.name == "rgba") && f.count == 1 && f.size == 4
 }
 
-// properties returns types and names of what is written of a point.
+// properties returns type and name of each property of a vertex.
 func (p *points) properties() (lines []string) {
 	var names []string
 	add := func(kind, name string) {
@@ -68,7 +68,7 @@ func (p *points) properties() (lines []string) {
 	for i := range p.fields {
 		f := &p.fields[i]
 		name, kind := f.name, f.ply
-		if n := normals[name]; n != "" {
+		if n := plyNormals[name]; n != "" {
 			name = n
 		}
 		if kind == "" {
@@ -90,7 +90,7 @@ func (p *points) properties() (lines []string) {
 	return lines
 }
 
-// appendProperty appends what is written of a field of a point.
+// appendProperty appends the properties for one field of a point.
 func (p *points) appendProperty(dst, point []byte, f *field) []byte {
 	from := len(dst)
 	dst = p.appendField(dst, point, f)
@@ -113,12 +113,12 @@ func (p *points) appendProperty(dst, point []byte, f *field) []byte {
 	return dst
 }
 
-// finite reports whether the coordinates of a point are numbers.
+// finite reports whether the coordinates x, y and z of a point are finite.
 func (p *points) finite(point []byte) bool {
 	for i := range p.fields {
 		f := &p.fields[i]
 		if f.pcd == 'F' && f.count == 1 && len(f.name) == 1 && f.name >= "x" && f.name <= "z" {
-			if v := p.number(point, f); v-v != 0 {
+			if v := p.number(point, f); math.IsNaN(v) || math.IsInf(v, 0) {
 				return false
 			}
 		}

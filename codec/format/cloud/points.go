@@ -13,21 +13,22 @@ import (
 	"tapedeck/msgs/sensor_msgs"
 )
 
-// kind is a type of numbers.
+// kind is a type of number.
 type kind struct {
 	size int
-	pcd  byte   // TYPE
-	ply  string // property; "" if PLY has none
+	pcd  byte   // TYPE in PCD
+	ply  string // type of a property in PLY; "" if PLY lacks it
 }
 
-// kinds are those of sensor_msgs/msg/PointField by datatype. From 9 on only PCL and later releases of ROS 2 have them.
+// kinds lists the types of numbers by the datatype of sensor_msgs/msg/PointField. Only PCL and later releases of ROS 2
+// have the datatypes from 9 on.
 var kinds = []kind{
 	1: {1, 'I', "char"}, 2: {1, 'U', "uchar"}, 3: {2, 'I', "short"}, 4: {2, 'U', "ushort"}, 5: {4, 'I', "int"},
 	6: {4, 'U', "uint"}, 7: {4, 'F', "float"}, 8: {8, 'F', "double"}, 9: {8, 'I', ""}, 10: {8, 'U', ""},
 	11: {1, 'U', "uchar"},
 }
 
-// field is a field of points.
+// field is a field of each point.
 type field struct {
 	name   string
 	offset int
@@ -35,7 +36,7 @@ type field struct {
 	kind
 }
 
-// points are those of a cloud, in rows.
+// points are the points of a cloud, in rows.
 type points struct {
 	fields        []field // by offset
 	width, height int
@@ -46,10 +47,11 @@ type points struct {
 	rounded       bool // an integer lost digits in the file
 }
 
-// maxElements limits the numbers of a point, as headers name each.
+// maxElements is the most numbers of a point, because a header names each.
 const maxElements = 1 << 12
 
-// maxOverlap limits how many times fields may hold the same bytes, as they are written once for each.
+// maxOverlap limits the size of all fields of a point, as a multiple of the point's size. Fields may overlap, and each
+// is written.
 const maxOverlap = 4
 
 // setCloud sets p to a cloud, whose data it shares, after checking that all of its points are there.
@@ -62,7 +64,7 @@ func (p *points) setCloud(c *sensor_msgs.PointCloud2) error {
 			return fmt.Errorf("field %.40q has the unknown datatype %d", f.Name, f.Datatype)
 		}
 		k := kinds[f.Datatype]
-		count := max(int(f.Count), 1) // old messages have 0
+		count := max(int(f.Count), 1) // 0 in old messages
 		if int(f.Offset) > p.step || count > (p.step-int(f.Offset))/k.size {
 			return fmt.Errorf("field %.40q, %d × %d bytes at %d, exceeds the point of %d bytes", f.Name, count, k.size,
 				f.Offset, p.step)
@@ -82,7 +84,7 @@ func (p *points) setCloud(c *sensor_msgs.PointCloud2) error {
 		p.width, p.height = 0, min(p.height, 1)
 		return nil
 	}
-	if p.height == 1 && p.rowStep < p.width*p.step { // some leave it out
+	if p.height == 1 && p.rowStep < p.width*p.step { // some publishers don't set RowStep
 		p.rowStep = p.width * p.step
 	}
 	// Each factor is below 1<<32, and a row that fits into data is a small number.
@@ -94,7 +96,8 @@ func (p *points) setCloud(c *sensor_msgs.PointCloud2) error {
 	return nil
 }
 
-// unique returns a name for a field as headers can have it: without spaces, and different from those before.
+// unique returns a name for a field that a header can contain: without spaces, and different from the names of other
+// fields.
 func (p *points) unique(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r > unicode.MaxASCII || !unicode.IsGraphic(r) || r == ' ' {
@@ -105,7 +108,7 @@ func (p *points) unique(name string) string {
 	if len(name) > 64 {
 		name = name[:64]
 	}
-	if name == "" || name == "_" { // which PCL takes for padding
+	if name == "" || name == "_" { // PCL takes _ for padding
 		name = "field"
 	}
 	has := func(name string) bool {
@@ -118,7 +121,7 @@ func (p *points) unique(name string) string {
 	return unique
 }
 
-// setScan sets p to the points of a scan, without rays that met nothing in range.
+// setScan sets p to the points of a scan, without rays that hit nothing in range.
 func (p *points) setScan(s *sensor_msgs.LaserScan) {
 	float := kinds[sensor_msgs.PointField_FLOAT32]
 	fields := append(p.fields[:0], field{"x", 0, 1, float}, field{"y", 4, 1, float}, field{"z", 8, 1, float})
@@ -156,7 +159,7 @@ func (p *points) each(visit func(point []byte)) {
 	}
 }
 
-// appendField appends the numbers of a field, little-endian.
+// appendField appends the numbers of a field in little-endian order.
 func (p *points) appendField(dst []byte, point []byte, f *field) []byte {
 	from := len(dst)
 	dst = append(dst, point[f.offset:][:f.count*f.size]...)

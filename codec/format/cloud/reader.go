@@ -8,7 +8,7 @@ import (
 	"tapedeck/msgs/sensor_msgs"
 )
 
-// Reader reads the points of messages of one type.
+// Reader reads the points in messages of one type.
 type Reader struct {
 	scans  bool
 	cloud  sensor_msgs.PointCloud2
@@ -16,7 +16,7 @@ type Reader struct {
 	points points
 }
 
-// NewReader returns nil if the type, such as sensor_msgs/msg/LaserScan, has no points.
+// NewReader returns a reader for a type such as sensor_msgs/msg/LaserScan, nil if the type has no points.
 func NewReader(typeName string) *Reader {
 	if typeName != typeCloud && typeName != typeScan {
 		return nil
@@ -24,7 +24,7 @@ func NewReader(typeName string) *Reader {
 	return &Reader{scans: typeName == typeScan}
 }
 
-// Read returns the number of points in a payload. Each visits them until the next Read.
+// Read reads the points of a payload and returns their number. Each visits them.
 func (r *Reader) Read(payload []byte) (int, error) {
 	if r.scans {
 		if err := cdr.Unmarshal(payload, &r.scan); err != nil {
@@ -50,17 +50,17 @@ func (r *Reader) Frame() string {
 	return r.cloud.Header.FrameId
 }
 
-// Each calls visit with the coordinates of each point in m, NaN where it has none, and its intensity, NaN likewise.
+// Each calls visit with the coordinates, in m, and the intensity of each point. A value that the points lack is NaN.
 func (r *Reader) Each(visit func(x, y, z, intensity float64)) {
-	var of [4]*field // nil: none
+	var fields [4]*field // nil: the points lack the field
 	for i, name := range []string{"x", "y", "z", "intensity"} {
 		if k := slices.IndexFunc(r.points.fields, func(f field) bool { return f.name == name }); k >= 0 {
-			of[i] = &r.points.fields[k]
+			fields[i] = &r.points.fields[k]
 		}
 	}
 	r.points.each(func(point []byte) {
 		v := [4]float64{math.NaN(), math.NaN(), math.NaN(), math.NaN()}
-		for i, f := range of {
+		for i, f := range fields {
 			if f != nil {
 				v[i] = r.points.number(point, f)
 			}

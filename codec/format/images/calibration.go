@@ -16,8 +16,8 @@ import (
 	"tapedeck/msgs/sensor_msgs"
 )
 
-// calibration writes a CameraInfo into the folders of the cameras in its namespace, or into one of its own. The
-// following ones are written only where they differ.
+// calibration writes a CameraInfo into the folders of the cameras in its namespace, or into a folder of its own if
+// there are none. A CameraInfo is written only if it differs from the previous one in the folder.
 func (w *writer) calibration(m *stamped.Message) error {
 	var info sensor_msgs.CameraInfo
 	if err := cdr.Unmarshal(m.Data, &info); err != nil {
@@ -59,16 +59,16 @@ func (w *writer) calibration(m *stamped.Message) error {
 	return nil
 }
 
-// namespace returns where image_transport expects the topic camera_info of a topic with images.
+// namespace returns the namespace in which image_transport expects camera_info for a topic with images.
 func namespace(topic string) string {
 	topic = strings.TrimSuffix(strings.TrimSuffix(topic, "/compressedDepth"), "/compressed")
 	return path.Dir(topic)
 }
 
-// plainText matches texts that mean themselves in YAML.
+// plainText matches texts that need no quotes in YAML.
 var plainText = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{4,}$`)
 
-// marshalYAML returns a calibration as camera_calibration_parsers of ROS writes it.
+// marshalYAML returns a calibration in the format of camera_calibration_parsers of ROS.
 func marshalYAML(info *sensor_msgs.CameraInfo, name string) string {
 	var b strings.Builder
 	text := func(key, value string) {
@@ -97,7 +97,7 @@ func marshalYAML(info *sensor_msgs.CameraInfo, name string) string {
 	return b.String()
 }
 
-// yamlNumber returns a number without an exponent, which not all readers of YAML take for one.
+// yamlNumber returns a number without an exponent, because some YAML readers take "1e5" for a text.
 func yamlNumber(v float64) string {
 	switch {
 	case math.IsNaN(v):

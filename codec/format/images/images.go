@@ -1,5 +1,5 @@
-// Package images writes the images of cameras as files: a folder for each topic, with a table of stamps, and the
-// calibrations of cameras as ROS writes them.
+// Package images writes the images of cameras as files: a folder for each topic, with a table of stamps. It writes the
+// calibrations of cameras in ROS's YAML format.
 package images
 
 import (
@@ -15,14 +15,13 @@ import (
 	"tapedeck/codec/internal/stamped"
 )
 
-// Types of messages.
 const (
 	typeInfo       = "sensor_msgs/msg/CameraInfo"
 	typeImage      = "sensor_msgs/msg/Image"
 	typeCompressed = "sensor_msgs/msg/CompressedImage"
 )
 
-// Format describes these folders. They can only be written.
+// Format is the format of folders of images. They can only be written.
 var Format = codec.Format{
 	Name:    "images",
 	Named:   func(string) bool { return false }, // folders may have any name
@@ -50,11 +49,11 @@ type writer struct {
 	png    pixel.PNGEncoder
 }
 
-// camera is a topic with images, or a calibration without any.
+// camera is the folder of a topic with images, or of calibrations without images.
 type camera struct {
-	images bool
+	images bool   // the topic has images
 	info   string // the calibration that was written last
-	infos  int    // how many
+	infos  int    // number of calibrations written
 }
 
 func create(path string) (codec.Writer, error) {
@@ -99,7 +98,7 @@ func (w *writer) Write(message *codec.Message) error {
 		return err
 	}
 	encoding := image.Encoding
-	taken := image // encode may replace it
+	original := image // encode may change image
 	extension, content, err := w.encode(&image)
 	if err != nil {
 		return err
@@ -108,7 +107,7 @@ func (w *writer) Write(message *codec.Message) error {
 	if err != nil {
 		return err
 	}
-	taken.PNGLosses().Each(w.lost.Of(t.Topic))
+	original.PNGLosses().Each(w.lost.Of(t.Topic))
 	f, err := w.Folder(filepath.Join(w.path, t.Name), "width", "height", "encoding")
 	if err != nil {
 		return err
@@ -116,7 +115,7 @@ func (w *writer) Write(message *codec.Message) error {
 	return f.Write(&m, extension, content, strconv.Itoa(size.Width), strconv.Itoa(size.Height), encoding)
 }
 
-// encode returns an image as the content of a file. The mosaic of a Bayer sensor becomes grey pixels.
+// encode returns the content of a file for an image. The mosaic of a Bayer sensor becomes grey pixels.
 func (w *writer) encode(m *pixel.Image) (extension string, content []byte, err error) {
 	switch {
 	case m.Encoding == "jpeg":

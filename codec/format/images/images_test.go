@@ -57,7 +57,7 @@ func TestImages(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out")
 	lost, refused := codectest.Export(t, images.Format, path,
 		message("/cam/image_raw/compressed", 10, compressed(1, "jpeg", photo)),
-		message("/cam/image_raw/compressed", 11, compressed(1, "jpeg", photo)), // again at this time
+		message("/cam/image_raw/compressed", 11, compressed(1, "jpeg", photo)), // repeats the stamp
 		message("/cam/image_raw/compressed", 12, compressed(1, "jpeg", photo)),
 		message("/cam/image_raw/compressed", 13, compressed(2, "webp", []byte("RIFF"))),
 		message("/cam/camera_info", 14, info), message("/cam/camera_info", 15, info),
@@ -130,7 +130,7 @@ projection_matrix:
 	require.Equal(t, color.RGBA{3, 2, 1, 255}, pixels("_._x/5.000000005.png").At(0, 0))
 }
 
-// TestDistances writes 16 bits of mm.
+// TestDistances writes distances as mm of 16 bits, and counts a loss if they are no whole mm.
 func TestDistances(t *testing.T) {
 	topics := codectest.Topics{}
 	path := filepath.Join(t.TempDir(), "out")
@@ -154,7 +154,7 @@ func TestOthers(t *testing.T) {
 	require.ErrorContains(t, images.Format.Accepts(&codec.Channel{Type: "sensor_msgs/msg/Imu"}), "neither images")
 }
 
-// FuzzImages writes messages of any bytes.
+// FuzzImages writes messages of random bytes.
 func FuzzImages(f *testing.F) {
 	topics := codectest.Topics{}
 	for _, m := range []codec.Message{

@@ -1,4 +1,4 @@
-// Package mp4 writes the images of cameras as videos, which ffmpeg encodes, with the times of their stamps.
+// Package mp4 writes the images of cameras as videos. ffmpeg encodes them; frames have the times of their stamps.
 package mp4
 
 import (
@@ -20,7 +20,7 @@ import (
 
 // Options of writing videos. The zero value has the defaults.
 type Options struct {
-	// Codec is an encoder of ffmpeg; "" (default) is libx264, or libsvtav1 if that is missing.
+	// Codec is an encoder of ffmpeg. "" (default) is libx264, or libsvtav1 if ffmpeg lacks libx264.
 	Codec string
 	// FFmpeg is the program; "" (default) is ffmpeg in PATH.
 	FFmpeg string
@@ -28,8 +28,8 @@ type Options struct {
 
 const extension = ".mp4"
 
-// Format returns the format of videos with these options: a file NAME.mp4, or a folder with one for each camera. They
-// can only be written.
+// Format returns the format of videos with these options: a file NAME.mp4, or a folder with a file for each camera.
+// Videos can only be written.
 func (o Options) Format() codec.Format {
 	return codec.Format{
 		Name:    "mp4",
@@ -42,7 +42,7 @@ func (o Options) Format() codec.Format {
 	}
 }
 
-// codecs are the encoders, the preferred one first.
+// codecs lists the supported encoders, the preferred one first.
 var codecs = []string{"libx264", "libsvtav1"}
 
 func (o Options) check() error {
@@ -74,10 +74,10 @@ type writer struct {
 type camera struct {
 	path   string
 	video  *video // nil before the first frame
-	pixels []byte // of the last frame, where they are converted
-	err    error  // of ffmpeg, which ended too early
+	pixels []byte // converted pixels of the last frame
+	err    error  // why ffmpeg ended too early
 
-	frames, fractions uint64 // written frames, and frames whose time is no whole number of µs
+	frames, fractions uint64 // written frames, and written frames whose time is not a whole number of µs
 }
 
 func create(path string, o Options) (codec.Writer, error) {
@@ -149,7 +149,7 @@ func (w *writer) Write(message *codec.Message) error {
 		return err
 	}
 	if err := c.video.write(&image, at); err != nil {
-		// A program that has ended says itself why.
+		// If ffmpeg has ended, Close returns its reason.
 		c.err = &codec.MissingError{Path: c.path, Err: cmp.Or(c.video.Close(), err)}
 		return c.err
 	}
@@ -160,7 +160,8 @@ func (w *writer) Write(message *codec.Message) error {
 	return nil
 }
 
-// prepare makes the pixels of an image ones that ffmpeg reads, without padding, and sets its size.
+// prepare converts the pixels of an image to an encoding that ffmpeg reads, without padding. For a JPEG or PNG it sets
+// width and height.
 func (c *camera) prepare(m *pixel.Image) error {
 	if m.Compressed() {
 		config, err := m.Config()
@@ -190,8 +191,8 @@ func (c *camera) prepare(m *pixel.Image) error {
 
 var errDeep = errors.New("images of 16 bits, such as depths, have no place in a video; write images instead")
 
-// Losses implements codec.Writer: pixels, which all encoders change, parts of times, and frames that ffmpeg could not
-// decode.
+// Losses implements codec.Writer. Losses are pixels, which all encoders change, fractions of µs, and frames that
+// ffmpeg could not decode.
 func (w *writer) Losses() (all []codec.Loss) {
 	for _, c := range w.topics.List {
 		if n := c.Of.frames; n > 0 {
@@ -223,7 +224,7 @@ func (w *writer) Close() error {
 	return all
 }
 
-// maxGap is the longest time between two frames: what an MP4 file can hold is a little more.
+// maxGap is the longest time between two frames. MP4 allows a little more.
 const maxGap = time.Hour
 
 // video is a running ffmpeg.
@@ -235,12 +236,13 @@ type video struct {
 	first, last   int64 // ns since the Unix epoch, of frames
 }
 
-// start begins a video of images like m at a time.
+// start starts ffmpeg for a video of images with the encoding and size of m. at is the time of the first frame, in ns
+// since the Unix epoch.
 func (w *writer) start(path string, m *pixel.Image, at int64) (*video, error) {
-	least := max(w.encoder.Least, 2)
-	if min(m.Width, m.Height) < least {
+	minSide := max(w.encoder.Least, 2)
+	if min(m.Width, m.Height) < minSide {
 		return nil, fmt.Errorf("%s cannot encode %d×%d pixels, both must be at least %d", w.encoder.Name, m.Width,
-			m.Height, least)
+			m.Height, minSide)
 	}
 	arguments := []string{
 		"-v", "error", "-nostdin", "-f", "matroska", "-i", "pipe:0", "-an", "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2",
@@ -258,7 +260,7 @@ func (w *writer) start(path string, m *pixel.Image, at int64) (*video, error) {
 	return &video{Process: process, encoding: m.Encoding, width: m.Width, height: m.Height}, nil
 }
 
-// check returns why a frame cannot follow the others.
+// check returns an error if the frame cannot follow the previous frames.
 func (v *video) check(m *pixel.Image, at int64) error {
 	switch {
 	case m.Encoding != v.encoding || m.Width != v.width || m.Height != v.height:

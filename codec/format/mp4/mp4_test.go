@@ -24,14 +24,14 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// times are those of frames, in ns after 1e18: at no steady rate.
+// times are the times of frames at an irregular rate, in ns after 1e18.
 var times = []int64{0, 33_000_000, 34_000_000, 1_234_567_000, 1_300_000_000, 20_000_000_000}
 
 func header(at int64) std_msgs.Header {
 	return std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: int32(1e9 + at/1e9), Nanosec: uint32(at % 1e9)}}
 }
 
-// gray returns a frame of one brightness in an encoding of ROS.
+// gray returns a frame of uniform brightness.
 func gray(at int64, encoding string, width, height int, brightness byte) msgs.Message {
 	channels := map[string]int{"rgb8": 3, "bgr8": 3, "rgba8": 4, "bgra8": 4, "yuv422": 2, "yuv422_yuy2": 2}[encoding]
 	step := width*max(channels, 1) + 3
@@ -57,8 +57,8 @@ func compressed(t *testing.T, at int64, format string, width, height int, bright
 	return &sensor_msgs.CompressedImage{Header: header(at), Format: format, Data: b.Bytes()}
 }
 
-// needs skips the test without ffmpeg.
-func needs(t *testing.T) {
+// needFFmpeg skips the test if ffmpeg is not installed.
+func needFFmpeg(t *testing.T) {
 	for _, program := range []string{"ffmpeg", "ffprobe"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skip(program + " is not installed (Debian: ffmpeg); no videos are encoded")
@@ -79,7 +79,7 @@ func probe(t *testing.T, path string) (times []string, size string) {
 	return times, lines[last]
 }
 
-// brightness returns that of the middle of each frame.
+// brightness returns the brightness of the middle of each frame.
 func brightness(t *testing.T, path string) (all []byte) {
 	output, err := exec.Command("ffmpeg", "-v", "error", "-i", path, "-vf", "crop=2:2", "-fps_mode", "passthrough",
 		"-f", "rawvideo", "-pix_fmt", "gray", "pipe:1").Output()
@@ -91,7 +91,7 @@ func brightness(t *testing.T, path string) (all []byte) {
 }
 
 func TestVideos(t *testing.T) {
-	needs(t)
+	needFFmpeg(t)
 	for _, c := range []struct {
 		encoding, codec, size string
 		width, height         int
@@ -126,7 +126,7 @@ func TestVideos(t *testing.T) {
 			require.Equal(t, c.size, size)
 			require.Equal(t, []string{"0.000000", "0.033000", "0.034000", "1.234567", "1.300000", "20.000000"}, got)
 			if strings.HasPrefix(c.encoding, "yuv") || c.encoding == "nv12" {
-				return // their colours are other than grey
+				return // these frames are not grey
 			}
 			for i, b := range brightness(t, path) {
 				require.InDelta(t, levels[i], b, 12, "frame %d", i)
@@ -135,9 +135,9 @@ func TestVideos(t *testing.T) {
 	}
 }
 
-// TestWrongFrames leaves out what has no place in a video, and goes on.
+// TestWrongFrames checks that frames that do not fit a video are refused, and that later frames are written.
 func TestWrongFrames(t *testing.T) {
-	needs(t)
+	needFFmpeg(t)
 	topics := codectest.Topics{}
 	at := func(ns int64, m msgs.Message) codec.Message { return topics.Message(t, "/cam", ns+1, m) }
 	cut := compressed(t, 2, "jpeg", 64, 48, 9).(*sensor_msgs.CompressedImage)
@@ -170,9 +170,9 @@ func TestWrongFrames(t *testing.T) {
 	require.Equal(t, []string{"0.000000", "0.002000"}, got)
 }
 
-// TestOneFile has two cameras where only one fits.
+// TestOneFile checks that a file refuses a second camera.
 func TestOneFile(t *testing.T) {
-	needs(t)
+	needFFmpeg(t)
 	w, err := mp4.Options{}.Format().Create(filepath.Join(t.TempDir(), "x.mp4"), codec.CreateOptions{})
 	require.NoError(t, err)
 	topics := codectest.Topics{}
@@ -183,9 +183,9 @@ func TestOneFile(t *testing.T) {
 	require.NoError(t, w.Close())
 }
 
-// TestFFmpegFails ends the conversion with what the program says.
+// TestFFmpegFails checks that the error of a failed ffmpeg ends the conversion.
 func TestFFmpegFails(t *testing.T) {
-	needs(t)
+	needFFmpeg(t)
 	program := filepath.Join(t.TempDir(), "ffmpeg")
 	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\nfor a; do [ \"$a\" != -encoders ] || "+
 		"{ echo ' V libx264 x'; exit; }; done\necho no such luck >&2\nexit 3\n"), 0o755))

@@ -17,28 +17,28 @@ import (
 	"tapedeck/msgs/rosidl/wire"
 )
 
-// A row group ends with groupRows rows or groupBytes bytes. Its rows become pages whenever pageBytes of them wait.
+// A row group ends at groupRows rows or groupBytes bytes. Its waiting rows become pages when they have pageBytes bytes.
 const (
 	groupRows  = 1 << 16
 	groupBytes = 32 << 20
 	pageBytes  = 2 << 20
 )
 
-// parquetTable is a Parquet file. Rows wait in leaves, values one behind the other, until they are enough for pages.
+// parquetTable is a Parquet file. Values wait in leaves until there are enough for pages.
 type parquetTable struct {
 	*table
-	leaves []*leaf
-	times  []*leaf
-	read   []reader // of columns
-	before *numbers // the field that was added last, if it is one of them
-	most   int      // bytes of a row group
-	least  int      // bytes that become pages
+	leaves     []*leaf
+	times      []*leaf
+	readers    []reader // of the fields of a message
+	previous   *numbers // the field that was added last, if it is a single number
+	groupBytes int      // bytes at which a row group ends
+	pageBytes  int      // bytes of waiting rows that become pages
 
-	// rows and bytes of the row group, and how many of them are in pages
+	// rows and bytes of the row group, and rows and bytes of it that are in pages
 	count, pagedCount int
 	bytes, pagedBytes int
-	packed            int // bytes of these pages; to be read only while groups does not run
-	waiting           int // bytes that wait to be written, or more: settle makes it what they are in memory
+	packed            int // compressed bytes of the pages; valid only while groups does not run
+	waiting           int // bytes that wait to be written; an upper bound until settle corrects it
 
 	parquetFile
 }
@@ -47,9 +47,9 @@ type parquetTable struct {
 type reader func(d *wire.Decoder, repetition, definition byte)
 
 func newParquet(t *table, f *file) (rows, error) {
-	p := &parquetTable{table: t, most: groupBytes, least: pageBytes}
+	p := &parquetTable{table: t, groupBytes: groupBytes, pageBytes: pageBytes}
 	if t.create.ChunkSize > 0 {
-		p.most = t.create.ChunkSize
+		p.groupBytes = t.create.ChunkSize
 	}
 	p.parquetFile = parquetFile{out: f, codec: format.Zstd}
 	if t.create.Compression == "none" {
@@ -68,42 +68,42 @@ func newParquet(t *table, f *file) (rows, error) {
 	}
 	for _, c := range t.columns {
 		if c.Omitted {
-			p.read = p.over(p.read, c.Node)
+			p.readers = p.addSkip(p.readers, c.Node)
 			continue
 		}
 		columns++
-		p.read = p.add(p.read, c.Node, []string{c.name}, 0, 0)
+		p.readers = p.add(p.readers, c.Node, []string{c.name}, 0, 0)
 	}
 	p.groups.tables = append(p.groups.tables, p)
 	_, err := f.Write([]byte(magic))
 	return p, err
 }
 
-// over appends to all what reads over a field of a message.
-func (p *parquetTable) over(all []reader, n *field.Node) []reader {
-	p.before = nil
-	return append(all, func(d *wire.Decoder, _, _ byte) { n.SkipAll(d) })
+// addSkip appends a reader that skips a field of a message.
+func (p *parquetTable) addSkip(readers []reader, n *field.Node) []reader {
+	p.previous = nil
+	return append(readers, func(d *wire.Decoder, _, _ byte) { n.SkipAll(d) })
 }
 
-// add appends to all what reads a field of a message to leaves below these levels.
-func (p *parquetTable) add(all []reader, n *field.Node, path []string, repetition, definition byte) []reader {
-	before, first := p.before, len(p.leaves)
-	p.before = nil
+// add appends a reader of a field of a message. repetition and definition are the levels of the message.
+func (p *parquetTable) add(readers []reader, n *field.Node, path []string, repetition, definition byte) []reader {
+	previous, first := p.previous, len(p.leaves)
+	p.previous = nil
 	read := p.node(n, path, repetition, definition)
-	p.before = nil
+	p.previous = nil
 	if size := n.Kind.Size(); size > 0 && n.Shape == rosidl.Single {
-		p.before = before
-		if before != nil && before.size == size {
-			before.leaves = append(before.leaves, p.leaves[first])
-			return all
+		if previous != nil && previous.size == size {
+			previous.leaves = append(previous.leaves, p.leaves[first])
+			p.previous = previous
+			return readers
 		}
-		p.before = &numbers{size, []*leaf{p.leaves[first]}}
-		read = p.before.read
+		p.previous = &numbers{size, []*leaf{p.leaves[first]}}
+		read = p.previous.read
 	}
-	return append(all, read)
+	return append(readers, read)
 }
 
-// numbers are single numbers of one size, between which payloads have no padding.
+// numbers are consecutive single numbers of one size, between which payloads have no padding.
 type numbers struct {
 	size   int
 	leaves []*leaf
@@ -122,12 +122,12 @@ func (n *numbers) read(d *wire.Decoder, repetition, definition byte) {
 	}
 }
 
-// node returns what reads a field to leaves below these levels.
+// node returns a reader of a field. repetition and definition are the levels of the message that holds the field.
 func (p *parquetTable) node(n *field.Node, path []string, repetition, definition byte) reader {
 	if n.Shape == rosidl.Single {
 		return p.one(n, path, repetition, definition)
 	}
-	if p.options.leavesNot(n) {
+	if p.options.keepsBytes(n) {
 		l := p.leaf(path, n.Kind, parquet.Leaf(parquet.ByteArrayType), repetition, definition)
 		return func(d *wire.Decoder, r, def byte) { l.add(d.Raw(1, n.Count(d)), r, def) }
 	}
@@ -160,12 +160,12 @@ func (p *parquetTable) node(n *field.Node, path []string, repetition, definition
 	}
 }
 
-// leavesNot reports whether a field would be left out by default.
-func (o Options) leavesNot(n *field.Node) bool {
-	return n.Kind != rosidl.Int8 && Options{}.leaves(n.FieldType)
+// keepsBytes reports whether a field is written as a byte array. The default options omit such a field.
+func (o Options) keepsBytes(n *field.Node) bool {
+	return n.Kind != rosidl.Int8 && Options{}.omits(n.FieldType)
 }
 
-// one returns what reads a field that is no array, or an element of an array.
+// one returns a reader of a field that is no array, or of an element of an array.
 func (p *parquetTable) one(n *field.Node, path []string, repetition, definition byte) reader {
 	if n.Kind == rosidl.Nested && len(n.Inner) > 0 {
 		return p.message(n, path, repetition, definition)
@@ -189,28 +189,28 @@ func (p *parquetTable) one(n *field.Node, path []string, repetition, definition 
 	}
 }
 
-// message returns what reads a message in a list, which is a group.
+// message returns a reader of a message in a list. The message is a group in the schema.
 func (p *parquetTable) message(n *field.Node, path []string, repetition, definition byte) reader {
 	fields := new(int32)
 	p.element(path[len(path)-1], nil, format.Required, fields)
 	names := unique{}
-	var read []reader
+	var readers []reader
 	for _, inner := range n.Inner {
 		if inner.Omitted || inner.Kind == rosidl.Nested && inner.Shape == rosidl.Single && len(inner.Inner) == 0 {
-			read = p.over(read, inner)
+			readers = p.addSkip(readers, inner)
 			continue
 		}
 		*fields++
-		read = p.add(read, inner, append(path, names.name(inner.Name)), repetition, definition)
+		readers = p.add(readers, inner, append(path, names.name(inner.Name)), repetition, definition)
 	}
-	if *fields == 0 { // all of them are left out
+	if *fields == 0 { // all fields are omitted
 		*fields = 1
 		l := p.leaf(append(path, "empty"), rosidl.Bool, parquet.Leaf(parquet.BooleanType), repetition, definition)
-		read = append(read, func(_ *wire.Decoder, r, def byte) { l.add([]byte{1}, r, def) })
+		readers = append(readers, func(_ *wire.Decoder, r, def byte) { l.add([]byte{1}, r, def) })
 	}
 	return func(d *wire.Decoder, r, def byte) {
-		for _, one := range read {
-			one(d, r, def)
+		for _, read := range readers {
+			read(d, r, def)
 		}
 	}
 }
@@ -239,15 +239,17 @@ func (p *parquetTable) leaf(path []string, k rosidl.Kind, n parquet.Node, repeti
 	return l
 }
 
-// wait changes how many bytes wait.
+// wait sets the number of waiting bytes.
 func (p *parquetTable) wait(bytes int) {
 	p.groups.waiting += bytes - p.waiting
 	p.waiting = bytes
 }
 
+// settle sets the number of waiting bytes to the bytes in memory. groups must not run.
 func (p *parquetTable) settle() { p.wait(p.bytes - p.pagedBytes + p.packed) }
 
-// shrink makes pages of rows while that saves more than to end the row group, as small groups make large files.
+// shrink reduces the waiting bytes. It makes pages of the waiting rows, or ends the row group if that saves more. Small
+// row groups make large files.
 func (p *parquetTable) shrink() {
 	if p.bytes-p.pagedBytes < p.packed {
 		p.flush()
@@ -271,7 +273,7 @@ func (p *parquetTable) write(m *codec.Message) error {
 		}
 	}
 	p.decoder.Reset(m.Data)
-	for _, read := range p.read {
+	for _, read := range p.readers {
 		read(&p.decoder, 0, 0)
 	}
 	err = p.done()
@@ -285,44 +287,43 @@ func (p *parquetTable) write(m *codec.Message) error {
 	p.bytes += bytes
 	p.wait(p.waiting + bytes)
 	p.count++
-	if p.count >= groupRows || p.bytes >= p.most {
+	if p.count >= groupRows || p.bytes >= p.groupBytes {
 		p.flush()
-	} else if p.bytes-p.pagedBytes >= p.least {
+	} else if p.bytes-p.pagedBytes >= p.pageBytes {
 		p.page(false)
 	}
-	if p.groups.waiting > p.groups.most {
+	if p.groups.waiting > p.groups.maxWaiting {
 		p.groups.shrink()
 	}
 	return nil
 }
 
-// maxWaiting is how many bytes of all tables together wait to be written.
+// maxWaiting is the most bytes of all tables that wait to be written.
 const maxWaiting = 96 << 20
 
 // groups makes the pages of one table at a time, in goroutines of its own.
 type groups struct {
-	tables  []*parquetTable
-	waiting int // bytes in all tables
-	most    int // of them
-
-	running sync.WaitGroup
-	of      *parquetTable // whose rows were the last ones
-	values  []values      // of these rows; their memory is for the next ones of the table
-	pagers  []pager
+	tables     []*parquetTable
+	waiting    int // waiting bytes of all tables
+	maxWaiting int // bytes
+	running    sync.WaitGroup
+	table      *parquetTable // the table whose pages were made last
+	values     []values      // rows of table; the next rows of the table reuse the memory
+	pagers     []pager
 }
 
-// shrink makes fewer bytes wait.
+// shrink reduces the waiting bytes to maxWaiting.
 func (g *groups) shrink() {
 	g.running.Wait()
 	for _, t := range g.tables {
 		t.settle()
 	}
-	for g.waiting > g.most {
+	for g.waiting > g.maxWaiting {
 		slices.MaxFunc(g.tables, func(a, b *parquetTable) int { return cmp.Compare(a.waiting, b.waiting) }).shrink()
 	}
 }
 
-// flush begins to write the rows that wait as a row group.
+// flush starts to write the waiting rows as a row group.
 func (p *parquetTable) flush() {
 	if p.count > 0 {
 		p.page(true)
@@ -331,12 +332,12 @@ func (p *parquetTable) flush() {
 	}
 }
 
-// page begins to make pages of the rows that wait, the last ones of a row group or not.
+// page starts to make pages of the waiting rows. last is set if they complete the row group.
 func (p *parquetTable) page(last bool) {
 	g := p.groups
 	g.running.Wait()
-	if g.of != p {
-		g.of, g.values = p, make([]values, len(p.leaves))
+	if g.table != p {
+		g.table, g.values = p, make([]values, len(p.leaves))
 	}
 	for i, l := range p.leaves {
 		spare := &g.values[i]
@@ -344,7 +345,7 @@ func (p *parquetTable) page(last bool) {
 			definitions: spare.definitions[:0]}, l.values
 		l.wasData, l.wasLevels = 0, 0
 	}
-	rows, all := p.count-p.pagedCount, p.count
+	rows, groupRows := p.count-p.pagedCount, p.count
 	p.pagedCount, p.pagedBytes = p.count, p.bytes
 	g.running.Go(func() {
 		next := make(chan int)
@@ -365,7 +366,7 @@ func (p *parquetTable) page(last bool) {
 		close(next)
 		running.Wait()
 		if last {
-			p.out.fail(p.group(p.leaves, all))
+			p.out.fail(p.group(p.leaves, groupRows))
 		}
 		p.packed = 0
 		for _, l := range p.leaves {
@@ -380,7 +381,7 @@ func (p *parquetTable) close() {
 	p.out.fail(p.end(p.leaves, p.metadata()))
 }
 
-// metadata returns what the file has beside rows.
+// metadata returns the key-value metadata of the file.
 func (p *parquetTable) metadata() map[string]string {
 	all := map[string]string{}
 	for key, value := range p.create.Metadata {

@@ -22,30 +22,31 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// leaf is a column of values as Parquet has it.
+// leaf is a column of the Parquet file.
 type leaf struct {
 	kind     rosidl.Kind
 	typ      parquet.Type
 	path     []string
 	encoding encoding.Encoding
-	binary   bool // one value is many bytes
+	binary   bool // a value is a byte array
 	repeats  byte // greatest repetition level
 	deepest  byte // definition level of values
-	values        // of the rows that wait
+	values        // of the waiting rows
 	chunk    chunk
 
-	// how much there was before the row that is being written
+	// lengths of data and definitions before the row that is being written
 	wasData, wasLevels int
 }
 
-// values are those of some rows. Lists have levels, which say where values are and where none.
+// values are the values and levels of some rows. Levels say where lists begin and where values are missing.
 type values struct {
-	data        []byte // little-endian; of binary ones the length is in front, in 4 bytes
+	data        []byte // little-endian; a byte array follows its length, in 4 bytes
 	repetitions []byte
 	definitions []byte
 }
 
-// level adds the levels of n values, or of a row or list without one. The first one has a repetition level of its own.
+// level adds the levels of n values, or with n = 1 of a row or list without a value. first is the repetition level of
+// the first value.
 func (l *leaf) level(n int, first, repetition, definition byte) {
 	if l.deepest == 0 {
 		return
@@ -73,7 +74,8 @@ func (l *leaf) add(b []byte, repetition, definition byte) {
 	l.level(1, repetition, repetition, definition)
 }
 
-// keep keeps what was added since the last call, or drops it, and returns its bytes.
+// keep ends a row. If ok, it keeps the values added since the last call and returns their bytes; otherwise it drops the
+// values.
 func (l *leaf) keep(ok bool) int {
 	if !ok {
 		l.data, l.definitions = l.data[:l.wasData], l.definitions[:l.wasLevels]
@@ -85,17 +87,17 @@ func (l *leaf) keep(ok bool) int {
 	return bytes
 }
 
-// chunk is the part of a column that is in one row group.
+// chunk is the piece of a column in one row group.
 type chunk struct {
-	pages           [][]byte // until it is written
-	offset          int64    // in the file, when it is
-	packed, size    int      // bytes of pages, and of what is in them
+	pages           [][]byte // nil once the chunk is written
+	offset          int64    // in the file, once the chunk is written
+	packed, size    int      // bytes of pages, compressed and uncompressed
 	values, nulls   int      // values include nulls
 	least, greatest parquet.Value
-	unordered       bool // there is NaN
+	unordered       bool // a value is NaN
 }
 
-// bound takes the values of a page into account.
+// bound updates the bounds with the values of a page.
 func (c *chunk) bound(t parquet.Type, p parquet.Page) {
 	least, greatest, ok := p.Bounds()
 	if ok && (c.values == c.nulls || t.Compare(least, c.least) < 0) {
@@ -112,7 +114,7 @@ func (c *chunk) bound(t parquet.Type, p parquet.Page) {
 	}
 }
 
-// pager makes pages, with memory for one.
+// pager makes one page at a time, and keeps the memory for it.
 type pager struct {
 	zstd                         *zstd.Encoder
 	body, plain, encoded, packed []byte
@@ -122,7 +124,7 @@ func newPager() pager {
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithWindowSize(1<<17), zstd.WithZeroFrames(true), zstd.WithEncoderCRC(false))
 	if err != nil {
-		panic(err) // of options
+		panic(err) // the options are wrong
 	}
 	return pager{zstd: z}
 }
@@ -130,13 +132,13 @@ func newPager() pager {
 // page adds a page to the chunk of l.
 func (w *pager) page(l *leaf, v *values, rows int, codec format.CompressionCodec) (err error) {
 	c := &l.chunk
-	n, held := rows, rows
+	n, present := rows, rows // values including nulls, and without
 	w.body = w.body[:0]
 	if l.repeats > 0 {
 		err = w.levels(v.repetitions, l.repeats)
 	}
 	if l.deepest > 0 {
-		n, held = len(v.definitions), bytes.Count(v.definitions, []byte{l.deepest})
+		n, present = len(v.definitions), bytes.Count(v.definitions, []byte{l.deepest})
 		err = errors.Join(err, w.levels(v.definitions, l.deepest))
 	}
 	if l.binary {
@@ -144,7 +146,7 @@ func (w *pager) page(l *leaf, v *values, rows int, codec format.CompressionCodec
 	} else {
 		w.plain = appendPlain(w.plain[:0], v.data, l.kind)
 		all := l.typ.NewValues(w.plain, nil)
-		c.bound(l.typ, l.typ.NewPage(0, held, all))
+		c.bound(l.typ, l.typ.NewPage(0, present, all))
 		var failed error
 		w.encoded, failed = l.typ.Encode(w.encoded, all, l.encoding)
 		err = errors.Join(err, failed)
@@ -170,7 +172,7 @@ func (w *pager) page(l *leaf, v *values, rows int, codec format.CompressionCodec
 	c.packed += len(head) + len(packed)
 	c.size += len(head) + len(w.body)
 	c.values += n
-	c.nulls += n - held
+	c.nulls += n - present
 	return err
 }
 
@@ -217,7 +219,7 @@ func appendPlain(b, data []byte, k rosidl.Kind) []byte {
 
 const magic = "PAR1"
 
-// parquetFile writes row groups and what is behind them.
+// parquetFile writes row groups, and then the metadata of the file.
 type parquetFile struct {
 	out      *file
 	codec    format.CompressionCodec
@@ -232,7 +234,7 @@ type group struct {
 	chunks []chunk // of the leaves
 }
 
-// element adds an element to the schema. n is nil for a group of fields, and children for a column.
+// element adds an element to the schema. n is nil for a group of fields; children is nil for a column.
 func (f *parquetFile) element(name string, n parquet.Node, r format.FieldRepetitionType, children *int32) {
 	e := format.SchemaElement{Name: name, RepetitionType: &r, NumChildren: children}
 	if n != nil {
@@ -251,7 +253,7 @@ func (f *parquetFile) group(leaves []*leaf, rows int) error {
 	for i, l := range leaves {
 		l.chunk.offset = f.out.info.Size
 		for _, b := range l.chunk.pages {
-			_, _ = f.out.Write(b) // which keeps the error
+			_, _ = f.out.Write(b) // out keeps the error
 		}
 		l.chunk.pages = nil
 		g.chunks[i], l.chunk = l.chunk, chunk{}
@@ -260,7 +262,7 @@ func (f *parquetFile) group(leaves []*leaf, rows int) error {
 	return nil
 }
 
-// rowGroup returns what the end of the file says of a row group, which takes much more memory than group.
+// rowGroup returns the metadata of a row group, which take much more memory than group.
 func (f *parquetFile) rowGroup(ordinal int, leaves []*leaf) format.RowGroup {
 	done := f.finished[ordinal]
 	g := format.RowGroup{NumRows: int64(done.rows), FileOffset: done.chunks[0].offset, Ordinal: int16(ordinal)}
@@ -280,7 +282,7 @@ func (f *parquetFile) rowGroup(ordinal int, leaves []*leaf) format.RowGroup {
 	return g
 }
 
-// end writes what is behind the row groups.
+// end writes the metadata of the file after the last row group.
 func (f *parquetFile) end(leaves []*leaf, metadata map[string]string) error {
 	m := format.FileMetaData{Version: 2, Schema: f.elements, ColumnOrders: f.orders,
 		CreatedBy: "tapedeck version 1 (build 0)"}
@@ -293,6 +295,6 @@ func (f *parquetFile) end(leaves []*leaf, metadata map[string]string) error {
 		m.KeyValueMetadata = append(m.KeyValueMetadata, format.KeyValue{Key: key, Value: metadata[key]})
 	}
 	b, err := thrift.Marshal(new(thrift.CompactProtocol), &m)
-	_, _ = f.out.Write(append(binary.LittleEndian.AppendUint32(b, uint32(len(b))), magic...)) // which keeps the error
+	_, _ = f.out.Write(append(binary.LittleEndian.AppendUint32(b, uint32(len(b))), magic...)) // out keeps the error
 	return err
 }

@@ -19,7 +19,7 @@ import (
 	"tapedeck/codec/encoding/cdr"
 )
 
-// kinds are the types of single values in definitions, with a random value.
+// kinds lists types of single values in definitions, with functions that return random values.
 var kinds = []struct {
 	name  string
 	value func(r *rand.Rand) any
@@ -71,7 +71,7 @@ func (r *random) message(depth int) int {
 		}
 		shape := []string{"", "", "[3]", "[]", "[<=2]"}[r.IntN(5)]
 		if (k.name == "byte" || k.name == "int8") && shape == "[]" {
-			shape = "" // those are left out
+			shape = "" // such arrays are omitted
 		}
 		if shape != "" {
 			value = list(r.Rand, shape, k.value, inner, r)
@@ -90,7 +90,7 @@ func (r *random) message(depth int) int {
 	return len(r.values) - 1
 }
 
-// list returns what makes lists of values, or of messages.
+// list returns a function that makes lists of values, or of messages if inner is not negative.
 func list(r *rand.Rand, shape string, value func(*rand.Rand) any, inner int, all *random) func() any {
 	count := func() int {
 		switch shape {
@@ -147,7 +147,7 @@ func listOf[T any](r *rand.Rand, count func() int, value func(*rand.Rand) any) f
 	}
 }
 
-// row adds the columns of a message to row, or its fields if it is in a list.
+// row adds the columns of a message to row, or its fields if the message is in a list.
 func row(row map[string]any, prefix string, s *cdr.Struct, listed bool) map[string]any {
 	for _, f := range s.Fields {
 		switch v := f.Value.(type) {
@@ -176,14 +176,14 @@ func rowInto(all map[string]any, prefix string, s *cdr.Struct) map[string]any {
 	return row(all, prefix, s, false)
 }
 
-// TestParquet writes random messages of random types, in pages and row groups of random sizes, and reads them with the
-// library, statistics included.
+// TestParquet writes random messages of random types, in pages and row groups of random sizes. It reads rows and
+// statistics with the library.
 func TestParquet(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rounds := uint64(15)
 	if testing.Short() {
-		rounds = 5 // of as many seeds as there are runs
+		rounds = 5 // each run has another seed
 	}
 	for round := range rounds {
 		r := &random{Rand: rand.New(rand.NewPCG(seed, round))}
@@ -198,7 +198,7 @@ func TestParquet(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, w.Declare(c))
 		p := w.(*writer).tables[0].rows.(*parquetTable)
-		p.least, p.most = 1+r.IntN(4000), 1+r.IntN(20_000)
+		p.pageBytes, p.groupBytes = 1+r.IntN(4000), 1+r.IntN(20_000)
 		var want []string
 		for i := range 1 + r.IntN(300) {
 			s := r.values[root]()
@@ -234,7 +234,7 @@ func isNaN(v parquet.Value) bool {
 		v.Kind() == parquet.Float && math.IsNaN(float64(v.Float()))
 }
 
-// requireStatistics compares bounds of a column with its values: there are none of texts and where NaN is.
+// requireStatistics compares the bounds of a column with its values. Texts and columns with NaN have no bounds.
 func requireStatistics(t *testing.T, least, greatest []byte, chunk parquet.ColumnChunk) {
 	var lo, hi parquet.Value
 	pages := chunk.Pages()

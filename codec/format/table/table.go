@@ -1,4 +1,4 @@
-// Package table writes messages as tables, one for each topic: as Parquet, as CSV and as JSON Lines. None of them is
+// Package table writes messages as tables, one for each topic: as Parquet, as CSV and as JSON Lines. Tables cannot be
 // read.
 //
 // A row is a message. Its first columns are log_time, publish_time and, where the type has a stamp, header_stamp, in ns
@@ -19,7 +19,7 @@ import (
 	"tapedeck/msgs/rosidl/wire"
 )
 
-// Options are the choices that tables have.
+// Options are the options of tables.
 type Options struct {
 	Bytes bool   `param:"table_bytes" group:"Tables"`
 	Times string `param:"table_times" group:"Tables" options:"ns|iso"`
@@ -40,7 +40,7 @@ func (o Options) Parquet() codec.Format {
 	f := o.format(kind{name: "parquet", compression: []string{"zstd", "none"}, rows: newParquet})
 	f.Keeps = codec.Keeps{Encodings: f.Keeps.Encodings, PublishTime: true, QoS: true, Metadata: true,
 		ChannelMetadata: true}
-	f.Stream = nil // the library buffers no pipe's worth, and a terminal is no place for it
+	f.Stream = nil // the end of a Parquet file needs offsets, and the file has no use on a terminal
 	return f
 }
 
@@ -54,7 +54,7 @@ func (o Options) JSONL() codec.Format {
 	return o.format(kind{name: "jsonl", compression: []string{"none"}, merges: true, rows: newJSONL})
 }
 
-// kind is what the formats differ in.
+// kind describes one of the three formats.
 type kind struct {
 	name        string // also the extension of files
 	compression []string
@@ -64,9 +64,9 @@ type kind struct {
 
 // rows writes the messages of a table to its file.
 type rows interface {
-	// write writes a message. An error concerns only this message; those of the disk are kept in the file.
+	// write writes a message. An error concerns only this message; the file keeps errors of the disk.
 	write(m *codec.Message) error
-	// flush writes the messages that wait.
+	// flush writes waiting messages.
 	flush()
 	// close completes the table.
 	close()
@@ -93,23 +93,23 @@ func (o Options) format(k kind) codec.Format {
 	}
 }
 
-// table is what a topic with one type becomes.
+// table is the table of the messages of one type on one topic.
 type table struct {
 	options  Options
 	create   codec.CreateOptions
 	channel  *codec.Channel
-	channels []*codec.Channel // all that are in it
+	channels []*codec.Channel // all channels of the table
 	schema   *cdr.Schema
 	stamps   *cdr.Stamps   // nil if the type has none
-	fields   []*field.Node // all
-	columns  []column      // those of all but messages
-	left     []*field.Node
+	fields   []*field.Node // of the type
+	columns  []column      // of fields that are not single messages
+	omitted  []*field.Node
 	losses   codec.LossCounts
 	json     field.JSON
 	decoder  wire.Decoder
 	rows     rows
 	file     *file
-	groups   *groups // of all tables
+	groups   *groups // shared by all tables
 }
 
 // column is a column of a table.
@@ -125,7 +125,7 @@ func (o Options) newTable(c *codec.Channel) (*table, error) {
 		return nil, err
 	}
 	t := &table{options: o, channel: c, schema: schema, stamps: schema.Stamps()}
-	t.fields, err = field.Tree(schema, o.leaves)
+	t.fields, err = field.Tree(schema, o.omits)
 	if err != nil {
 		return nil, err
 	}
@@ -140,22 +140,23 @@ func (o Options) newTable(c *codec.Channel) (*table, error) {
 		}
 		t.columns = append(t.columns, col)
 	}
-	t.left = left(t.fields)
+	t.omitted = omitted(t.fields)
 	return t, nil
 }
 
-// leaves reports whether a field is left out: pixels and points would be most of a table, and nobody reads them there.
-func (o Options) leaves(f cdr.FieldType) bool {
+// omits reports whether a field is omitted. Byte arrays such as pixels and points would be most of a table, and nobody
+// reads them there.
+func (o Options) omits(f cdr.FieldType) bool {
 	return !o.Bytes && f.Kind.Size() == 1 && f.Kind != rosidl.Bool && f.Shape == rosidl.Sequence && f.Length == 0
 }
 
-// left returns the fields that are left out.
-func left(nodes []*field.Node) (all []*field.Node) {
+// omitted returns the omitted fields.
+func omitted(nodes []*field.Node) (all []*field.Node) {
 	for _, n := range nodes {
 		if n.Omitted && n.Kind != rosidl.Nested {
 			all = append(all, n)
 		}
-		all = append(all, left(n.Inner)...)
+		all = append(all, omitted(n.Inner)...)
 	}
 	return all
 }
@@ -168,7 +169,7 @@ func (t *table) times() []string {
 	return []string{"log_time", "publish_time", "header_stamp"}
 }
 
-// unique makes names unique. Cases do not tell columns apart, as in SQL.
+// unique makes names unique. As in SQL, names that differ only in case are equal.
 type unique map[string]bool
 
 func (u unique) name(name string) string {
@@ -180,7 +181,7 @@ func (u unique) name(name string) string {
 	return one
 }
 
-// timesOf returns the times of a message and whether it has them.
+// timesOf returns the times of a message for the columns of times. has reports which of them the message has.
 func (t *table) timesOf(m *codec.Message) (times [3]int64, has [3]bool, err error) {
 	times = [3]int64{m.LogTime, m.PublishTime, 0}
 	has = [3]bool{true, m.PublishTime != 0, false}
@@ -190,7 +191,7 @@ func (t *table) timesOf(m *codec.Message) (times [3]int64, has [3]bool, err erro
 	return times, has, err
 }
 
-// done is called behind the last field of a message, and counts what is lost of it.
+// done ends the message that the decoder has read, and counts its losses.
 func (t *table) done() error {
 	err := t.schema.Finish(&t.decoder)
 	lost := func(what string) {
@@ -198,7 +199,7 @@ func (t *table) done() error {
 			t.losses.Add(t.channel.Topic, what, 1)
 		}
 	}
-	for _, n := range t.left {
+	for _, n := range t.omitted {
 		if n.Seen {
 			n.Seen = false
 			lost("byte arrays (" + n.Path + "), which --table-bytes keeps")

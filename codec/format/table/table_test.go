@@ -24,8 +24,8 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// all are the formats.
-var all = []codec.Format{Parquet, CSV, JSONL}
+// allFormats are the formats of tables.
+var allFormats = []codec.Format{Parquet, CSV, JSONL}
 
 func channel(topic, typeName, definition string) *codec.Channel {
 	c := &codec.Channel{Topic: topic, Type: typeName, Encoding: codec.EncodingCDR}
@@ -44,7 +44,7 @@ func encode(t testing.TB, c *codec.Channel, fields ...cdr.Field) []byte {
 	return data
 }
 
-// written returns what messages become in a file, and the losses.
+// written writes messages to a file, and returns its text and the losses. For Parquet, the text is the rows as JSON.
 func written(t *testing.T, f codec.Format, messages ...codec.Message) (string, []codec.Loss) {
 	path := filepath.Join(t.TempDir(), "out."+f.Name)
 	w, err := f.Create(path, codec.CreateOptions{})
@@ -60,7 +60,7 @@ func written(t *testing.T, f codec.Format, messages ...codec.Message) (string, [
 		rows, err := parquet.Read[any](file, sizeOf(t, path))
 		require.NoError(t, err)
 		text, err := json.Marshal(rows)
-		if err != nil { // of NaN
+		if err != nil { // JSON has no NaN
 			text = fmt.Append(nil, rows)
 		}
 		return string(text), w.Losses()
@@ -126,7 +126,7 @@ func TestLosses(t *testing.T) {
 	bytes := codec.Loss{Topic: "/t", What: "byte arrays (data), which --table-bytes keeps", Messages: 1}
 	texts := codec.Loss{Topic: "/t", What: "bytes of texts that are not UTF-8", Messages: 1}
 	nan := codec.Loss{Topic: "/t", What: "NaN and infinity, which JSON lacks and which became null", Messages: 1}
-	for _, f := range all {
+	for _, f := range allFormats {
 		text, losses := written(t, f, m)
 		want := []codec.Loss{bytes, texts}
 		if f.Name == JSONL.Name {
@@ -143,13 +143,13 @@ func TestLosses(t *testing.T) {
 	require.NotContains(t, losses, bytes)
 }
 
-// TestMisfits writes payloads that do not fit their type between one that does.
+// TestMisfits checks that payloads that do not fit their type are refused, before and after a payload that fits.
 func TestMisfits(t *testing.T) {
 	ch := channel("/t", "p/msg/T", "string s\nint32[] l\np/I[] i\n================\nMSG: p/I\nstring s\nint8 x\n")
 	good := encode(t, ch, cdr.Field{Name: "s", Value: "good"}, cdr.Field{Name: "l", Value: []int32{1, 2}},
 		cdr.Field{Name: "i", Value: []*cdr.Struct{{}}})
 	shorter := encode(t, ch, cdr.Field{Name: "l", Value: []int32{7}}, cdr.Field{Name: "i", Value: []*cdr.Struct{{}, {}}})
-	for _, f := range all {
+	for _, f := range allFormats {
 		path := filepath.Join(t.TempDir(), "out")
 		w, err := f.Create(path, codec.CreateOptions{})
 		require.NoError(t, err)
@@ -188,7 +188,7 @@ func TestFiles(t *testing.T) {
 	text := channel("/a/b", "std_msgs/msg/String", "")
 	danger := channel("/../x", "std_msgs/msg/UInt32", "")
 	var done []codec.FileInfo
-	for _, f := range all {
+	for _, f := range allFormats {
 		folder := t.TempDir()
 		path := filepath.Join(folder, "out")
 		done = nil
@@ -217,15 +217,15 @@ func TestFiles(t *testing.T) {
 		require.Equal(t, int64(-5), done[0].StartTime)
 		entries, err := os.ReadDir(folder)
 		require.NoError(t, err)
-		require.Len(t, entries, 1, "all is in the folder")
+		require.Len(t, entries, 1, "a file outside the folder")
 		require.NoError(t, f.CheckFiles(path, nil))
 	}
 }
 
-// TestOneFile writes files and streams, which hold one topic, or all.
+// TestOneFile checks that a file or stream refuses a second topic, unless it is JSON Lines.
 func TestOneFile(t *testing.T) {
 	a, b := channel("/a", "std_msgs/msg/UInt32", ""), channel("/b", "std_msgs/msg/String", "")
-	for _, f := range all {
+	for _, f := range allFormats {
 		path := filepath.Join(t.TempDir(), "out."+f.Name)
 		w, err := f.Create(path, codec.CreateOptions{})
 		require.NoError(t, err)
@@ -249,7 +249,7 @@ func TestOneFile(t *testing.T) {
 }
 
 func TestAccepts(t *testing.T) {
-	for _, f := range all {
+	for _, f := range allFormats {
 		require.NoError(t, f.Accepts(channel("/t", "std_msgs/msg/String", "")))
 		require.ErrorContains(t, f.Accepts(channel("/t", "p/msg/Gone", "")), "unknown type p/msg/Gone")
 		_, err := f.Create(filepath.Join(t.TempDir(), "out"), codec.CreateOptions{Compression: "bz2"})
@@ -268,7 +268,8 @@ func TestAccepts(t *testing.T) {
 	require.ErrorContains(t, CSV.Accepts(channel("/t", "p/msg/T", definition)), "p/msg/T has more than 10000 fields")
 }
 
-// TestMemory writes more than may wait, on several topics. What is packed well waits longer, for larger row groups.
+// TestMemory writes more bytes than may wait, on several topics. Compressed rows take less memory, so their row groups
+// are larger.
 func TestMemory(t *testing.T) {
 	data, err := cdr.Marshal(&sensor_msgs.LaserScan{Ranges: make([]float32, 100)})
 	require.NoError(t, err)
@@ -278,7 +279,7 @@ func TestMemory(t *testing.T) {
 		w, err := Parquet.Create(path, codec.CreateOptions{Compression: compression})
 		require.NoError(t, err)
 		inside := w.(*writer)
-		inside.groups.most = 40_000
+		inside.groups.maxWaiting = 40_000
 		channels := []*codec.Channel{channel("/a", "sensor_msgs/msg/LaserScan", ""),
 			channel("/b", "sensor_msgs/msg/LaserScan", ""), channel("/c", "sensor_msgs/msg/LaserScan", "")}
 		for i := range 1000 {
@@ -296,7 +297,7 @@ func TestMemory(t *testing.T) {
 			table.settle()
 			waiting += table.waiting
 		}
-		require.LessOrEqual(t, waiting, 60_000, "with the pages that were made last")
+		require.LessOrEqual(t, waiting, 60_000, "including the last pages")
 		require.NoError(t, w.Close())
 		file, err := os.Open(filepath.Join(path, "a.parquet"))
 		require.NoError(t, err)
@@ -310,7 +311,7 @@ func TestMemory(t *testing.T) {
 	require.Less(t, groups["zstd"], groups["none"]/2)
 }
 
-// TestLargeValues looks whether values are in a file once.
+// TestLargeValues checks that a file contains large values only once.
 func TestLargeValues(t *testing.T) {
 	c := channel("/t", "p/msg/T", "uint8[] data\nstring s\n")
 	path := filepath.Join(t.TempDir(), "out.parquet")
@@ -326,7 +327,7 @@ func TestLargeValues(t *testing.T) {
 	require.Less(t, sizeOf(t, path), int64(2*size*count+10_000))
 }
 
-// full is a disk or pipe that takes no more.
+// full is a full disk.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
@@ -335,7 +336,7 @@ func TestFullDisk(t *testing.T) {
 	c := channel("/t", "std_msgs/msg/String", "")
 	data, err := cdr.Marshal(&std_msgs.String{Data: strings.Repeat("x", 10_000)})
 	require.NoError(t, err)
-	for _, f := range all {
+	for _, f := range allFormats {
 		w, err := f.Create(filepath.Join(t.TempDir(), "out"), codec.CreateOptions{ChunkSize: 1})
 		require.NoError(t, err)
 		require.NoError(t, w.Declare(c))
@@ -351,7 +352,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// jsonOf returns a decoded value as JSON.
+// jsonOf encodes a decoded value as JSON.
 func jsonOf(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -377,7 +378,7 @@ func jsonOf(value any) string {
 	return "[" + strings.Join(all, ",") + "]"
 }
 
-// FuzzPayload compares what is written of payloads with what cdr.Schema makes of them.
+// FuzzPayload compares the tables of payloads with the messages that cdr.Schema decodes.
 func FuzzPayload(f *testing.F) {
 	const definition = "string s\nfloat64[2] f\np/I[] i\nwstring w\nuint8[] data\np/E e\nbool[<=3] b\n" +
 		"================\nMSG: p/I\nstring[] s\nint16 x\np/E[] e\n================\nMSG: p/E\n"
@@ -418,7 +419,7 @@ func FuzzPayload(f *testing.F) {
 	})
 }
 
-// TestOverwrite replaces tables, and nothing else.
+// TestOverwrite checks that overwriting replaces tables and nothing else.
 func TestOverwrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "drive")
 	overwrite := func(path string) error {
@@ -450,7 +451,7 @@ func TestOverwrite(t *testing.T) {
 	require.NoFileExists(t, file)
 }
 
-// TestManyTopics writes more tables than files may be open.
+// TestManyTopics checks that many tables do not need as many open files.
 func TestManyTopics(t *testing.T) {
 	const topics = 300
 	folder := filepath.Join(t.TempDir(), "tables")

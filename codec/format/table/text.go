@@ -14,7 +14,7 @@ import (
 // text is a table of lines.
 type text struct {
 	*table
-	head   []byte // not written yet
+	head   []byte // header line, nil once it is written
 	line   func(b []byte, m *codec.Message) ([]byte, error)
 	buffer []byte
 }
@@ -22,7 +22,7 @@ type text struct {
 func (t *text) write(m *codec.Message) (err error) {
 	t.buffer, err = t.line(append(t.buffer[:0], t.head...), m)
 	if err == nil {
-		_, _ = t.file.Write(t.buffer) // which keeps the error
+		_, _ = t.file.Write(t.buffer) // file keeps the error
 		t.head = nil
 	}
 	return err
@@ -30,7 +30,8 @@ func (t *text) write(m *codec.Message) (err error) {
 
 func (t *text) flush() {}
 
-// close completes a file. What goes to a stream has no head without a message, as there may be an error instead.
+// close writes the head of a file without messages. A stream without messages stays empty, because an error may have
+// been the reason.
 func (t *text) close() {
 	if t.file.disk != nil {
 		_, _ = t.file.Write(t.head)
@@ -89,7 +90,7 @@ func newCSV(t *table, _ *file) (rows, error) {
 	return r, nil
 }
 
-// record appends a message as a record of CSV, as RFC 4180 has it.
+// record appends a message as a record of CSV (RFC 4180).
 func (t *text) record(b []byte, m *codec.Message) ([]byte, error) {
 	times, has, err := t.timesOf(m)
 	if err != nil {
@@ -119,7 +120,7 @@ func (t *text) record(b []byte, m *codec.Message) ([]byte, error) {
 	return append(b[:len(b)-1], "\r\n"...), t.done()
 }
 
-// quoted puts the text b[start:] into quotes if it needs them.
+// quoted puts b[start:] into quotes if necessary.
 func quoted(b []byte, start int) []byte {
 	text := b[start:]
 	if !bytes.ContainsAny(text, ",\"\r\n") && (len(text) == 0 || text[0] != ' ' && text[len(text)-1] != ' ') {

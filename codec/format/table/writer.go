@@ -18,7 +18,8 @@ import (
 
 var _ codec.Writer = (*writer)(nil)
 
-// writer writes a table for each topic: to files in a folder, or to a file or stream that holds one topic, or all.
+// writer writes a table for each topic to a file in a folder, or to one file or stream. A single CSV or Parquet file
+// holds one topic; a single JSON Lines file holds all.
 type writer struct {
 	codec.NoSplits
 	options Options
@@ -37,7 +38,7 @@ type writer struct {
 	disk     files.Set
 	losses   codec.LossCounts
 	groups   groups
-	sync     bool // files are put on the disk
+	sync     bool // Close syncs files to the disk
 	closed   bool
 }
 
@@ -53,7 +54,7 @@ func newWriter(o Options, k kind, path string, stream io.Writer, c codec.CreateO
 		return nil, fmt.Errorf("create %s: %w", path, err)
 	}
 	w := &writer{options: o, kind: k, create: c, path: path, stream: stream, byKey: map[string]*table{},
-		channels: map[*codec.Channel]*table{}, losses: codec.LossCounts{}, groups: groups{most: maxWaiting}}
+		channels: map[*codec.Channel]*table{}, losses: codec.LossCounts{}, groups: groups{maxWaiting: maxWaiting}}
 	w.folder = stream == nil && !strings.EqualFold(filepath.Ext(path), "."+k.name)
 	if c.Overwrite && stream == nil {
 		if err := w.remove(); err != nil {
@@ -68,7 +69,7 @@ func newWriter(o Options, k kind, path string, stream io.Writer, c codec.CreateO
 	return w, nil
 }
 
-// remove removes what is at the path, and nothing but tables.
+// remove removes the file, or the folder unless it contains files of other formats.
 func (w *writer) remove() error {
 	stat, err := os.Lstat(w.path)
 	switch {
@@ -96,7 +97,7 @@ func (w *writer) Declare(c *codec.Channel) error {
 	return err
 }
 
-// table returns the table of a channel. Channels that differ only in QoS and metadata share one.
+// table returns the table of a channel. Channels that differ only in QoS and metadata share a table.
 func (w *writer) table(c *codec.Channel) (*table, error) {
 	if t := w.channels[c]; t != nil {
 		return t, nil
@@ -166,7 +167,7 @@ func (w *writer) open(topic string) (*file, error) {
 	return f, nil
 }
 
-// bufferSize returns the size of the buffer of another file beside so many.
+// bufferSize returns the buffer size of a new file if there are others already.
 func bufferSize(others int) int {
 	if others < 100 {
 		return 64 << 10
@@ -237,7 +238,7 @@ func (w *writer) Close() error {
 	return errors.Join(errs...)
 }
 
-// file is a file of a recording, or the stream. Its first error stays.
+// file is a file of a recording, or the stream. It keeps the first error.
 type file struct {
 	info  codec.FileInfo
 	topic string
@@ -256,7 +257,7 @@ func (f *file) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// count counts a message.
+// count counts a message with log time t.
 func (f *file) count(t int64) {
 	if f.info.MessageCount == 0 {
 		f.info.StartTime, f.info.EndTime = t, t

@@ -13,10 +13,11 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// LatestStamp is the latest time that is taken for one, in µs: the year 2100.
+// LatestStamp is the first time that is not taken for a valid time, in µs since the Unix epoch: the year 2100.
 const LatestStamp = 4102444800e6
 
-// MessageName returns the name of m in the MAVLink definitions, such as HIGHRES_IMU; "UNKNOWN" for ids of no dialect.
+// MessageName returns the name of m in the MAVLink definitions, such as HIGHRES_IMU, or "UNKNOWN" if m has an id that
+// the dialect lacks.
 func MessageName(m message.Message) string {
 	if _, raw := m.(*message.MessageRaw); raw {
 		return "UNKNOWN"
@@ -42,10 +43,10 @@ type MessageFormat struct {
 	Codec  *message.ReadWriter
 	Length int   // of the payload in MAVLink 1
 	at     int   // index of the field with the time
-	unit   int64 // of that field, in ns; 0: no such field
+	unit   int64 // unit of the field with the time, in ns; 0: the message has no time
 }
 
-// Time returns the time that m, a message of this format, carries, in ns since boot or the Unix epoch; 0 if none.
+// Time returns the time in m, a message of this format, in ns since boot or the Unix epoch; 0 if there is none.
 func (f MessageFormat) Time(m message.Message) int64 {
 	if f.unit == 0 {
 		return 0

@@ -18,16 +18,16 @@ import (
 const (
 	segmentSize = 1 << 20
 	readSize    = 256 << 10
-	// shownGaps is how many damaged places are reported one by one.
+	// shownGaps is the number of damaged places that are reported one by one.
 	shownGaps = 1000
 	// longestRecord is the size of the longest frame with its time.
 	longestRecord = StampSize + headerV2 + 255 + checksum + signature
 )
 
-// log is what the scan of a log has found.
+// log is the result of scanning a log.
 type log struct {
 	details  Details
-	clocks   map[int64]clock // at the beginning of segments
+	clocks   map[int64]clock // at the beginning of segments, by offset
 	offset   int64           // ns from boot to UTC
 	complete bool
 }
@@ -92,17 +92,17 @@ type scan struct {
 	*reader
 	scanner *Scanner
 	clock   clock
-	end     int64 // of the last frame
-	garbage uint64
+	end     int64  // offset of the end of the last frame
+	garbage uint64 // bytes of garbage before the last gap
 	segment chunked.Segment
 	frames  uint64 // of segment
 	gaps    int
-	badAt   int64 // of the first frame with a bad checksum
-	bad     int   // places with nothing but those
-	moreAt  int64 // of the first gap that is not reported by itself
+	badAt   int64 // offset of the first frame with a bad checksum
+	bad     int   // gaps that contain only frames with a bad checksum
+	moreAt  int64 // offset of the first gap that is not reported by itself
 }
 
-// add takes a frame in.
+// add adds a frame to the segment.
 func (s *scan) add(record []byte, h *Header) {
 	offset := s.scanner.Offset - int64(len(record))
 	if offset > s.end && !s.text(offset) {
@@ -147,8 +147,8 @@ func (r *reader) name(id uint32) string {
 	return fmt.Sprintf("UNKNOWN_%d", id)
 }
 
-// text reports whether text is between the last frame and the one at to, as an autopilot sends while it boots, or where
-// frames have no times. It counts it.
+// text reports whether only text is between the last frame and the frame at to. An autopilot sends text while it boots.
+// In a log with times, text counts as damage after the first frame. text adds its bytes to the details.
 func (s *scan) text(to int64) bool {
 	const longest = 1 << 20
 	if s.order != nil && s.end > 0 || to-s.end > longest {
@@ -192,7 +192,7 @@ func (s *scan) flush() {
 	s.segment, s.frames = chunked.Segment{}, 0
 }
 
-// finish completes the contents.
+// finish completes the contents after the last frame.
 func (s *scan) finish() error {
 	s.flush()
 	found := &s.scanner.Found
@@ -255,7 +255,7 @@ func (s *scan) isBeginning(b []byte) bool {
 	return short || ok && h.Size > len(b)-s.scanner.Prefix
 }
 
-// time returns the time of a frame in ns: of a stream without times by its clock, and without log.offset.
+// time returns the time of a frame in ns, without log.offset. In a stream without times it is the time of clock c.
 func (r *reader) time(c *clock, record []byte, h *Header) int64 {
 	if r.order != nil {
 		if t := r.order.Uint64(record); t < LatestStamp {
@@ -274,20 +274,20 @@ func (r *reader) time(c *clock, record []byte, h *Header) int64 {
 
 const (
 	unixNanos = 1e18         // ns: smaller times are since boot
-	validUnix = 1234567890e6 // µs: an autopilot that sends less does not know the time
-	rebooted  = 10e9         // ns by which the time since boot falls if the autopilot has restarted
+	validUnix = 1234567890e6 // µs: smaller times come from an autopilot that does not know the time
+	rebooted  = 10e9         // ns: if the time since boot falls by more, the autopilot has restarted
 )
 
-// clock is the clock of the component that gives a stream its times.
+// clock is the clock of a stream without times: the times that one component sends.
 type clock struct {
 	known             bool
 	system, component uint8
 	now               int64 // since the first boot, in ns
-	base              int64 // of the last boot, in ns
+	base              int64 // time of the last boot since the first boot, in ns
 	offset            int64 // from now to UTC, in ns; 0: unknown
 }
 
-// observe takes the time that a message carries, in ns.
+// observe sets the clock by the time in a message, in ns since boot or the Unix epoch.
 func (c *clock) observe(at int64, m message.Message, h *Header) {
 	if at == 0 {
 		return
@@ -309,7 +309,7 @@ func (c *clock) observe(at int64, m message.Message, h *Header) {
 	}
 }
 
-// loader implements chunked.Loader. Its records are frames, each behind its time in ns.
+// loader implements chunked.Loader. A record is a time in ns, in 8 bytes, followed by a frame.
 type loader struct {
 	chunked.Plain
 	reader *reader

@@ -22,7 +22,7 @@ import (
 	"tapedeck/test/samples/generate"
 )
 
-// write writes a log and opens it as any recording.
+// write writes a log to a file and opens it.
 func write(t *testing.T, name string, log []byte) codec.Reader {
 	path := filepath.Join(t.TempDir(), name)
 	require.NoError(t, os.WriteFile(path, log, 0o666))
@@ -48,15 +48,15 @@ func frames(t *testing.T, r codec.Reader, q codec.Query) (times []int64, data []
 	}
 }
 
-// records returns a log of messages, one each 100 ms, without and with times.
-func records(t *testing.T, list ...message.Message) (stream, log []byte, parts [][]byte) {
+// records returns messages, one each 100 ms, as a stream without times, as a log, and as the records of the log.
+func records(t *testing.T, list ...message.Message) (stream, log []byte, pieces [][]byte) {
 	e := tlogtest.NewEncoder(t, 1, streamwriter.V2)
 	for i, m := range list {
 		record := e.Record(t, someTime+int64(i)*1e8, m)
 		stream, log = append(stream, record[StampSize:]...), append(log, record...)
-		parts = append(parts, record)
+		pieces = append(pieces, record)
 	}
-	return stream, log, parts
+	return stream, log, pieces
 }
 
 func TestLog(t *testing.T) {
@@ -69,7 +69,7 @@ func TestLog(t *testing.T) {
 		h, _, _ := parseHeader(log[at+StampSize:])
 		at += StampSize + h.Size
 	}
-	for name, b := range map[string][]byte{"as it is": log, "lowest byte first": swapped} {
+	for name, b := range map[string][]byte{"highest byte first": log, "lowest byte first": swapped} {
 		t.Run(name, func(t *testing.T) {
 			r := write(t, "any.name", b)
 			info, err := r.Info()
@@ -95,7 +95,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestTimesBackwards reads a log whose clock was set back in between.
+// TestTimesBackwards reads a log whose clock was set back.
 func TestTimesBackwards(t *testing.T) {
 	_, _, parts := records(t, attitude(1), attitude(2), attitude(3), attitude(4))
 	times, _, _ := frames(t, write(t, "x.tlog", slices.Concat(parts[2], parts[3], parts[0], parts[1])), codec.Query{})
@@ -147,7 +147,8 @@ func TestStream(t *testing.T) {
 	})
 }
 
-// A frame behind an invalid time gets the time of the frame before, or of the first frame that has one.
+// TestBrokenStamp checks that a frame with an invalid time gets the time of the previous frame, or of the first frame
+// with a valid time.
 func TestBrokenStamp(t *testing.T) {
 	for _, order := range []binary.ByteOrder{binary.BigEndian, binary.LittleEndian} {
 		for i, want := range [][]int64{{1e8, 1e8, 2e8, 3e8}, {0, 0, 2e8, 3e8}, {0, 1e8, 2e8, 2e8}} {
@@ -176,7 +177,7 @@ func TestBrokenStamp(t *testing.T) {
 	}
 }
 
-// A byte too many in a time costs the time, not the frame.
+// TestLongStamp checks that an extra byte in a time costs the time, but not the frame.
 func TestLongStamp(t *testing.T) {
 	_, _, parts := records(t, attitude(1), attitude(2), attitude(3), attitude(4))
 	parts[2] = slices.Insert(parts[2], 6, '\r')
@@ -225,7 +226,8 @@ func TestDamagedLog(t *testing.T) {
 	}
 }
 
-// Of very many damaged places the last ones are counted, and frames with a bad checksum by themselves.
+// TestManyGaps checks that of very many damaged places the last are only counted. Frames with a bad checksum have a
+// count of their own.
 func TestManyGaps(t *testing.T) {
 	_, _, parts := records(t, attitude(1))
 	bad := bytes.Clone(parts[0])
@@ -257,8 +259,8 @@ func TestNoLog(t *testing.T) {
 	}
 }
 
-// TestSamples reads logs of UAVLogViewer, of a student and of DroneKit. The counts are those of another parser; all
-// frames and times were compared with it when this was written.
+// TestSamples reads logs of UAVLogViewer, of a student and of DroneKit. Another parser gave the expected counts; it
+// agreed about all frames and times when this test was written.
 func TestSamples(t *testing.T) {
 	for name, want := range map[string]struct {
 		v1, v2, signed, bad uint64

@@ -31,8 +31,8 @@ type Header struct {
 	Size      int // of the frame
 }
 
-// parseHeader reads the header at the start of data. ok is false if there is none; short is true if data ends within
-// it.
+// parseHeader reads the header at the start of data. ok is false if no header begins there; short is true if data ends
+// within the header.
 func parseHeader(data []byte) (h Header, ok, short bool) {
 	switch {
 	case len(data) == 0:
@@ -62,7 +62,7 @@ func parseHeader(data []byte) (h Header, ok, short bool) {
 	return h, true, false
 }
 
-// ParseHeader returns the header of a frame. ok is false if data are not one whole frame.
+// ParseHeader returns the header of a frame. ok is false unless data is one whole frame.
 func ParseHeader(data []byte) (h Header, ok bool) {
 	h, ok, short := parseHeader(data)
 	return h, ok && !short && h.Size == len(data)
@@ -73,12 +73,12 @@ func ParseHeader(data []byte) (h Header, ok bool) {
 type Scanner struct {
 	Formats map[uint32]MessageFormat
 
-	// Prefix is the number of bytes before each frame, and Stamped reports whether they are plausible. Where a frame
-	// must begin, and anywhere once Anchored, a frame of a known message is returned behind any prefix.
+	// Prefix is the number of bytes before each frame, and Stamped reports whether a prefix is plausible. A frame of a
+	// known message may follow any prefix where a frame must begin, and anywhere once Anchored is set.
 	Prefix  int
 	Stamped func([]byte) bool
 
-	// Anchored reports that a frame with a plausible prefix was found.
+	// Anchored is set once a frame with a plausible prefix was found.
 	Anchored bool
 
 	// Found counts damage.
@@ -87,14 +87,15 @@ type Scanner struct {
 		Garbage     uint64
 	}
 
-	// Offset is where the bytes not scanned yet begin in the stream.
+	// Offset is the offset in the stream of the first byte that is not scanned yet.
 	Offset int64
 
 	buffer []byte
-	begin  int // in buffer, of the bytes not scanned yet
+	begin  int // offset in buffer of the first byte that is not scanned yet
 
-	// edge is the distance from begin to the (claimed, for a bad checksum) end of the last frame. At 0 a frame must
-	// begin. Bytes before it belong to a bad frame and are not garbage; bytes after it may be anything.
+	// edge is the distance from begin to the end of the last frame; a frame with a bad checksum ends where its header
+	// claims. If edge is 0, a frame must begin at begin. Bytes before the edge belong to a bad frame and are not
+	// garbage; bytes after the edge may be anything.
 	edge int
 	crc  x25.X25
 }
@@ -104,8 +105,8 @@ func NewScanner(formats map[uint32]MessageFormat) *Scanner {
 	return &Scanner{Formats: formats, edge: -1}
 }
 
-// newLogScanner returns a scanner of the records of a log: frames behind 8 bytes of time, µs since the Unix epoch, in
-// an order of bytes; nil: without times.
+// newLogScanner returns a scanner of the records of a log. A record is a time in µs since the Unix epoch, in 8 bytes
+// of the given order, followed by a frame. If order is nil, there are no times.
 func newLogScanner(formats map[uint32]MessageFormat, order binary.ByteOrder) *Scanner {
 	if order == nil {
 		return &Scanner{Formats: formats}
@@ -120,8 +121,8 @@ func (s *Scanner) Write(b []byte) {
 	s.begin = 0
 }
 
-// Next returns the next frame with its prefix, unless more bytes are needed; end means that there will be none. A frame
-// with an unknown id is returned only where a frame must begin.
+// Next returns the next frame with its prefix. It returns false if it needs more bytes; end means that no more bytes
+// will follow. A frame with an unknown id is returned only where a frame must begin.
 func (s *Scanner) Next(end bool) ([]byte, Header, bool) {
 	for {
 		data := s.buffer[s.begin:]
@@ -180,8 +181,8 @@ func (s *Scanner) check(data []byte, end bool) (Header, verdict) {
 	}
 	f, known := s.Formats[h.ID]
 	lengthFits := h.V2 || h.End-h.Start == f.Length
-	// Among garbage, only frames that can be checked count; otherwise bytes that look like a header would make us wait
-	// for a frame that never comes, and hide those that do.
+	// Among garbage, accept only frames that can be checked. Otherwise bytes that look like a header would make us wait
+	// for a frame that never comes, and hide the frames that follow.
 	if (s.edge != 0 || !stamped) && (!known || !lengthFits) {
 		return h, none
 	}
@@ -200,7 +201,7 @@ func (s *Scanner) check(data []byte, end bool) (Header, verdict) {
 	case !lengthFits || !matches:
 		return h, bad
 	}
-	// Among garbage, one plausible prefix may be chance, but not two: frames without prefixes must not match.
+	// Among garbage, one plausible prefix may be chance, but not two. A log without prefixes must not match.
 	if after := data[h.Size:]; s.Prefix > 0 && s.edge != 0 && !s.Anchored {
 		if len(after) < s.Prefix && !end {
 			return h, short

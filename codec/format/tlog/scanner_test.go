@@ -18,10 +18,10 @@ func newScanner(t testing.TB) *Scanner {
 	return &Scanner{Formats: known, edge: -1}
 }
 
-// scanAll returns the sequence numbers of the frames found in data, which is passed in parts.
-func scanAll(s *Scanner, data []byte, part int) []uint8 {
+// scanAll returns the sequence numbers of the frames in data, which it writes in pieces of size bytes.
+func scanAll(s *Scanner, data []byte, size int) []uint8 {
 	var found []uint8
-	for chunk := range slices.Chunk(data, part) {
+	for chunk := range slices.Chunk(data, size) {
 		s.Write(chunk)
 		for _, h, ok := s.Next(false); ok; _, h, ok = s.Next(false) {
 			found = append(found, h.Sequence)
@@ -83,9 +83,9 @@ func TestScanner(t *testing.T) {
 		{"header cut", join(v1[0], v1[1][:3]), []uint8{0}, 0, 3},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			for _, part := range []int{1, 7, 4096} {
+			for _, size := range []int{1, 7, 4096} {
 				s := newScanner(t)
-				require.Equal(t, test.frames, scanAll(s, test.data, part))
+				require.Equal(t, test.frames, scanAll(s, test.data, size))
 				require.Equal(t, test.bad, s.Found.BadChecksum)
 				require.EqualValues(t, test.garbage, s.Found.Garbage)
 			}
@@ -93,7 +93,8 @@ func TestScanner(t *testing.T) {
 	}
 }
 
-// A frame is returned with its last byte, even after bytes that look like the header of another.
+// TestScannerDoesNotWait checks that a frame is returned once its last byte is written, even after bytes that look like
+// the header of another frame.
 func TestScannerDoesNotWait(t *testing.T) {
 	e := tlogtest.NewEncoder(t, 1, streamwriter.V1)
 	s := newScanner(t)
@@ -117,12 +118,12 @@ func FuzzScanner(f *testing.F) {
 	f.Add(append(e1.Encode(f, attitude(1)), e2.Encode(f, heartbeat())...), uint16(1))
 	f.Add(bytes.Repeat([]byte{0xfe, 0xfd, 0, 30}, 100), uint16(1000))
 	known := knownFormats(f)
-	f.Fuzz(func(t *testing.T, data []byte, part uint16) {
+	f.Fuzz(func(t *testing.T, data []byte, size uint16) {
 		for _, prefix := range []int{0, StampSize} {
 			s := newLogScanner(known, binary.BigEndian)
 			s.Prefix, s.edge = prefix, -1
 			frames := uint64(0)
-			for chunk := range slices.Chunk(data, int(part)+1) {
+			for chunk := range slices.Chunk(data, int(size)+1) {
 				s.Write(chunk)
 				for record, _, ok := s.Next(false); ok; record, _, ok = s.Next(false) {
 					frames += uint64(len(record))

@@ -1,15 +1,17 @@
-// Package tlog finds the frames of MAVLink in streams and reads logs of them: telemetry logs of ground stations
-// (.tlog), which have a time before each frame, and streams without times, such as Mission Planner's .rlog.
+// Package tlog finds frames of MAVLink in a stream of bytes. It reads telemetry logs of ground stations (.tlog), which
+// have a time before each frame, and logs without times, such as Mission Planner's .rlog.
 //
-// A log has one channel with the topic "/mavlink/log" and the encoding Encoding. A message is a frame as it is in the
-// file, with its checksum. Package bridge/translate/mavros translates them. Message ids are those of gomavlib's dialect
+// A log has one channel with the topic "/mavlink/log" and the encoding Encoding. A message is an unchanged frame with
+// its checksum. Package bridge/translate/mavros translates frames. Known messages are those of gomavlib's dialect
 // ardupilotmega, which includes common, standard and minimal.
 //
-// LogTime is the time before the frame. Ground stations write it with the highest byte first; logs whose times make
-// sense only the other way are read so. MAVProxy keeps the number of the link in the lowest two bits of the µs.
+// LogTime is the time before the frame. Ground stations write the highest byte of the time first. If times make sense
+// only with the lowest byte first, they are read that way. MAVProxy keeps the number of the link in the lowest two bits
+// of the µs.
 //
-// In a stream without times, LogTime is the time that the first component sends which sends any: since boot, moved to
-// UTC if one of its SYSTEM_TIME messages knows that. Frames without a time have the time of the frame before.
+// In a log without times, LogTime is the time since boot that a component sends, the first component that sends any. If
+// a SYSTEM_TIME message of this component contains UTC, all times are shifted to UTC. A frame without a time has the
+// time of the previous frame.
 package tlog
 
 import (
@@ -59,7 +61,7 @@ type Details struct {
 	V2          uint64            `json:"v2"`      // frames of MAVLink 2
 	Signed      uint64            `json:"signed"`
 	BadChecksum uint64            `json:"bad_checksum"` // frames
-	BadTime     uint64            `json:"bad_time"`     // frames behind a time that is none
+	BadTime     uint64            `json:"bad_time"`     // frames with an invalid time
 	Text        uint64            `json:"text"`         // bytes of text outside frames
 	Garbage     uint64            `json:"garbage"`      // bytes outside frames
 	Components  map[string]uint64 `json:"components"`   // frames by "system/component"
@@ -69,18 +71,18 @@ type Details struct {
 // reader reads a log. Info.Extra is a Details.
 type reader struct {
 	chunked.Reader
-	order   binary.ByteOrder // of the times; nil: there are none
-	first   int64            // time of the first frame that has one, in ns
+	order   binary.ByteOrder // of the times; nil: a log without times
+	first   int64            // first valid time before a frame, in ns
 	formats map[uint32]MessageFormat
 	channel *codec.Channel
 	log     *log // nil before it is scanned
 }
 
-// layouts are the possible orders of bytes of times; nil: a log without times.
+// layouts lists the possible byte orders of times; nil is a log without times.
 var layouts = []binary.ByteOrder{binary.BigEndian, binary.LittleEndian, nil}
 
-// detect returns the layout in which most of the beginning of a log are frames of known messages, with the size and
-// number of such frames, and whether one is at the very beginning or behind text.
+// detect returns the layout in which frames of known messages take the most bytes of head, with the bytes and the
+// number of these frames. first reports whether such a frame begins the log, or follows only text.
 func detect(head []byte) (order binary.ByteOrder, total, frames int, first bool) {
 	formats, err := Formats()
 	if err != nil {

@@ -10,20 +10,20 @@ import (
 	"tapedeck/msgs/tf2_msgs"
 )
 
-// maxDepth limits how far a frame may be from another one.
+// maxDepth is the most transforms between two frames.
 const maxDepth = 100
 
-// frames are transforms between frames, of which some have tracks.
+// frames holds the transforms between frames, and the frames that have tracks.
 type frames struct {
 	wanted   []frame
 	known    map[string]transform // by child
 	messages int
 }
 
-// frame is one that has a track, relative to another one; "" is its parent.
+// frame is a frame that has a track. to is the frame to which the track is relative; "" is the parent.
 type frame struct{ name, to string }
 
-// transform is the last one of a frame.
+// transform is the last transform of a frame.
 type transform struct {
 	parent string
 	static bool
@@ -46,7 +46,7 @@ func newFrames(options []string) (*frames, error) {
 	return f, nil
 }
 
-// transforms adds those of a message to the tracks of frames.
+// transforms adds the transforms of a message to the tracks of frames.
 func (w *writer) transforms(d *tf2_msgs.TFMessage, m *stamped.Message) error {
 	f := w.frames
 	f.messages++
@@ -73,8 +73,9 @@ func (w *writer) transforms(d *tf2_msgs.TFMessage, m *stamped.Message) error {
 	return nil
 }
 
-// moves reports whether the transform of child gives a frame its next pose: it is the first one on the way to the other
-// frame that is not static, such as that of the vehicle that carries a sensor, or one of several that all are.
+// moves reports whether a transform of child gives the wanted frame its next pose. On the way from the wanted frame to
+// the frame of reference, this is the first transform that is not static, such as the transform of the vehicle that
+// carries a sensor. If all transforms on the way are static, each of them gives a pose.
 func (f *frames) moves(wanted frame, child string) bool {
 	name, passed := wanted.name, false
 	for range maxDepth {
@@ -93,7 +94,7 @@ func (f *frames) moves(wanted frame, child string) bool {
 	return false
 }
 
-// find returns the pose of a frame by the last transforms.
+// find returns the pose of a frame from the last transforms.
 func (f *frames) find(wanted frame) (geometry_msgs.Pose, error) {
 	last := f.known[wanted.name]
 	for range maxDepth {
@@ -109,7 +110,7 @@ func (f *frames) find(wanted frame) (geometry_msgs.Pose, error) {
 	return last.pose, fmt.Errorf("no transforms lead to %s", wanted.to)
 }
 
-// compose returns a pose that is relative to frame in what frame is relative to.
+// compose converts a pose from a frame to the frame's parent. frame is the pose of the frame in its parent.
 func compose(frame, pose *geometry_msgs.Pose) geometry_msgs.Pose {
 	turned := product(product(frame.Orientation, geometry_msgs.Quaternion{X: pose.Position.X, Y: pose.Position.Y,
 		Z: pose.Position.Z}), conjugate(frame.Orientation))

@@ -16,17 +16,17 @@ const (
 	e2         = flattening * (2 - flattening)
 )
 
-// placement makes coordinates of one kind to the other one.
+// placement converts between metres and latitude, longitude and altitude.
 type placement struct {
-	geographic bool     // the file has latitudes and longitudes, else metres
-	zone       int      // of UTM, negative in the south; 0: origin counts
-	origin     *tangent // nil before the first fix
+	geographic bool     // the file has latitudes and longitudes, otherwise metres
+	zone       int      // UTM zone, negative in the south; 0: use origin
+	origin     *tangent // nil before the first fix, unless it is an option
 }
 
-// tangent is a plane that touches the ellipsoid: east, north and up.
+// tangent is a plane that touches the ellipsoid, with the axes east, north and up.
 type tangent struct {
-	at                     [3]float64 // from the centre of Earth, in metres
-	sinP, cosP, sinL, cosL float64    // of latitude and longitude
+	at                     [3]float64 // the origin, from the centre of Earth, in metres
+	sinP, cosP, sinL, cosL float64    // sine and cosine of latitude and longitude
 }
 
 var zoneForm = regexp.MustCompile(`^([1-9]|[1-5][0-9]|60)([NS])$`)
@@ -64,7 +64,7 @@ func newPlacement(origin string, geographic bool) (placement, error) {
 	return p, nil
 }
 
-// fix returns the coordinates of a file for latitude, longitude and altitude.
+// fix converts latitude, longitude and altitude to the coordinates of the file.
 func (p *placement) fix(at [3]float64) [3]float64 {
 	if p.geographic {
 		return at
@@ -78,7 +78,7 @@ func (p *placement) fix(at [3]float64) [3]float64 {
 	return [3]float64{o.cosL*y - o.sinL*x, o.cosP*z - o.sinP*out, o.cosP*out + o.sinP*z}
 }
 
-// metres returns the coordinates of a file for metres, and whether there are such.
+// metres converts metres to the coordinates of the file. It returns false if the place is not near Earth.
 func (p *placement) metres(at [3]float64) ([3]float64, bool) {
 	switch {
 	case !p.geographic:
@@ -101,7 +101,7 @@ func (p *placement) metres(at [3]float64) ([3]float64, bool) {
 
 func degrees(radians float64) float64 { return radians * 180 / math.Pi }
 
-// centric returns where latitude, longitude and altitude are, from the centre of Earth.
+// centric converts latitude, longitude and altitude to metres from the centre of Earth.
 func centric(at [3]float64) [3]float64 {
 	sinP, cosP := math.Sincos(at[0] * math.Pi / 180)
 	sinL, cosL := math.Sincos(at[1] * math.Pi / 180)
@@ -116,8 +116,8 @@ func newTangent(at [3]float64) *tangent {
 	return t
 }
 
-// fromUTM returns latitude and longitude of UTM coordinates by the series of Krüger up to the third flattening's cube,
-// which is exact to a millimetre in a zone.
+// fromUTM converts UTM coordinates to latitude and longitude, by the series of Krüger up to the cube of the third
+// flattening. It is exact to a millimetre in a zone.
 func fromUTM(zone int, at [3]float64) ([3]float64, bool) {
 	if !(at[0] > 0 && at[0] < 1e6 && at[1] >= 0 && at[1] <= 1e7) {
 		return at, false

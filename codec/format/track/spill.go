@@ -19,14 +19,12 @@ type point struct {
 
 var noTurn = [4]float64{0, 0, 0, 1}
 
-// pointSize is that of a point in a file; a block holds so many points.
 const (
-	pointSize = 8 + 3*8 + 4*8 + 1
-	inBlock   = 64
+	pointSize = 8 + 3*8 + 4*8 + 1 // bytes of a point in the spill
+	inBlock   = 64                // points of a block
 )
 
-// spill is a file, without a name, with the points of all tracks in blocks, until the tracks are written one after the
-// other.
+// spill is an unlinked file that holds the points of all tracks in blocks, until each track is written as a whole.
 type spill struct {
 	file *os.File
 	size int64
@@ -47,10 +45,10 @@ type track struct {
 	name   string
 	spill  *spill
 	count  int
-	last   int64 // time of the last point
-	broken bool  // the next one does not follow it
-	blocks []int64
-	buffer []byte // of points that are in no block
+	last   int64   // time of the last point
+	broken bool    // positions after the last point are missing
+	blocks []int64 // offsets in the spill
+	buffer []byte  // points that are not in a block yet
 }
 
 // add adds a point.
@@ -99,8 +97,9 @@ func (t *track) each(visit func(p *point)) error {
 	return all(t.buffer)
 }
 
-// lines calls visit with all points of a track of latitudes and longitudes, cut into lines where it crosses the
-// meridian of ±180°: each line ends and begins with a point on it. first reports whether a line begins.
+// lines calls visit with all points of a track of latitudes and longitudes. It cuts the track into lines where it
+// crosses the meridian of ±180°, and adds a point on the meridian to the end of one line and to the beginning of the
+// next. first reports whether a line begins.
 func (t *track) lines(visit func(p *point, first bool)) error {
 	var last point
 	first := true
@@ -110,14 +109,14 @@ func (t *track) lines(visit func(p *point, first bool)) error {
 			turn = math.Copysign(360, -way)
 		}
 		if turn != 0 {
-			part := 0.0 // if both are on the meridian
+			ratio := 0.0 // if both points are on the meridian
 			if way := p.At[1] + turn - last.At[1]; way != 0 {
-				part = (turn/2 - last.At[1]) / way
+				ratio = (turn/2 - last.At[1]) / way
 			}
 			cut := *p
-			cut.Time = last.Time + int64(part*float64(p.Time-last.Time))
-			cut.At[0] += (part - 1) * (p.At[0] - last.At[0])
-			cut.At[2] += (part - 1) * (p.At[2] - last.At[2])
+			cut.Time = last.Time + int64(ratio*float64(p.Time-last.Time))
+			cut.At[0] += (ratio - 1) * (p.At[0] - last.At[0])
+			cut.At[2] += (ratio - 1) * (p.At[2] - last.At[2])
 			cut.At[1] = turn / 2
 			visit(&cut, false)
 			cut.At[1] = -turn / 2

@@ -1,5 +1,5 @@
-// Package track writes the places where something was, over time, as GPX, GeoJSON, KML and TUM files: of fixes of
-// satellite navigation, odometry, poses and frames of transforms.
+// Package track writes tracks as GPX, GeoJSON, KML and TUM files. A track is the position of something over time. It
+// comes from fixes of satellite navigation, odometry, poses or transforms.
 package track
 
 import (
@@ -24,12 +24,12 @@ import (
 
 // Options of writing tracks. The zero value has the defaults. Tags are those of parameters.
 type Options struct {
-	// Origin is where coordinates in metres are from: "LATITUDE,LONGITUDE", "LATITUDE,LONGITUDE,ALTITUDE" of the origin
-	// of a plane whose axes point east and north, or a zone of UTM with its hemisphere, "10N". With "" (default) only
-	// TUM has what has no latitude; there fixes are relative to the first one.
+	// Origin places coordinates in metres on Earth. "LATITUDE,LONGITUDE" or "LATITUDE,LONGITUDE,ALTITUDE" is the origin
+	// of a plane whose axes point east and north. "10N" is a zone of UTM with its hemisphere. With "" (default), only
+	// TUM files can hold tracks in metres, and they hold fixes relative to the first fix.
 	Origin string `param:"track_origin" group:"Tracks" value:"LAT,LON[,ALT]|ZONE"`
-	// Frames are those of transforms of which there are tracks: "base_link" relative to its parent, or "base_link=map"
-	// to another frame. Commas separate several.
+	// Frames lists the frames of transforms that have tracks: "base_link" relative to its parent, or "base_link=map"
+	// relative to map. Commas separate several.
 	Frames []string `param:"track_frames" group:"Tracks" value:"FRAME[=PARENT]"`
 }
 
@@ -44,11 +44,11 @@ func (o Options) GeoJSON() codec.Format { return o.format("geojson", writeGeoJSO
 // KML returns the format of KML 2.2.
 func (o Options) KML() codec.Format { return o.format("kml", writeKML) }
 
-// TUM returns the format of poses that evo reads: a file of one track, or a folder.
+// TUM returns the format of poses that evo reads: a file of one track, or a folder of files.
 func (o Options) TUM() codec.Format { return o.format("tum", nil) }
 
 // encode writes the tracks of a recording that have points.
-type encode func(b *output, tracks []*track) error
+type encode func(f *textFile, tracks []*track) error
 
 func (o Options) format(name string, encode encode) codec.Format {
 	extension := "." + name
@@ -57,7 +57,7 @@ func (o Options) format(name string, encode encode) codec.Format {
 		Named: func(path string) bool { return strings.EqualFold(filepath.Ext(path), extension) },
 		Keeps: codec.Keeps{Encodings: []string{codec.EncodingCDR}},
 	}
-	if encode == nil { // of a recording by itself, a folder
+	if encode == nil { // the default is a folder
 		f.Extension = ""
 	}
 	f.Accepts = func(c *codec.Channel) error { return o.accepts(c, encode != nil) }
@@ -74,7 +74,7 @@ func (o Options) format(name string, encode encode) codec.Format {
 	return f
 }
 
-// accepts returns why there can be no track of a channel.
+// accepts returns an error if a channel cannot have a track.
 func (o Options) accepts(c *codec.Channel, geographic bool) error {
 	switch {
 	case kinds[c.Type] == nil:
@@ -92,7 +92,7 @@ const (
 	typeTF  = "tf2_msgs/msg/TFMessage"
 )
 
-// kinds make the messages of types with places.
+// kinds maps types with positions to functions that return an empty message.
 var kinds = map[string]func() msgs.Message{
 	typeFix:                                func() msgs.Message { return new(sensor_msgs.NavSatFix) },
 	typeTF:                                 func() msgs.Message { return new(tf2_msgs.TFMessage) },
@@ -112,7 +112,7 @@ type writer struct {
 	file   bool // path is a file rather than a folder
 	encode encode
 	place  placement
-	topics stamped.Topics[track] // and frames
+	topics stamped.Topics[track] // topics and frames
 	frames *frames
 	spill  spill
 	only   string // the topic of a file with one track
@@ -128,7 +128,7 @@ func (w *writer) set(o Options) (err error) {
 	return err
 }
 
-// create creates the folder and what else there is before the first message.
+// create creates the folder and the spill.
 func (w *writer) create() error {
 	folder := filepath.Dir(w.path)
 	if !w.file {
@@ -209,7 +209,8 @@ func (w *writer) Write(message *codec.Message) error {
 	return w.pose(t.Target, at, &pose)
 }
 
-// time returns the time of a stamp in a message. Latitudes have dates: that of receipt if the stamp is of a simulation.
+// time returns the time of a stamp in a message. Formats with latitudes need a date: if the stamp is more than a day
+// from the time of receipt, like stamps of a simulation, time returns the time of receipt.
 func (w *writer) time(m *stamped.Message, stamp int64) int64 {
 	const day = int64(24 * time.Hour)
 	if away := m.LogTime - stamp; w.encode != nil && (away > day || away < -day) {

@@ -40,7 +40,7 @@ func pose(x, y, z, qw float64) geometry_msgs.Pose {
 		Orientation: geometry_msgs.Quaternion{W: qw}}
 }
 
-// export writes messages on topics by their order, and returns the file.
+// export writes messages to a file, and returns its content.
 func export(t *testing.T, f codec.Format, messages ...codec.Message) (file string, lost []codec.Loss,
 	refused []string) {
 	path := filepath.Join(t.TempDir(), "out."+f.Name)
@@ -117,8 +117,8 @@ func TestFixes(t *testing.T) {
 	}
 }
 
-// line is a feature of GeoJSON.
-type line struct {
+// feature is a feature of GeoJSON.
+type feature struct {
 	Properties struct{ CoordTimes json.RawMessage }
 	Geometry   struct {
 		Type        string
@@ -126,13 +126,13 @@ type line struct {
 	}
 }
 
-func features(t *testing.T, text string) []line {
-	var all struct{ Features []line }
+func features(t *testing.T, text string) []feature {
+	var all struct{ Features []feature }
 	require.NoError(t, json.Unmarshal([]byte(text), &all))
 	return all.Features
 }
 
-// TestAntimeridian cuts lines at ±180°, and only there.
+// TestAntimeridian checks that lines are cut at ±180°, and only there.
 func TestAntimeridian(t *testing.T) {
 	topics := codectest.Topics{}
 	at := func(topic string, m msgs.Message) codec.Message { return topics.Message(t, topic, start*1e9, m) }
@@ -209,7 +209,7 @@ func TestTUM(t *testing.T) {
 	require.NoError(t, w.Close())
 }
 
-// TestOrigin places metres on Earth. The expected values are those of PROJ.
+// TestOrigin places metres on Earth. PROJ gave the expected values.
 func TestOrigin(t *testing.T) {
 	for _, c := range []struct {
 		origin string
@@ -260,7 +260,7 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
-// TestFrames follows frames of transforms.
+// TestFrames writes the tracks of frames of transforms.
 func TestFrames(t *testing.T) {
 	topics := codectest.Topics{}
 	transform := func(sec int32, parent, child string, x float64,
@@ -289,7 +289,7 @@ func TestFrames(t *testing.T) {
 	require.Regexp(t, `\n1700000002.000000005 10 3[.0-9]* 0 0 0 0.707\d+ 0.707\d+\n$`, files["base_link.tum"])
 	require.Regexp(t, `\n1700000002.000000005 1 0 0 0 0 0.707\d+ 0.707\d+\n$`, files["wheel.tum"])
 
-	// A sensor is carried by its vehicle.
+	// The sensor moves with the vehicle that carries it.
 	path = filepath.Join(t.TempDir(), "carried")
 	lost, refused = codectest.Export(t, track.Options{Frames: []string{"lidar=map", "mast=map"}}.TUM(), path,
 		tf("/tf_static", transform(1, "mount", "lidar", 2, none), transform(1, "base_link", "mount", 0, left),
@@ -317,7 +317,7 @@ func TestFrames(t *testing.T) {
 	require.ErrorContains(t, w.Close(), "no transform leads from the frames")
 }
 
-// TestSimulation has stamps that begin at 0. Latitudes then have the dates of receipt.
+// TestSimulation has stamps that begin at 0. Files with latitudes must contain the times of receipt.
 func TestSimulation(t *testing.T) {
 	for _, c := range []struct {
 		first  int32
@@ -339,7 +339,7 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// TestLongTracks has tracks of more points than wait in memory.
+// TestLongTracks has tracks with more points than a block.
 func TestLongTracks(t *testing.T) {
 	topics := codectest.Topics{}
 	var messages []codec.Message
@@ -361,7 +361,7 @@ func TestLongTracks(t *testing.T) {
 	}
 }
 
-// FuzzTracks writes messages of any bytes: what is written stays valid.
+// FuzzTracks writes messages of random bytes, and checks that the file is valid JSON.
 func FuzzTracks(f *testing.F) {
 	topics := codectest.Topics{}
 	for topic, m := range map[string]msgs.Message{

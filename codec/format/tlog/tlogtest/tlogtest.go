@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Dialect is made once, as that is slow.
+// Dialect returns the dialect of the frames. It is made only once, because that is slow.
 var Dialect = sync.OnceValues(func() (*dialect.ReadWriter, error) {
 	rw := &dialect.ReadWriter{Dialect: ardupilotmega.Dialect}
 	return rw, rw.Initialize()
@@ -52,13 +52,13 @@ func (e *Encoder) Record(t testing.TB, stamp int64, m message.Message) []byte {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(stamp/1e3)), e.Encode(t, m)...)
 }
 
-// Attitude returns a message with a time.
+// Attitude returns a message with a time since boot, in ms.
 func Attitude(ms uint32) *common.MessageAttitude {
 	return &common.MessageAttitude{TimeBootMs: ms, Roll: 0.1, Pitch: 0.2, Yaw: 0.3, Rollspeed: 1, Pitchspeed: 2,
 		Yawspeed: 3}
 }
 
-// Heartbeat returns a message without one.
+// Heartbeat returns a message without a time.
 func Heartbeat() *ardupilotmega.MessageHeartbeat {
 	return &ardupilotmega.MessageHeartbeat{Type: ardupilotmega.MAV_TYPE_QUADROTOR,
 		Autopilot: ardupilotmega.MAV_AUTOPILOT_PX4,
