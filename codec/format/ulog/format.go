@@ -135,8 +135,8 @@ func (f formats) node(name string, depth int) (*node, error) {
 	return n, nil
 }
 
-// plan is how messages of a format become those of ROS 2.
-type plan struct {
+// layout maps the bytes of a format's messages to the bytes of ROS 2 payloads.
+type layout struct {
 	typeName       string
 	schema         string
 	hash           string
@@ -151,25 +151,25 @@ type plan struct {
 // copied are bytes that are copied.
 type copied struct{ from, to, size int }
 
-// planner makes the plans of a log.
-type planner struct {
+// layouter makes the layouts of the messages of a log.
+type layouter struct {
 	formats formats
-	plans   map[string]*plan
-	failed  map[string]*failure // topics without a plan
+	layouts map[string]*layout
+	failed  map[string]*failure // topics without a layout
 	tries   int                 // that failed
-	copies  int                 // of all plans
+	copies  int                 // of all layouts
 	schemas int                 // bytes of all
 }
 
-// failure is a topic without a plan.
+// failure is a topic without a layout.
 type failure struct {
 	at   int64 // where the log announced it first
 	more int   // times that it announced it again
 }
 
-// plan returns the plan for a topic, which has a format of its name. The failure to make one is kept.
-func (p *planner) plan(topic string, at int64) (*plan, error) {
-	if known := p.plans[topic]; known != nil {
+// layout returns the layout for a topic, which has a format of its name. The failure to make one is kept.
+func (p *layouter) layout(topic string, at int64) (*layout, error) {
+	if known := p.layouts[topic]; known != nil {
 		return known, nil
 	}
 	if known := p.failed[topic]; known != nil {
@@ -178,10 +178,10 @@ func (p *planner) plan(topic string, at int64) (*plan, error) {
 	}
 	err := errTries
 	if p.tries < maxTries {
-		var made *plan
+		var made *layout
 		made, err = p.make(topic)
 		if err == nil {
-			p.plans[topic] = made
+			p.layouts[topic] = made
 			return made, nil
 		}
 		p.tries++
@@ -195,12 +195,12 @@ var (
 	errTries = errors.New("too many topics have formats that cannot be used")
 )
 
-func (p *planner) make(topic string) (*plan, error) {
+func (p *layouter) make(topic string) (*layout, error) {
 	root, err := p.formats.node(topic, 0)
 	if err != nil {
 		return nil, err
 	}
-	made := &plan{least: root.size, most: root.size, stamp: -1, utc: -1, utcMoment: -1, fix: -1}
+	made := &layout{least: root.size, most: root.size, stamp: -1, utc: -1, utcMoment: -1, fix: -1}
 	for i := len(root.fields) - 1; i >= 0 && root.fields[i].isPadding(); i-- {
 		made.least = root.fields[i].offset
 	}
@@ -214,7 +214,7 @@ func (p *planner) make(topic string) (*plan, error) {
 			*f.to = root.fields[i].offset
 		}
 	}
-	c := compiler{planner: p, plan: made, text: map[string]string{}, of: map[string]string{}}
+	c := compiler{layouter: p, layout: made, text: map[string]string{}, of: map[string]string{}}
 	made.size = 4
 	if err := c.compile(root, topic); err != nil {
 		return nil, err
@@ -226,14 +226,14 @@ func (p *planner) make(topic string) (*plan, error) {
 	return made, nil
 }
 
-// compiler makes one plan.
+// compiler makes one layout.
 type compiler struct {
-	*planner
-	plan  *plan
-	order []string          // names of the nested types
-	text  map[string]string // their definitions
-	of    map[string]string // formats by the names of their types
-	err   error             // of define
+	*layouter
+	layout *layout
+	order  []string          // names of the nested types
+	text   map[string]string // their definitions
+	of     map[string]string // formats by the names of their types
+	err    error             // of define
 }
 
 func (c *compiler) compile(root *node, topic string) error {
@@ -250,18 +250,18 @@ func (c *compiler) compile(root *node, topic string) error {
 	if err := c.add(root, known, 0); err != nil {
 		return err
 	}
-	c.plan.typeName = pkg + "/msg/" + name
+	c.layout.typeName = pkg + "/msg/" + name
 	var b strings.Builder
 	b.WriteString(text)
 	for _, nested := range c.order {
 		fmt.Fprintf(&b, "%s\nMSG: %s/%s\n%s", strings.Repeat("=", 80), pkg, nested, c.text[nested])
 	}
-	c.plan.schema = b.String()
-	library, err := rosidl.ParseConcatenated(c.plan.typeName, c.plan.schema)
+	c.layout.schema = b.String()
+	library, err := rosidl.ParseConcatenated(c.layout.typeName, c.layout.schema)
 	if err != nil {
 		return err
 	}
-	c.plan.hash, err = library.Hash(c.plan.typeName)
+	c.layout.hash, err = library.Hash(c.layout.typeName)
 	return err
 }
 
@@ -318,7 +318,7 @@ func (c *compiler) define(n *node, known *px4Type) string {
 func (c *compiler) add(n *node, known *px4Type, offset int) error {
 	fields := ordered(n, known)
 	if len(fields) == 0 {
-		c.plan.size++
+		c.layout.size++
 	}
 	for i, f := range fields {
 		if f.node == nil {
@@ -339,7 +339,7 @@ func (c *compiler) add(n *node, known *px4Type, offset int) error {
 
 // copy adds the copy of n elements, aligned as in CDR: relative to the payload behind its head of 4 bytes.
 func (c *compiler) copy(from, size, n int) error {
-	p := c.plan
+	p := c.layout
 	p.size += (size - (p.size-4)%size) % size
 	to := p.size
 	p.size += size * n
@@ -357,8 +357,8 @@ func (c *compiler) copy(from, size, n int) error {
 	return nil
 }
 
-// convert appends the payload of a message of the plan's format.
-func (p *plan) convert(to, data []byte) []byte {
+// convert appends the payload of a message of the layout's format.
+func (p *layout) convert(to, data []byte) []byte {
 	start := len(to)
 	to = append(to, make([]byte, p.size)...)
 	payload := to[start:]
@@ -370,7 +370,7 @@ func (p *plan) convert(to, data []byte) []byte {
 }
 
 // time returns the timestamp of a message in µs; 0: none.
-func (p *plan) time(data []byte) uint64 {
+func (p *layout) time(data []byte) uint64 {
 	if p.stamp < 0 {
 		return 0
 	}
@@ -378,7 +378,7 @@ func (p *plan) time(data []byte) uint64 {
 }
 
 // channel returns the channel of a topic's instance.
-func (p *plan) channel(topic string, instance uint8) *codec.Channel {
+func (p *layout) channel(topic string, instance uint8) *codec.Channel {
 	name := namespace + strings.ReplaceAll(topic, "-", "_")
 	if instance > 0 {
 		name += "_" + strconv.Itoa(int(instance))

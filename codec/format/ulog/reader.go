@@ -137,10 +137,10 @@ type misfits struct {
 // scan scans a log.
 type scan struct {
 	*reader
-	w       walker
-	topics  map[instance]int // numbers of channels
-	formats formats
-	planner planner
+	w        walker
+	topics   map[instance]int // numbers of channels
+	formats  formats
+	layouter layouter
 	state
 	before      state // before the present message, if a segment begins with it
 	latest      int64 // the latest time at which a message was published, in ns
@@ -163,7 +163,7 @@ func (s *scan) run() error {
 	l := &log{subscribed: map[uint16][]subscription{}, before: map[int64]state{}, complete: true}
 	s.log = l
 	s.Contents = chunked.Contents{Path: s.Path, Scanned: true}
-	s.planner = planner{formats: s.formats, plans: map[string]*plan{}, failed: map[string]*failure{}}
+	s.layouter = layouter{formats: s.formats, layouts: map[string]*layout{}, failed: map[string]*failure{}}
 	s.w = walker{Window: chunked.Window{File: s.File, Size: s.Size}, subscribed: l.subscribed, ends: []int64{s.Size}}
 	for _, c := range []struct{ topic, kind string }{{LogTopic, "rcl_interfaces/msg/Log"},
 		{ParameterTopic, "rcl_interfaces/msg/ParameterEvent"}} {
@@ -266,7 +266,7 @@ func (s *scan) add(m *message) error {
 			return nil
 		}
 		s.formats[name] = fields
-		delete(s.planner.failed, name)
+		delete(s.layouter.failed, name)
 	case 'A':
 		if err := s.subscribe(m); err != nil && !errors.Is(err, errKnown) {
 			s.damaged(m, err)
@@ -338,7 +338,7 @@ func (s *scan) flags(m *message) error {
 // subscribe begins a topic.
 func (s *scan) subscribe(m *message) error {
 	number, id, name := m.data[0], binary.LittleEndian.Uint16(m.data[1:]), string(m.data[3:])
-	p, err := s.planner.plan(name, m.pos)
+	p, err := s.layouter.layout(name, m.pos)
 	if err != nil {
 		return fmt.Errorf("topic %q is left out: %w", name, err)
 	}
@@ -366,8 +366,8 @@ func (s *scan) timed(m *message) (channel int, t, published int64, err error) {
 	case m.kind == 'D':
 		t := s.w.topic(binary.LittleEndian.Uint16(m.data), m.pos)
 		channel = t.channel
-		micros = t.plan.time(m.data[2:])
-		s.noteUTC(t.plan, m.data[2:], micros)
+		micros = t.layout.time(m.data[2:])
+		s.noteUTC(t.layout, m.data[2:], micros)
 	default:
 		channel = logChannel
 		micros = binary.LittleEndian.Uint64(m.data[1+tagSize(m):])
@@ -396,7 +396,7 @@ func tagSize(m *message) int {
 }
 
 // noteUTC learns the offset of PX4's clock from what a GPS receiver sends.
-func (s *scan) noteUTC(p *plan, data []byte, micros uint64) {
+func (s *scan) noteUTC(p *layout, data []byte, micros uint64) {
 	if p.utc < 0 || s.fixed || micros == 0 || micros > bootLimit {
 		return
 	}
@@ -478,8 +478,8 @@ func (s *scan) finish() {
 		s.Contents.Event(codec.EventTimes, fmt.Sprintf("%s, the first at 0x%x, with times more than %d s ahead of "+
 			"the others", plural.Count(n, "message"), s.strayAt, int64(longestGap/1e9)))
 	}
-	for _, topic := range slices.Sorted(maps.Keys(s.planner.failed)) {
-		if f := s.planner.failed[topic]; f.more > 0 {
+	for _, topic := range slices.Sorted(maps.Keys(s.layouter.failed)) {
+		if f := s.layouter.failed[topic]; f.more > 0 {
 			s.report(f.at, fmt.Errorf("damaged at 0x%x: topic %q, which is left out, is announced %s more", f.at, topic,
 				plural.Count(f.more, "time")))
 		}
@@ -673,7 +673,7 @@ func (l *loader) Load(g *chunked.Segment, buf []byte) ([]byte, []error) {
 			if m.kind == 'D' {
 				head := appendHead(records, channel, t, published)
 				start := len(records)
-				records = s.w.topic(binary.LittleEndian.Uint16(m.data), m.pos).plan.convert(head, m.data[2:])
+				records = s.w.topic(binary.LittleEndian.Uint16(m.data), m.pos).layout.convert(head, m.data[2:])
 				setSize(records, start)
 			} else {
 				records, more = l.append(records, channel, t, published, text(&m, t))

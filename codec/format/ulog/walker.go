@@ -36,7 +36,7 @@ func (m *message) end() int64 { return m.pos + messageHead + int64(len(m.data)) 
 type subscription struct {
 	from    int64
 	channel int // number
-	plan    *plan
+	layout  *layout
 }
 
 // walker goes through the messages of a log.
@@ -124,7 +124,7 @@ func (w *walker) check(pos int64) (size int64, f form, err error) {
 			return size, broken, nil
 		}
 		t := w.topic(uint16(at(0))|uint16(at(1))<<8, pos)
-		ok = t != nil && int64(t.plan.least) <= payload-2 && payload-2 <= int64(t.plan.most)
+		ok = t != nil && int64(t.layout.least) <= payload-2 && payload-2 <= int64(t.layout.most)
 		if !ok {
 			f = misfit
 		}
