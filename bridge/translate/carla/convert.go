@@ -52,7 +52,7 @@ func fullSize(v carla.Vector) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: 2 * v.X / metre, Y: 2 * v.Y / metre, Z: 2 * v.Z / metre}
 }
 
-// Velocity converts a velocity or another vector of the world, in m, by mirroring y.
+// Velocity converts a velocity in m/s, or another vector of the world in m, by mirroring y.
 func Velocity(v carla.Vector) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: v.X, Y: 0 - v.Y, Z: v.Z}
 }
@@ -62,7 +62,8 @@ func LinearVelocity(v geometry_msgs.Vector3) carla.Vector {
 	return carla.Vector{X: v.X, Y: 0 - v.Y, Z: v.Z}
 }
 
-// Rate converts an angular velocity from degrees/s to rad/s. It is a pseudovector: mirroring y keeps its y.
+// Rate converts an angular velocity from degrees/s to rad/s. An angular velocity is a pseudovector: mirroring y negates
+// x and z.
 func Rate(v carla.Vector) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: 0 - v.X/radian, Y: v.Y / radian, Z: 0 - v.Z/radian}
 }
@@ -96,7 +97,6 @@ func relative(p geometry_msgs.Pose, location carla.Vector) geometry_msgs.Vector3
 	at := Point(location)
 	return p.Orientation.RotateBack(geometry_msgs.Vector3{X: at.X - p.Position.X, Y: at.Y - p.Position.Y,
 		Z: at.Z - p.Position.Z})
-
 }
 
 // difference returns (a - b) / dt.
@@ -111,7 +111,7 @@ func turning(from, to geometry_msgs.Quaternion, dt float64) geometry_msgs.Vector
 	if sin == 0 {
 		return geometry_msgs.Vector3{}
 	}
-	rate := 2 * math.Atan2(math.Copysign(sin, q.W), math.Abs(q.W)) / sin / dt // the shorter way
+	rate := 2 * math.Atan2(math.Copysign(sin, q.W), math.Abs(q.W)) / sin / dt // along the shorter arc
 	return geometry_msgs.Vector3{X: q.X * rate, Y: q.Y * rate, Z: q.Z * rate}
 }
 
@@ -130,7 +130,7 @@ func unit(p geometry_msgs.Pose) (_ geometry_msgs.Pose, ok bool) {
 
 func length(v geometry_msgs.Vector3) float64 { return math.Sqrt(v.X*v.X + v.Y*v.Y + v.Z*v.Z) }
 
-// finite returns v, or zero when a component is NaN or infinite.
+// finite returns v, or zero if a component is NaN or infinite.
 func finite(v carla.Vector) carla.Vector {
 	if math.IsInf(v.X+v.Y+v.Z, 0) || math.IsNaN(v.X+v.Y+v.Z) {
 		return carla.Vector{}

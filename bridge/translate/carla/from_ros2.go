@@ -15,14 +15,14 @@ import (
 	"tapedeck/msgs/rosgraph_msgs"
 )
 
-// mapPatience is how long frames wait for the name of the map, which a log begins with.
+// mapPatience is the time for which frames wait for the name of the map. A log begins with that name.
 const mapPatience = 2 * time.Second
 
 // Writer writes a log from ROS 2 messages in the order of their reception. It is the inverse of ToROS2. Each message on
 // /clock begins a frame. Messages with a stamp belong to the frame of their stamp, and messages without one to the
 // frame during which they are received. Without /clock, a frame has the messages received within WriteOptions.Step. If
-// several messages of a frame describe one thing, the last one counts. An actor appears with the first message about
-// it, and disappears when a CarlaActorList no longer lists it.
+// several messages of a frame set one value, the last one counts. An actor appears with the first message about it, and
+// disappears when a CarlaActorList no longer lists it.
 //
 // Writer skips messages on topics from which a log cannot be made; see Skipped. A Split puts the current frame into the
 // new file.
@@ -30,25 +30,26 @@ type Writer struct {
 	codec.Writer // writes frames
 	*logState
 	step     time.Duration
-	patience time.Duration
+	patience time.Duration // time in the log until which frames wait for the name of the map
 	decoders map[*codec.Channel]*decoder
 	skipped  []string // topics; see Skipped
 
 	clocked bool          // there was a message on /clock
 	begun   bool          // the log has begun
-	zero    time.Duration // /clock at the start of the log; without a clock the time since 1970
+	zero    time.Duration // /clock at the start of the log; without /clock the log time since 1970
 	now     time.Duration // time of the current frame, since the start of the log
 	logTime int64         // log time of the start of the log, in ns since the Unix epoch
 	number  uint64        // number of the previous frame
 	waiting []*batch      // messages of frames after the current one that /clock has begun
 	early   *batch        // messages of frames that /clock has not begun
-	held    int           // bytes in all batches
+	// waitingBytes is the size of the messages in waiting and early.
+	waitingBytes int
 
 	size    int64          // bytes of written frames
 	channel *codec.Channel // nil before the first frame is written
 	mapName string
 	queue   []codec.Message // frames that are not written yet
-	spare   []byte          // memory for another frame
+	spare   []byte          // memory for the next frame
 }
 
 // NewWriter returns a Writer that writes frames to w and owns w.
@@ -107,21 +108,21 @@ func (w *Writer) Write(m *codec.Message) error {
 	if clock, ok := d.message.(*rosgraph_msgs.Clock); ok {
 		err = w.tick(time.Duration(clock.Clock.Nanoseconds()), m.LogTime)
 	} else if !w.clocked {
-		err = w.pass(m.LogTime)
+		err = w.advance(m.LogTime)
 	}
 	if err != nil {
 		return fmt.Errorf("%s [%s] at %d ns: %w", m.Channel.Topic, m.Channel.Type, m.LogTime, err)
 	}
-	w.place(d, m)
+	w.assign(d, m)
 	return nil
 }
 
-// place adds a message to the current frame or to the batch of a later frame. d has decoded the message.
-func (w *Writer) place(d *decoder, m *codec.Message) {
-	if b := w.batchOf(d.time()); b != nil && w.held < maxHeld {
-		w.held += b.add(m)
+// assign adds a message to the current frame or to the batch of a later frame. d has decoded the message.
+func (w *Writer) assign(d *decoder, m *codec.Message) {
+	if b := w.batchOf(d.time()); b != nil && w.waitingBytes < maxWaiting {
+		w.waitingBytes += b.add(m)
 	} else {
-		w.collect(d)
+		w.apply(d)
 	}
 }
 
@@ -151,17 +152,17 @@ func (w *Writer) batchOf(t time.Duration) *batch {
 	return nil
 }
 
-// collect adds the message that d has decoded to the current frame.
-func (w *Writer) collect(d *decoder) {
+// apply adds the message that d has decoded to the current frame.
+func (w *Writer) apply(d *decoder) {
 	if d.replaces && d.frame == w.number+1 {
 		w.losses.Add(d.topic, "messages replaced by a later one in the same frame of the log", 1)
 	}
 	d.frame = w.number + 1
-	d.take(w, d)
+	d.apply(w, d)
 }
 
-// takeWorldInfo takes the name of the map.
-func (w *Writer) takeWorldInfo(d *decoder, v *carla_msgs.CarlaWorldInfo) {
+// applyWorldInfo sets the name of the map.
+func (w *Writer) applyWorldInfo(d *decoder, v *carla_msgs.CarlaWorldInfo) {
 	if v.Opendrive != "" {
 		w.losses.Add(d.topic, "opendrive", 1)
 	}
@@ -172,8 +173,9 @@ func (w *Writer) takeWorldInfo(d *decoder, v *carla_msgs.CarlaWorldInfo) {
 	w.mapName, w.patience = v.MapName, 0
 }
 
-// pass is called without a clock. It ends the current frame if logTime is at least a step after the frame.
-func (w *Writer) pass(logTime int64) error {
+// advance ends the current frame if logTime is at least a step after the frame. It replaces tick while there is no
+// message on /clock.
+func (w *Writer) advance(logTime int64) error {
 	t := time.Duration(logTime)
 	if !w.begun {
 		w.begun, w.zero, w.logTime = true, t, logTime
@@ -213,7 +215,7 @@ func (w *Writer) tick(t time.Duration, logTime int64) (err error) {
 	}
 	early := w.early
 	w.early, w.waiting = new(batch), append(w.waiting, &batch{at: next, logTime: logTime})
-	w.replay(early, w.place)
+	w.replay(early, w.assign)
 	for len(w.waiting) > 1 && (len(w.waiting) > maxFrames || logTime-w.waiting[0].logTime >= int64(lateness)) {
 		err = errors.Join(err, w.catchUp())
 	}
@@ -225,7 +227,7 @@ func (w *Writer) catchUp() error {
 	err := w.end()
 	next := w.waiting[0]
 	w.now, w.waiting = next.at, slices.Delete(w.waiting, 0, 1)
-	w.replay(next, func(d *decoder, _ *codec.Message) { w.collect(d) })
+	w.replay(next, func(d *decoder, _ *codec.Message) { w.apply(d) })
 	return err
 }
 
@@ -250,8 +252,8 @@ func (w *Writer) end() error {
 	return w.flush()
 }
 
-// lastDuration returns the duration of the frame that is collected, in s: -1 unless the recording ends with the frame
-// and a CarlaStatus has its duration. Any other frame gets its duration from the next one.
+// lastDuration returns the duration of the current frame in s: -1 unless the recording ends with the frame and a
+// CarlaStatus has the duration. Readers of the log compute the duration of any other frame from the next frame.
 func (w *Writer) lastDuration() float64 {
 	step := w.untilNext
 	w.untilNext = 0
@@ -277,7 +279,7 @@ func elapsed(t time.Duration) float64 {
 	return s
 }
 
-// flush writes the frames in the queue. They stay there after an error of the disk.
+// flush writes the frames in the queue. After a codec.MissingError the frames stay in the queue.
 func (w *Writer) flush() error {
 	if w.channel == nil && len(w.queue) > 0 {
 		w.patience = 0
@@ -312,7 +314,7 @@ func (w *Writer) finish() error {
 	for len(w.waiting) > 0 {
 		err = errors.Join(err, w.catchUp())
 	}
-	w.replay(w.early, func(d *decoder, _ *codec.Message) { w.collect(d) })
+	w.replay(w.early, func(d *decoder, _ *codec.Message) { w.apply(d) })
 	w.early = new(batch)
 	if w.begun {
 		w.begun = false
@@ -321,11 +323,11 @@ func (w *Writer) finish() error {
 	return errors.Join(err, w.flush())
 }
 
-// Close writes the last frame and closes the log. Sync does not write the current frame.
+// Close writes the current frame, which Sync does not write, and closes the log.
 func (w *Writer) Close() error { return errors.Join(w.finish(), w.Writer.Close()) }
 
-// Expect reads a recording that will be written. It finds the actors, the name of the map, and whether there is a
-// /clock. Without Expect, the Writer learns them while it writes messages.
+// Expect reads a recording whose messages will be written. It finds the actors, the name of the map, and whether
+// messages on /clock exist. Without Expect, the Writer learns these facts from the messages that it writes.
 func (w *Writer) Expect(r codec.Reader) error {
 	info, err := r.Info()
 	if err != nil {
@@ -354,24 +356,24 @@ func (w *Writer) Expect(r codec.Reader) error {
 		}
 		switch v := d.message.(type) {
 		case *carla_msgs.CarlaActorList:
-			w.expect(v.Actors)
+			w.addListed(v.Actors)
 		case *carla_msgs.CarlaWorldInfo:
-			w.takeWorldInfo(d, v)
+			w.applyWorldInfo(d, v)
 		}
 	}
 	return nil
 }
 
-// WriteOptions have information that a log needs and ROS 2 messages do not have.
+// WriteOptions holds information that a log needs and ROS 2 messages do not have.
 type WriteOptions struct {
-	Profile carla.Profile // layout of the log; the zero value means carla.UE4
-	Map     string        // name of the map, until a CarlaWorldInfo has it
-	Step    time.Duration // duration of a frame without /clock; 0 means 50 ms
-	Actors  []Subject     // actors whose topics and frames do not have the names of CARLA's bridge
+	Profile carla.Profile  // layout of the log; the zero value means carla.UE4
+	Map     string         // name of the map, until a CarlaWorldInfo names it
+	Step    time.Duration  // duration of a frame without /clock; 0 means 50 ms
+	Actors  []ActorMapping // actors whose topics and frames do not have the names of CARLA's bridge
 }
 
-// Subject is an actor whose topics and frames do not have the names of CARLA's bridge.
-type Subject struct {
+// ActorMapping names the topics and frames of an actor, if CARLA's bridge would name them differently.
+type ActorMapping struct {
 	Name   string   // role_name
 	Topics []string // topics that describe the actor: "/odom"
 	Frames []string // frames of the actor: "base_link"
@@ -387,10 +389,11 @@ const (
 )
 
 const (
-	lateness  = 200 * time.Millisecond // time by which messages of a frame may come after other messages of the frame
-	maxAhead  = time.Second            // stamps further ahead of /clock are stamps of another clock
+	lateness  = 200 * time.Millisecond // time for which a frame waits for late messages after the next frame's clock
+	maxAhead  = time.Second            // stamps further ahead of /clock belong to another clock
 	maxFrames = 64                     // largest number of waiting frames
-	maxHeld   = 64 << 20               // largest size of waiting messages in bytes, far more than frames have
+	// maxWaiting is the largest total size of waiting messages in bytes. Usual frames have far less.
+	maxWaiting = 64 << 20
 )
 
 // batch has the messages of a frame after the current frame.
@@ -409,7 +412,7 @@ func (b *batch) add(m *codec.Message) int {
 // replay calls f with the messages of a batch.
 func (w *Writer) replay(b *batch, f func(*decoder, *codec.Message)) {
 	for _, m := range b.list {
-		w.held -= len(m.Data)
+		w.waitingBytes -= len(m.Data)
 		d := w.decoder(m.Channel)
 		_ = d.decode(&m) // Write has decoded the message without an error
 		f(d, &m)

@@ -11,37 +11,37 @@ import (
 
 // logActor is an actor of a log that is written.
 type logActor struct {
-	carla.EventAdd // Actor is 0 before it is written
+	carla.EventAdd // its Actor, the id in the log, is 0 until the actor is written
 	kind           kind
-	name           string   // in topics, if no list had the actor before
-	frames         []string // that are its own
-	id             uint32   // in lists; 0: unknown
-	listed         bool     // a list had it
-	listedAs       string   // its blueprint in lists
-	alive          bool
-	written        bool      // it is in the log, now
-	parent         *logActor // what it is attached to
-	attached       *logActor // the parent in the log
+	name           string    // name in topics; "" if a CarlaActorList had the actor before a topic
+	frames         []string  // names of the actor's frames
+	id             uint32    // id in CarlaActorList; 0: unknown
+	listed         bool      // a CarlaActorList had the actor
+	listedAs       string    // blueprint in CarlaActorList
+	alive          bool      // the actor exists in the simulation
+	written        bool      // the log has the actor and has not removed it
+	parent         *logActor // the actor to which this one is attached
+	attached       *logActor // parent in the log
 
-	odometry odometry
-	settled  uint64 // logState.updates when place was found
-	placed   bool   // place is known
-	place    struct{ Location, Rotation carla.Vector }
-	motion   carla.Kinematics
-	moved    bool // motion is known
-	control  carla_msgs.CarlaEgoVehicleControl
-	speed    float32 // m/s, of a walker
-	walks    bool    // speed is known
-	info     carla_msgs.CarlaTrafficLightInfo
-	physics  *carla_msgs.CarlaEgoVehicleInfo // nil: unknown, or already in the log
+	odometry    odometry
+	placeUpdate uint64 // logState.updates when place was computed
+	hasPlace    bool   // place is known
+	place       struct{ Location, Rotation carla.Vector }
+	motion      carla.Kinematics
+	hasMotion   bool // motion is known
+	control     carla_msgs.CarlaEgoVehicleControl
+	speed       float32 // m/s, of a walker
+	hasSpeed    bool    // speed is known
+	info        carla_msgs.CarlaTrafficLightInfo
+	physics     *carla_msgs.CarlaEgoVehicleInfo // nil: unknown, or already in the log
 }
 
 // odometry is the last Odometry of an actor.
 type odometry struct {
-	frame  string // that the pose is in
+	frame  string // frame of the pose
 	pose   geometry_msgs.Pose
 	twist  geometry_msgs.Twist
-	update uint64 // logState.updates of the message
+	update uint64 // logState.updates at the message
 }
 
 // typeOf returns the type of actors with a blueprint.
@@ -61,48 +61,47 @@ func typeOf(blueprint string) carla.ActorType {
 	return carla.ActorOther
 }
 
-// is sets the blueprint and the role of the actor.
-func (f *logActor) is(blueprint, role string, others []carla.Attribute) {
-	f.BlueprintID, f.Type, f.Attributes = blueprint, typeOf(blueprint), nil
-	f.kind = kindOf(&f.EventAdd)
+// setBlueprint sets the blueprint, the role and the other attributes of the actor.
+func (a *logActor) setBlueprint(blueprint, role string, others []carla.Attribute) {
+	a.BlueprintID, a.Type, a.Attributes = blueprint, typeOf(blueprint), nil
+	a.kind = kindOf(&a.EventAdd)
 	if role != "" {
-		f.Attributes = []carla.Attribute{{Type: carla.AttributeString, ID: "role_name", Value: role}}
+		a.Attributes = []carla.Attribute{{Type: carla.AttributeString, ID: "role_name", Value: role}}
 	}
-	for _, a := range others {
-		if a.ID != "role_name" {
-			f.Attributes = append(f.Attributes, a)
+	for _, attribute := range others {
+		if attribute.ID != "role_name" {
+			a.Attributes = append(a.Attributes, attribute)
 		}
 	}
 }
 
-// known reports whether the actor can be in a log: vehicles and walkers need a place.
-func (f *logActor) known() bool { return f.placed || f.kind != vehicle && f.kind != walker }
+// complete reports whether the actor can be written to a log: vehicles and walkers need a place.
+func (a *logActor) complete() bool { return a.hasPlace || a.kind != vehicle && a.kind != walker }
 
-func (f *logActor) hero() bool { return f.Attribute("role_name") == "hero" }
+func (a *logActor) hero() bool { return a.Attribute("role_name") == "hero" }
 
-// walking returns the speed of a walker, in m/s.
-func (f *logActor) walking() float32 {
-	if f.walks {
-		return f.speed
+// walkingSpeed returns the speed of a walker, in m/s.
+func (a *logActor) walkingSpeed() float32 {
+	if a.hasSpeed {
+		return a.speed
 	}
-	v := f.motion.LinearVelocity
+	v := a.motion.LinearVelocity
 	return float32(math.Hypot(v.X, v.Y))
 }
 
-// put sets the place of the actor.
-func (f *logActor) put(at geometry_msgs.Pose) {
-	f.place.Location, f.place.Rotation, f.placed = Location(at.Position), Rotation(at.Orientation), true
+func (a *logActor) setPlace(at geometry_msgs.Pose) {
+	a.place.Location, a.place.Rotation, a.hasPlace = Location(at.Position), Rotation(at.Orientation), true
 }
 
-// triggerVolume returns the trigger volume of a traffic light, in the world; nil: unknown.
-func (f *logActor) triggerVolume() *carla.TriggerVolume {
-	v := f.info.TriggerVolume
+// triggerVolume returns the trigger volume of a traffic light in the world, or nil if it is unknown.
+func (a *logActor) triggerVolume() *carla.TriggerVolume {
+	v := a.info.TriggerVolume
 	if v == (carla_msgs.CarlaBoundingBox{}) {
 		return nil
 	}
-	center := compose(f.info.Transform, geometry_msgs.Pose{Position: geometry_msgs.Point(v.Center)})
+	center := compose(a.info.Transform, geometry_msgs.Pose{Position: geometry_msgs.Point(v.Center)})
 	return &carla.TriggerVolume{
-		Actor: f.Actor, Origin: Location(center.Position),
+		Actor: a.Actor, Origin: Location(center.Position),
 		Extension: carla.Vector{X: v.Size.X * metre / 2, Y: v.Size.Y * metre / 2, Z: v.Size.Z * metre / 2},
 	}
 }

@@ -21,48 +21,48 @@ const clockTopic = "/clock"
 // messageType describes a type of messages from which a log is made.
 type messageType struct {
 	name     string
-	ofActor  bool // messages describe the actor that their topic names
-	replaces bool // a message replaces earlier messages in a frame of the log
+	ofActor  bool // messages describe the actor that the topic names
+	replaces bool // only the last message in a frame of the log counts
 	empty    func() msgs.Message
-	take     func(*Writer, *decoder)                            // adds the decoded message to the current frame
+	apply    func(*Writer, *decoder)                            // adds the decoded message to the current frame
 	stamp    func(message msgs.Message) builtin_interfaces.Time // nil if messages have no stamp
 }
 
 // messageTypes lists the types of messages from which a log is made. Writer.tick processes a Clock.
 var messageTypes = []messageType{
 	newMessageType(messageType{}, func(*Writer, *decoder, *rosgraph_msgs.Clock) {}, nil),
-	newMessageType(messageType{}, (*Writer).takeTransforms, func(m *tf2_msgs.TFMessage) (t builtin_interfaces.Time) {
+	newMessageType(messageType{}, (*Writer).applyTransforms, func(m *tf2_msgs.TFMessage) (t builtin_interfaces.Time) {
 		if len(m.Transforms) > 0 {
 			t = m.Transforms[0].Header.Stamp
 		}
 		return t
 	}),
-	newMessageType(messageType{ofActor: true, replaces: true}, (*Writer).takeOdometry,
+	newMessageType(messageType{ofActor: true, replaces: true}, (*Writer).applyOdometry,
 		func(m *nav_msgs.Odometry) builtin_interfaces.Time { return m.Header.Stamp }),
-	newMessageType(messageType{ofActor: true, replaces: true}, (*Writer).takeVehicleControl,
+	newMessageType(messageType{ofActor: true, replaces: true}, (*Writer).applyVehicleControl,
 		func(m *carla_msgs.CarlaEgoVehicleControl) builtin_interfaces.Time { return m.Header.Stamp }),
-	newMessageType(messageType{ofActor: true, replaces: true}, (*Writer).takeVehicleStatus,
+	newMessageType(messageType{ofActor: true, replaces: true}, (*Writer).applyVehicleStatus,
 		func(m *carla_msgs.CarlaEgoVehicleStatus) builtin_interfaces.Time { return m.Header.Stamp }),
-	newMessageType(messageType{ofActor: true}, (*Writer).takeCollision,
+	newMessageType(messageType{ofActor: true}, (*Writer).applyCollision,
 		func(m *carla_msgs.CarlaCollisionEvent) builtin_interfaces.Time { return m.Header.Stamp }),
-	newMessageType(messageType{ofActor: true, replaces: true}, (*Writer).takeWalkerControl, nil),
-	newMessageType(messageType{}, (*Writer).takeVehicleInfo, nil),
-	newMessageType(messageType{}, (*Writer).takeWorldInfo, nil),
-	newMessageType(messageType{}, (*Writer).takeActorList, nil),
-	newMessageType(messageType{replaces: true}, (*Writer).takeStatus, nil),
-	newMessageType(messageType{replaces: true}, (*Writer).takeWeather, nil),
-	newMessageType(messageType{}, (*Writer).takeTrafficLights, nil),
-	newMessageType(messageType{replaces: true}, (*Writer).takeTrafficLightStates, nil),
+	newMessageType(messageType{ofActor: true, replaces: true}, (*Writer).applyWalkerControl, nil),
+	newMessageType(messageType{}, (*Writer).applyVehicleInfo, nil),
+	newMessageType(messageType{}, (*Writer).applyWorldInfo, nil),
+	newMessageType(messageType{}, (*Writer).applyActorList, nil),
+	newMessageType(messageType{replaces: true}, (*Writer).applyStatus, nil),
+	newMessageType(messageType{replaces: true}, (*Writer).applyWeather, nil),
+	newMessageType(messageType{}, (*Writer).applyTrafficLights, nil),
+	newMessageType(messageType{replaces: true}, (*Writer).applyTrafficLightStates, nil),
 }
 
 // newMessageType completes the description of the type M.
 func newMessageType[M any, P interface {
 	*M
 	msgs.Message
-}](t messageType, take func(*Writer, *decoder, P), stamp func(P) builtin_interfaces.Time) messageType {
+}](t messageType, apply func(*Writer, *decoder, P), stamp func(P) builtin_interfaces.Time) messageType {
 	t.name = P(new(M)).TypeName()
 	t.empty = func() msgs.Message { return P(new(M)) }
-	t.take = func(w *Writer, d *decoder) { take(w, d, d.message.(P)) }
+	t.apply = func(w *Writer, d *decoder) { apply(w, d, d.message.(P)) }
 	if stamp != nil {
 		t.stamp = func(m msgs.Message) builtin_interfaces.Time { return stamp(m.(P)) }
 	}
@@ -74,8 +74,8 @@ type decoder struct {
 	*messageType // nil if the messages are skipped
 	topic        string
 	actor        string       // name of the actor that the messages describe; "" for none
-	message      msgs.Message // the decoded message; it is reused
-	frame        uint64       // number of the frame that has the last message
+	message      msgs.Message // the decoded message; decode overwrites it
+	frame        uint64       // number of the log's frame that has the last message
 }
 
 // newDecoder returns the decoder of a channel.

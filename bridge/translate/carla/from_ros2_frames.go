@@ -4,26 +4,26 @@ import (
 	"tapedeck/msgs/geometry_msgs"
 )
 
-// frames are the last transforms, by their child frames.
+// frames holds the last transform of each child frame, by the name of the child frame.
 type frames map[string]*frame
 
 // frame is the place of a frame in its parent frame.
 type frame struct {
 	parent string
 	at     geometry_msgs.Pose
-	update uint64 // logState.updates of the message
-	topic  string
-	count  uint64 // of transforms
-	used   bool   // to place an actor
+	update uint64 // logState.updates at the transform
+	topic  string // topic of the transform
+	count  uint64 // number of transforms so far
+	used   bool   // the place of an actor depended on the frame
 }
 
-// here is the pose of a frame in itself.
-var here = geometry_msgs.Pose{Orientation: geometry_msgs.Quaternion{W: 1}}
+// identity is the pose of a frame relative to itself.
+var identity = geometry_msgs.Pose{Orientation: geometry_msgs.Quaternion{W: 1}}
 
 // maxDepth is far above the depth of any tree of frames. It ends the search in a cycle.
 const maxDepth = 64
 
-// set stores a transform, and reports whether its numbers are finite. update is logState.updates of the message.
+// set stores a transform, and reports whether its numbers are finite. update is logState.updates at the message.
 func (f frames) set(topic string, t *geometry_msgs.TransformStamped, update uint64) bool {
 	at, ok := unit(geometry_msgs.Pose{Position: geometry_msgs.Point(t.Transform.Translation),
 		Orientation: t.Transform.Rotation})

@@ -226,7 +226,7 @@ func TestWriteCar(t *testing.T) {
 	}})
 	c.Add(t, "/imu", start+310_000_000, &std_msgs.Header{})
 	path, left := write(t, &c, WriteOptions{
-		Map: "Town10HD", Actors: []Subject{
+		Map: "Town10HD", Actors: []ActorMapping{
 			{Name: "hero", Topics: []string{"/odom"}},
 			{Name: "load", Frames: []string{"trailer"}, Blueprint: "static.prop.trailer"},
 		},

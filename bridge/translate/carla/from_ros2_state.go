@@ -16,151 +16,153 @@ import (
 	"tapedeck/msgs/tf2_msgs"
 )
 
-// logState has the actors of a log that is written, as ROS 2 messages describe them.
+// logState is the state of a log that is being written: its actors, by the ROS 2 messages so far, and the values of the
+// current frame.
 type logState struct {
 	profile carla.Profile
 	options WriteOptions
 	losses  codec.LossCounts
 	frames
-	updates uint64 // messages with places so far
+	updates uint64 // number of messages with places so far
 
-	actors []*logActor // in the order of the first messages about them
-	listed map[uint32]*logActor
-	named  map[string]*logActor
-	framed map[string]*logActor
-	ids    map[uint32]*logActor // by id in the log
-	nextID uint32
+	actors  []*logActor          // in the order of the last CarlaActorList, then of first messages
+	byID    map[uint32]*logActor // by id in CarlaActorList
+	byName  map[string]*logActor
+	byFrame map[string]*logActor // by name of the actor's frames
+	byLogID map[uint32]*logActor // by id in the log
+	nextID  uint32               // id in the log of the next actor without an id
 
 	// Values of the current frame:
 	collisions []collision
 	weather    *carla.Weather
-	filled     bool                                 // a frame had an actor, a traffic light, a collision or the weather
-	states     []carla_msgs.CarlaTrafficLightStatus // also those of earlier frames
+	untilNext  float32 // s until the next frame, by the last CarlaStatus of the frame; 0: unknown
 
-	collided  uint32  // how many collisions there were
-	untilNext float32 // s until the next frame, by the last CarlaStatus of the frame; 0: unknown
+	// filled: a frame had an actor, a traffic light, a collision or the weather.
+	filled         bool
+	states         []carla_msgs.CarlaTrafficLightStatus // of the last message
+	collisionCount uint32
 }
 
-// collision is a collision of an actor with another actor, which has an id of CarlaActorList.
+// collision is a collision of two actors.
 type collision struct {
 	actor *logActor
-	other uint32
+	other uint32 // id of the other actor in CarlaActorList
 }
 
-// firstID is the first id for actors that are in no list. It is well above the ids of most lists. CARLA uses 1 for the
-// spectator.
+// firstID is the first id for actors that are in no CarlaActorList. It is well above the ids of most lists. CARLA uses
+// 1 for the spectator.
 const firstID = 1000
 
 func newLogState(o WriteOptions) *logState {
 	return &logState{
 		profile: o.Profile, options: o, losses: codec.LossCounts{}, frames: frames{},
-		listed: map[uint32]*logActor{}, named: map[string]*logActor{}, framed: map[string]*logActor{},
-		ids: map[uint32]*logActor{}, nextID: firstID,
+		byID: map[uint32]*logActor{}, byName: map[string]*logActor{}, byFrame: map[string]*logActor{},
+		byLogID: map[uint32]*logActor{}, nextID: firstID,
 	}
 }
 
-// expect adds or updates the actors of a list. rename must be called afterwards.
-func (s *logState) expect(list []carla_msgs.CarlaActorInfo) {
+// addListed adds or updates the actors of a list. The caller must call rename afterwards.
+func (s *logState) addListed(list []carla_msgs.CarlaActorInfo) {
 	for _, info := range list {
-		f := s.listed[info.Id]
-		if f == nil && (typeOf(info.Type) == carla.ActorVehicle || typeOf(info.Type) == carla.ActorWalker) {
-			f = s.named[info.Rolename]
+		a := s.byID[info.Id]
+		if a == nil && (typeOf(info.Type) == carla.ActorVehicle || typeOf(info.Type) == carla.ActorWalker) {
+			a = s.byName[info.Rolename]
 		}
 		switch {
-		case f == nil, f.listed && (f.id != info.Id || f.listedAs != info.Type): // the id is another actor's now
-			f = s.add()
-			f.is(info.Type, info.Rolename, s.subject(info.Rolename).Attributes)
-		case !f.listed && !f.written:
-			f.is(info.Type, info.Rolename, s.subject(info.Rolename).Attributes)
+		case a == nil, a.listed && (a.id != info.Id || a.listedAs != info.Type): // the id belongs to another actor now
+			a = s.add()
+			a.setBlueprint(info.Type, info.Rolename, s.mappingOf(info.Rolename).Attributes)
+		case !a.listed && !a.written:
+			a.setBlueprint(info.Type, info.Rolename, s.mappingOf(info.Rolename).Attributes)
 		}
-		f.id, f.listed, f.listedAs = info.Id, true, info.Type
-		s.listed[info.Id] = f
+		a.id, a.listed, a.listedAs = info.Id, true, info.Type
+		s.byID[info.Id] = a
 		s.nextID = max(s.nextID, info.Id+1)
 	}
 }
 
-// appear adds or updates an actor that is alive, without a list.
-func (s *logState) appear(info carla_msgs.CarlaActorInfo) {
-	s.expect([]carla_msgs.CarlaActorInfo{info})
-	s.listed[info.Id].alive = true
+// addAlive adds or updates an actor that is alive, whether or not a CarlaActorList has it.
+func (s *logState) addAlive(info carla_msgs.CarlaActorInfo) {
+	s.addListed([]carla_msgs.CarlaActorInfo{info})
+	s.byID[info.Id].alive = true
 	s.rename()
 }
 
-// add adds an actor.
 func (s *logState) add() *logActor {
-	f := new(logActor)
-	s.actors = append(s.actors, f)
-	return f
+	a := new(logActor)
+	s.actors = append(s.actors, a)
+	return a
 }
 
-// subject returns the options for the actor with a name.
-func (s *logState) subject(name string) Subject {
+// mappingOf returns the mapping of the actor with a name. The zero value means that there is none.
+func (s *logState) mappingOf(name string) ActorMapping {
 	for _, a := range s.options.Actors {
 		if a.Name == name {
 			return a
 		}
 	}
-	return Subject{}
+	return ActorMapping{}
 }
 
 // rename gives all actors and their frames the names that ToROS2 uses. If several actors have one role, the first actor
 // that is alive gets the role as its name.
 func (s *logState) rename() {
-	clear(s.named)
-	clear(s.framed)
-	for _, f := range s.actors {
+	clear(s.byName)
+	clear(s.byFrame)
+	for _, a := range s.actors {
 		var names []string
-		if f.name != "" {
-			names = append(names, f.name)
+		if a.name != "" {
+			names = append(names, a.name)
 		}
-		if f.listed {
-			names = append(names, fmt.Sprintf("actor%d", f.id))
+		if a.listed {
+			names = append(names, fmt.Sprintf("actor%d", a.id))
 		}
-		if role := f.Attribute("role_name"); f.kind == spectator {
+		if role := a.Attribute("role_name"); a.kind == spectator {
 			names = append(names, "spectator")
-		} else if (f.kind == vehicle || f.kind == walker) && role != "" {
+		} else if (a.kind == vehicle || a.kind == walker) && role != "" {
 			names = append(names, role)
 		}
 		for _, name := range names {
-			if before := s.named[name]; before == nil || !before.alive && f.alive {
-				s.named[name] = f
+			if before := s.byName[name]; before == nil || !before.alive && a.alive {
+				s.byName[name] = a
 			}
 		}
-		f.frames = nil
+		a.frames = nil
 	}
-	for name, f := range s.named {
-		s.frame(f, name)
-	}
-}
-
-// frame assigns the frame with an actor's name, and those in the options, to the actor.
-func (s *logState) frame(f *logActor, name string) {
-	for _, frame := range append([]string{name}, s.subject(name).Frames...) {
-		f.frames = append(f.frames, frame)
-		s.framed[frame] = f
+	for name, a := range s.byName {
+		s.frame(a, name)
 	}
 }
 
-// takeActorList updates the list of actors that are alive.
-func (s *logState) takeActorList(_ *decoder, m *carla_msgs.CarlaActorList) {
+// frame assigns the frame with an actor's name, and the frames in the actor's mapping, to the actor.
+func (s *logState) frame(a *logActor, name string) {
+	for _, frame := range append([]string{name}, s.mappingOf(name).Frames...) {
+		a.frames = append(a.frames, frame)
+		s.byFrame[frame] = a
+	}
+}
+
+// applyActorList adds the actors of a list, and marks other listed actors as dead.
+func (s *logState) applyActorList(_ *decoder, m *carla_msgs.CarlaActorList) {
 	list := m.Actors
-	for _, f := range s.actors {
-		f.alive = f.alive && !f.listed
+	for _, a := range s.actors {
+		a.alive = a.alive && !a.listed
 	}
-	s.expect(list)
+	s.addListed(list)
 	for _, info := range list {
-		f := s.listed[info.Id]
-		f.alive, f.parent = true, s.listed[info.ParentId]
+		a := s.byID[info.Id]
+		a.alive, a.parent = true, s.byID[info.ParentId]
 	}
-	s.order(list)
+	s.sortAsListed(list)
 	s.rename()
 }
 
-// order moves the actors of a list to the front, in the order of the list. ToROS2 lists actors in the order of packets.
-func (s *logState) order(list []carla_msgs.CarlaActorInfo) {
+// sortAsListed moves the actors of a list to the front, in the order of the list. ToROS2 lists actors in the order of
+// packets.
+func (s *logState) sortAsListed(list []carla_msgs.CarlaActorInfo) {
 	position := map[*logActor]int{}
 	for i, info := range list {
-		position[s.listed[info.Id]] = i
+		position[s.byID[info.Id]] = i
 	}
 	slices.SortStableFunc(s.actors, func(a, b *logActor) int {
 		i, listed := position[a]
@@ -175,44 +177,46 @@ func (s *logState) order(list []carla_msgs.CarlaActorInfo) {
 	})
 }
 
-// numbered matches names with the id of an actor.
+// numbered matches the names that ToROS2 makes from the ids of actors.
 var numbered = regexp.MustCompile(`^actor([1-9][0-9]*)$`)
 
-// actor returns the actor with a name. If there is none, it adds the actor. k is the kind of the actor if it is known.
+// actor returns the actor with a name. If there is none, it adds the actor. k is the kind of the actor, or thing if the
+// kind is unknown.
 func (s *logState) actor(name string, k kind) *logActor {
-	f := s.named[name]
-	if f == nil {
-		f = s.add()
-		f.name, f.alive = name, true
-		s.named[name] = f
+	a := s.byName[name]
+	if a == nil {
+		a = s.add()
+		a.name, a.alive = name, true
+		s.byName[name] = a
 		if m := numbered.FindStringSubmatch(name); m != nil {
 			id, _ := strconv.ParseUint(m[1], 10, 32)
-			f.id = uint32(id)
+			a.id = uint32(id)
 		}
-		if f.id != 0 && s.listed[f.id] == nil {
-			s.listed[f.id] = f
+		if a.id != 0 && s.byID[a.id] == nil {
+			s.byID[a.id] = a
 		}
-		s.guess(f, cmp.Or(k, vehicle))
-		s.frame(f, name)
+		s.guessBlueprint(a, cmp.Or(k, vehicle))
+		s.frame(a, name)
 	}
-	if k == walker && f.kind == vehicle && !f.listed && !f.written {
-		s.guess(f, walker)
+	if k == walker && a.kind == vehicle && !a.listed && !a.written {
+		s.guessBlueprint(a, walker)
 	}
-	return f
+	return a
 }
 
-// guess sets the blueprint of an actor that is in no list, by its kind.
-func (s *logState) guess(f *logActor, k kind) {
-	about := s.subject(f.name)
-	role := f.name
-	if f.id != 0 {
+// guessBlueprint sets the blueprint of an actor that is in no CarlaActorList, by the kind of the actor.
+func (s *logState) guessBlueprint(a *logActor, k kind) {
+	mapping := s.mappingOf(a.name)
+	role := a.name
+	if a.id != 0 {
 		role = ""
 	}
-	f.is(cmp.Or(about.Blueprint, map[kind]string{vehicle: anyVehicle, walker: anyWalker}[k]), role, about.Attributes)
+	a.setBlueprint(cmp.Or(mapping.Blueprint, map[kind]string{vehicle: anyVehicle, walker: anyWalker}[k]), role,
+		mapping.Attributes)
 }
 
-// takeTransforms takes the places of frames.
-func (s *logState) takeTransforms(d *decoder, m *tf2_msgs.TFMessage) {
+// applyTransforms sets the places of frames.
+func (s *logState) applyTransforms(d *decoder, m *tf2_msgs.TFMessage) {
 	s.updates++
 	for i := range m.Transforms {
 		t := &m.Transforms[i]
@@ -228,8 +232,8 @@ func (s *logState) takeTransforms(d *decoder, m *tf2_msgs.TFMessage) {
 	}
 }
 
-// takeOdometry takes the place and the motion of an actor.
-func (s *logState) takeOdometry(d *decoder, m *nav_msgs.Odometry) {
+// applyOdometry sets the place and the motion of an actor.
+func (s *logState) applyOdometry(d *decoder, m *nav_msgs.Odometry) {
 	at, ok := unit(m.Pose.Pose)
 	if !ok {
 		s.losses.Add(d.topic, "poses with NaN or infinite numbers", 1)
@@ -242,49 +246,49 @@ func (s *logState) takeOdometry(d *decoder, m *nav_msgs.Odometry) {
 	s.actor(d.actor, thing).odometry = odometry{m.Header.FrameId, at, m.Twist.Twist, s.updates}
 }
 
-func (s *logState) takeVehicleStatus(d *decoder, m *carla_msgs.CarlaEgoVehicleStatus) {
-	s.takeVehicleControl(d, &m.Control)
+func (s *logState) applyVehicleStatus(d *decoder, m *carla_msgs.CarlaEgoVehicleStatus) {
+	s.applyVehicleControl(d, &m.Control)
 }
 
-// takeVehicleControl takes the controls of a vehicle.
-func (s *logState) takeVehicleControl(d *decoder, c *carla_msgs.CarlaEgoVehicleControl) {
+// applyVehicleControl sets the controls of a vehicle.
+func (s *logState) applyVehicleControl(d *decoder, c *carla_msgs.CarlaEgoVehicleControl) {
 	if c.ManualGearShift {
 		s.losses.Add(d.topic, "manual_gear_shift", 1)
 	}
-	f := s.actor(d.actor, vehicle)
-	f.control = *c
+	a := s.actor(d.actor, vehicle)
+	a.control = *c
 	if c.Reverse && c.Gear >= 0 {
-		f.control.Gear = -1
+		a.control.Gear = -1
 	}
 }
 
-// takeWalkerControl takes the controls of a walker.
-func (s *logState) takeWalkerControl(d *decoder, c *carla_msgs.CarlaWalkerControl) {
+// applyWalkerControl sets the speed of a walker.
+func (s *logState) applyWalkerControl(d *decoder, c *carla_msgs.CarlaWalkerControl) {
 	if c.Jump {
 		s.losses.Add(d.topic, "jump", 1)
 	}
-	f := s.actor(d.actor, walker)
-	f.speed, f.walks = c.Speed, true
+	a := s.actor(d.actor, walker)
+	a.speed, a.hasSpeed = c.Speed, true
 }
 
-// takeVehicleInfo takes the kind and the physics of a vehicle.
-func (s *logState) takeVehicleInfo(d *decoder, m *carla_msgs.CarlaEgoVehicleInfo) {
+// applyVehicleInfo sets the blueprint and the physics of a vehicle.
+func (s *logState) applyVehicleInfo(d *decoder, m *carla_msgs.CarlaEgoVehicleInfo) {
 	info := new(carla_msgs.CarlaEgoVehicleInfo)
-	*info, m.Wheels = *m, nil // the wheels of the next message are others
+	*info, m.Wheels = *m, nil // info keeps the wheels; the next message must not overwrite them
 	if info.Id == 0 {
 		return
 	}
-	if f := s.listed[info.Id]; f == nil || !f.listed {
-		s.appear(carla_msgs.CarlaActorInfo{Id: info.Id, Type: info.Type, Rolename: info.Rolename})
+	if a := s.byID[info.Id]; a == nil || !a.listed {
+		s.addAlive(carla_msgs.CarlaActorInfo{Id: info.Id, Type: info.Type, Rolename: info.Rolename})
 	}
-	if f := s.listed[info.Id]; f.kind == vehicle && hasPhysics(info) {
-		s.losePhysics(d, info)
-		f.physics = info
+	if a := s.byID[info.Id]; a.kind == vehicle && hasPhysics(info) {
+		s.countLostPhysics(d, info)
+		a.physics = info
 	}
 }
 
-// losePhysics counts the physics that a log of the profile cannot hold.
-func (s *logState) losePhysics(d *decoder, info *carla_msgs.CarlaEgoVehicleInfo) {
+// countLostPhysics counts the physics that a log of the profile cannot hold.
+func (s *logState) countLostPhysics(d *decoder, info *carla_msgs.CarlaEgoVehicleInfo) {
 	switch {
 	case s.profile.Wide && (info.ClutchStrength != 0 || info.DampingRateFullThrottle != 0):
 		s.losses.Add(d.topic, "clutch_strength and damping rates", 1)
@@ -293,27 +297,27 @@ func (s *logState) losePhysics(d *decoder, info *carla_msgs.CarlaEgoVehicleInfo)
 	}
 }
 
-func (s *logState) takeTrafficLights(_ *decoder, m *carla_msgs.CarlaTrafficLightInfoList) {
+func (s *logState) applyTrafficLights(_ *decoder, m *carla_msgs.CarlaTrafficLightInfoList) {
 	for i := range m.TrafficLights {
-		s.takeTrafficLight(&m.TrafficLights[i])
+		s.applyTrafficLight(&m.TrafficLights[i])
 	}
 }
 
-// takeTrafficLight takes the place of a traffic light.
-func (s *logState) takeTrafficLight(info *carla_msgs.CarlaTrafficLightInfo) {
+// applyTrafficLight sets the place and the trigger volume of a traffic light.
+func (s *logState) applyTrafficLight(info *carla_msgs.CarlaTrafficLightInfo) {
 	at, ok := unit(info.Transform)
-	if f := s.listed[info.Id]; f == nil || f.kind != light {
-		s.appear(carla_msgs.CarlaActorInfo{Id: info.Id, Type: "traffic.traffic_light"})
+	if a := s.byID[info.Id]; a == nil || a.kind != light {
+		s.addAlive(carla_msgs.CarlaActorInfo{Id: info.Id, Type: "traffic.traffic_light"})
 	}
-	if f := s.listed[info.Id]; ok {
-		f.info = *info
-		f.info.Transform = at
-		f.put(at)
+	if a := s.byID[info.Id]; ok {
+		a.info = *info
+		a.info.Transform = at
+		a.setPlace(at)
 	}
 }
 
-// takeCollision takes a collision. A frame has at most one collision for each pair of actors.
-func (s *logState) takeCollision(d *decoder, e *carla_msgs.CarlaCollisionEvent) {
+// applyCollision adds a collision. A frame has at most one collision for each pair of actors.
+func (s *logState) applyCollision(d *decoder, e *carla_msgs.CarlaCollisionEvent) {
 	if e.NormalImpulse != (geometry_msgs.Vector3{}) {
 		s.losses.Add(d.topic, "normal_impulse", 1)
 	}
@@ -323,16 +327,16 @@ func (s *logState) takeCollision(d *decoder, e *carla_msgs.CarlaCollisionEvent) 
 	}
 }
 
-func (s *logState) takeTrafficLightStates(_ *decoder, m *carla_msgs.CarlaTrafficLightStatusList) {
+func (s *logState) applyTrafficLightStates(_ *decoder, m *carla_msgs.CarlaTrafficLightStatusList) {
 	s.states = append(s.states[:0], m.TrafficLights...)
 }
 
-// takeStatus takes the time to the next frame, which the last frame of the log keeps.
-func (s *logState) takeStatus(_ *decoder, m *carla_msgs.CarlaStatus) {
+// applyStatus sets the time until the next frame. It becomes the duration of the last frame of the log.
+func (s *logState) applyStatus(_ *decoder, m *carla_msgs.CarlaStatus) {
 	s.untilNext = m.FixedDeltaSeconds
 }
 
-func (s *logState) takeWeather(_ *decoder, m *carla_msgs.CarlaWeatherParameters) {
+func (s *logState) applyWeather(_ *decoder, m *carla_msgs.CarlaWeatherParameters) {
 	s.weather = weatherOf(m)
 }
 
@@ -345,43 +349,43 @@ func weatherOf(w *carla_msgs.CarlaWeatherParameters) *carla.Weather {
 	}
 }
 
-// settle sets the place and the motion of an actor from the last messages.
-func (s *logState) settle(f *logActor) {
-	defer func() { f.settled = s.updates }()
-	if f.kind == sensor {
-		s.attach(f)
+// updatePlace sets the place and the motion of an actor from the last messages.
+func (s *logState) updatePlace(a *logActor) {
+	defer func() { a.placeUpdate = s.updates }()
+	if a.kind == sensor {
+		s.attach(a)
 		return
 	}
-	if o := &f.odometry; o.update > f.settled {
+	if o := &a.odometry; o.update > a.placeUpdate {
 		at, _, _ := s.resolve(o.frame, o.pose, nil)
-		f.put(at)
-		f.motion.LinearVelocity = LinearVelocity(at.Orientation.Rotate(o.twist.Linear))
-		f.motion.AngularVelocity = AngularVelocity(at.Orientation.Rotate(o.twist.Angular))
-		f.moved = true
+		a.setPlace(at)
+		a.motion.LinearVelocity = LinearVelocity(at.Orientation.Rotate(o.twist.Linear))
+		a.motion.AngularVelocity = AngularVelocity(at.Orientation.Rotate(o.twist.Angular))
+		a.hasMotion = true
 		return
 	}
-	for _, name := range f.frames {
-		if at, _, update := s.resolve(name, here, nil); update > f.settled {
-			f.put(at)
+	for _, name := range a.frames {
+		if at, _, update := s.resolve(name, identity, nil); update > a.placeUpdate {
+			a.setPlace(at)
 		}
 	}
 }
 
-// attach sets the place and the parent of a sensor. Both stay after the sensor is in the log.
-func (s *logState) attach(f *logActor) {
-	if f.written {
+// attach sets the place and the parent of a sensor. Both are final once the sensor is in the log.
+func (s *logState) attach(a *logActor) {
+	if a.written {
 		return
 	}
-	for _, name := range f.frames {
-		at, last, update := s.resolve(name, here, func(other string) bool {
-			return s.framed[other] != nil && s.framed[other] != f
+	for _, name := range a.frames {
+		at, last, update := s.resolve(name, identity, func(other string) bool {
+			return s.byFrame[other] != nil && s.byFrame[other] != a
 		})
 		if update == 0 {
 			continue
 		}
-		f.put(at)
-		if parent := s.framed[last]; parent != nil && f.parent == nil {
-			f.parent = parent
+		a.setPlace(at)
+		if parent := s.byFrame[last]; parent != nil && a.parent == nil {
+			a.parent = parent
 		}
 	}
 }
@@ -403,130 +407,131 @@ func (s *logState) bodies() []carla.Body {
 		physics    carla.PhysicsControlList
 		chaos      carla.ChaosPhysicsList
 	)
-	var shown []*logActor
-	for _, f := range s.actors {
-		if f.alive {
-			s.settle(f)
+	var present []*logActor
+	for _, a := range s.actors {
+		if a.alive {
+			s.updatePlace(a)
 		}
 		switch {
-		case f.alive && (f.written || f.known()):
-			shown = append(shown, f)
-		case f.written:
-			f.written = false
-			dels = append(dels, carla.EventDel(f.Actor))
+		case a.alive && (a.written || a.complete()):
+			present = append(present, a)
+		case a.written:
+			a.written = false
+			dels = append(dels, carla.EventDel(a.Actor))
 		}
 	}
-	for _, f := range shown {
-		if !f.written {
-			s.number(f)
+	for _, a := range present {
+		if !a.written {
+			s.assignID(a)
 		}
 	}
-	for _, f := range shown {
-		if !f.written {
-			f.written, f.attached = true, nil
-			f.Location, f.Rotation = f.place.Location, f.place.Rotation
-			adds = append(adds, f.EventAdd)
-			if v := f.triggerVolume(); v != nil {
+	for _, a := range present {
+		if !a.written {
+			a.written, a.attached = true, nil
+			a.Location, a.Rotation = a.place.Location, a.place.Rotation
+			adds = append(adds, a.EventAdd)
+			if v := a.triggerVolume(); v != nil {
 				triggers = append(triggers, *v)
 			}
 		}
-		if f.placed && f.kind != light && f.kind != sensor && f.Type != carla.ActorTrafficSign {
-			positions = append(positions, carla.Position{Actor: f.Actor, Location: f.place.Location,
-				Rotation: f.place.Rotation})
+		if a.hasPlace && a.kind != light && a.kind != sensor && a.Type != carla.ActorTrafficSign {
+			positions = append(positions, carla.Position{Actor: a.Actor, Location: a.place.Location,
+				Rotation: a.place.Rotation})
 		}
-		switch f.kind {
+		switch a.kind {
 		case vehicle:
-			c := &f.control
+			c := &a.control
 			vehicles = append(vehicles, carla.AnimVehicle{
-				Actor: f.Actor, Steering: c.Steer, Throttle: c.Throttle, Brake: c.Brake, HandBrake: c.HandBrake,
+				Actor: a.Actor, Steering: c.Steer, Throttle: c.Throttle, Brake: c.Brake, HandBrake: c.HandBrake,
 				Gear: c.Gear,
 			})
-			lights = append(lights, carla.VehicleLight{Actor: f.Actor})
+			lights = append(lights, carla.VehicleLight{Actor: a.Actor})
 		case walker:
-			walkers = append(walkers, carla.AnimWalker{Actor: f.Actor, Speed: f.walking() * metre})
+			walkers = append(walkers, carla.AnimWalker{Actor: a.Actor, Speed: a.walkingSpeed() * metre})
 		}
-		if info := f.physics; info != nil && s.profile.Wide {
-			chaos = append(chaos, chaosPhysicsOf(&f.EventAdd, info))
+		if info := a.physics; info != nil && s.profile.Wide {
+			chaos = append(chaos, chaosPhysicsOf(&a.EventAdd, info))
 		} else if info != nil {
-			physics = append(physics, physicsOf(&f.EventAdd, info))
+			physics = append(physics, physicsOf(&a.EventAdd, info))
 		}
-		f.physics = nil
-		if f.moved {
-			f.motion.Actor = f.Actor
-			kinematics = append(kinematics, f.motion)
+		a.physics = nil
+		if a.hasMotion {
+			a.motion.Actor = a.Actor
+			kinematics = append(kinematics, a.motion)
 		}
 	}
-	for _, f := range shown {
-		if p := f.parent; p != f.attached && p != nil && p.written {
-			f.attached = p
-			parents = append(parents, carla.EventParent{Actor: f.Actor, Parent: p.Actor})
+	for _, a := range present {
+		if p := a.parent; p != a.attached && p != nil && p.written {
+			a.attached = p
+			parents = append(parents, carla.EventParent{Actor: a.Actor, Parent: p.Actor})
 		}
 	}
 	for _, c := range s.collisions {
 		if !c.actor.written {
 			continue
 		}
-		s.collided++
-		other := s.listed[c.other]
+		s.collisionCount++
+		other := s.byID[c.other]
 		collisions = append(collisions, carla.Collision{
-			Number: s.collided, Actor1: c.actor.Actor, Actor2: s.inLog(c.other), Hero1: c.actor.hero(),
+			Number: s.collisionCount, Actor1: c.actor.Actor, Actor2: s.logID(c.other), Hero1: c.actor.hero(),
 			Hero2: other != nil && other.hero(),
 		})
 	}
 	for _, l := range s.states {
-		// the colours have the same numbers
-		states = append(states, carla.TrafficLight{Actor: s.inLog(l.Id), Colour: carla.Colour(l.State)})
+		// CarlaTrafficLightStatus and CARLA number the colours equally.
+		states = append(states, carla.TrafficLight{Actor: s.logID(l.Id), Colour: carla.Colour(l.State)})
 	}
-	s.filled = s.filled || len(shown)+len(collisions)+len(states) > 0 || s.weather != nil
-	all := []carla.Body{&adds, &dels, &parents, &collisions, &positions, &states, &vehicles, &walkers, &lights}
+	s.filled = s.filled || len(present)+len(collisions)+len(states) > 0 || s.weather != nil
+	bodies := []carla.Body{&adds, &dels, &parents, &collisions, &positions, &states, &vehicles, &walkers, &lights}
 	if s.weather != nil {
-		all = append(all, &carla.WeatherList{*s.weather})
+		bodies = append(bodies, &carla.WeatherList{*s.weather})
 	}
 	if len(kinematics) > 0 {
-		all = append(all, &kinematics)
+		bodies = append(bodies, &kinematics)
 	}
 	if len(triggers) > 0 {
-		all = append(all, &triggers)
+		bodies = append(bodies, &triggers)
 	}
 	if len(physics) > 0 {
-		all = append(all, &physics)
+		bodies = append(bodies, &physics)
 	}
 	if len(chaos) > 0 {
-		all = append(all, &chaos)
+		bodies = append(bodies, &chaos)
 	}
 	s.collisions, s.weather = s.collisions[:0], nil
-	return all
+	return bodies
 }
 
-// number sets the id of an actor in the log. It is the id of the lists, unless another actor in the log has or had it.
-func (s *logState) number(f *logActor) {
-	if f.Actor != 0 {
+// assignID sets the id of an actor in the log. It is the id in CarlaActorList, unless another actor in the log has or
+// had that id.
+func (s *logState) assignID(a *logActor) {
+	if a.Actor != 0 {
 		return
 	}
-	f.Actor = f.id
-	if f.id == 0 || s.ids[f.id] != nil {
-		for s.nextID = max(s.nextID, firstID); s.ids[s.nextID] != nil; s.nextID++ {
+	a.Actor = a.id
+	if a.id == 0 || s.byLogID[a.id] != nil {
+		for s.nextID = max(s.nextID, firstID); s.byLogID[s.nextID] != nil; s.nextID++ {
 		}
-		f.Actor = s.nextID
+		a.Actor = s.nextID
 	}
-	s.ids[f.Actor] = f
+	s.byLogID[a.Actor] = a
 }
 
-// inLog returns the id in the log for an id in lists.
-func (s *logState) inLog(id uint32) uint32 {
-	if f := s.listed[id]; f != nil && f.Actor != 0 {
-		return f.Actor
+// logID returns the id in the log for an id in CarlaActorList.
+func (s *logState) logID(id uint32) uint32 {
+	if a := s.byID[id]; a != nil && a.Actor != 0 {
+		return a.Actor
 	}
 	return id
 }
 
 // Losses implements codec.Writer.
 func (w *Writer) Losses() []codec.Loss {
-	all := maps.Clone(w.losses)
+	losses := maps.Clone(w.losses)
 	for name, f := range w.frames {
-		if !f.used && w.framed[name] == nil {
-			all.Add(f.topic, "transforms of frames without an actor", f.count)
+		if !f.used && w.byFrame[name] == nil {
+			losses.Add(f.topic, "transforms of frames without an actor", f.count)
 		}
 	}
-	return all.Losses()
+	return losses.Losses()
 }

@@ -184,7 +184,7 @@ func ids(lists []carla.EventAddList) [][]uint32 {
 // TestActorsAppear checks that actors appear with the first message about them, with the properties that lists and the
 // mapping have by then.
 func TestActorsAppear(t *testing.T) {
-	l := newLive(t, WriteOptions{Map: "Town01", Actors: []Subject{{Name: "truck", Topics: []string{"/odom"},
+	l := newLive(t, WriteOptions{Map: "Town01", Actors: []ActorMapping{{Name: "truck", Topics: []string{"/odom"},
 		Blueprint: "vehicle.man.tgs", Attributes: []carla.Attribute{{Type: carla.AttributeInt, ID: "number_of_wheels",
 			Value: "6"}}}}})
 	l.tick(0)
@@ -264,7 +264,7 @@ func TestIDsUsedAgain(t *testing.T) {
 
 // TestTransforms checks that the place of a robot follows from its transforms, over any number of frames.
 func TestTransforms(t *testing.T) {
-	l := newLive(t, WriteOptions{Map: "Town01", Actors: []Subject{{Name: "robot", Topics: []string{"/odom"},
+	l := newLive(t, WriteOptions{Map: "Town01", Actors: []ActorMapping{{Name: "robot", Topics: []string{"/odom"},
 		Frames: []string{"base_link"}}}})
 	l.tick(0)
 	l.tf("odom", "base_footprint", 1)
@@ -533,7 +533,7 @@ func TestClockStandsStill(t *testing.T) {
 	for range 80 {
 		l.write("/carla/hero/odometry", late)
 	}
-	require.LessOrEqual(t, l.held, maxHeld+2<<20)
+	require.LessOrEqual(t, l.waitingBytes, maxWaiting+2<<20)
 	require.Len(t, l.done().frames, 2)
 }
 

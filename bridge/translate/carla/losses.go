@@ -8,7 +8,7 @@ import (
 )
 
 // unsupported returns, by packet id, the names of the packets of a profile that have no ROS 2 message. The name is ""
-// for a packet that has one.
+// for a packet that has a message.
 func unsupported(p carla.Profile) (names [256]string) {
 	for id := range names {
 		names[id] = fmt.Sprintf("unknown packets with id %d", id)
@@ -32,7 +32,7 @@ func unsupported(p carla.Profile) (names [256]string) {
 	return names
 }
 
-// omitted names the content of a packet that its ROS 2 message does not hold; "" for nothing.
+// omitted names the content of a packet that the packet's ROS 2 message does not hold. It returns "" if there is none.
 func omitted(b carla.Body) string {
 	switch l := b.(type) {
 	case *carla.EventAddList:
@@ -55,7 +55,7 @@ func omitted(b carla.Body) string {
 	return ""
 }
 
-// lit reports whether a vehicle has lights on.
+// lit reports whether any vehicle has its lights on.
 func lit(list carla.VehicleLightList) bool {
 	for _, l := range list {
 		if l.Lights != 0 {

@@ -29,9 +29,9 @@ type mappedActor struct {
 	Attributes yaml.Node `yaml:"attributes"`
 }
 
-// LoadMapping reads the options from a YAML file: names of the map and the profile, the step from frame to frame
-// ("50ms"), and below actors, by their role_name, topics, frames, the blueprint and attributes. Errors name the file
-// and the line.
+// LoadMapping reads WriteOptions from a YAML file. The file names the map, the profile, the step from frame to frame
+// ("50ms") and, by their role_name, the actors with their topics, frames, blueprint and attributes. Errors name the
+// file and the line.
 func LoadMapping(path string) (WriteOptions, error) { return mapping.Load(path, "CARLA", parseMapping) }
 
 func parseMapping(text []byte) (o WriteOptions, err error) {
@@ -52,7 +52,7 @@ func parseMapping(text []byte) (o WriteOptions, err error) {
 		}
 	}
 	err = mapping.Each(&m.Actors, func(name string, v *yaml.Node) error {
-		a, err := parseSubject(name, v)
+		a, err := parseActor(name, v)
 		o.Actors = append(o.Actors, a)
 		return err
 	})
@@ -62,7 +62,7 @@ func parseMapping(text []byte) (o WriteOptions, err error) {
 	return o, unambiguous(o.Actors)
 }
 
-func parseSubject(name string, n *yaml.Node) (a Subject, err error) {
+func parseActor(name string, n *yaml.Node) (a ActorMapping, err error) {
 	var m mappedActor
 	if err := mapping.Decode(n, &m); err != nil {
 		return a, err
@@ -70,7 +70,7 @@ func parseSubject(name string, n *yaml.Node) (a Subject, err error) {
 	if !token.MatchString(name) {
 		return a, fmt.Errorf("line %d: it is not a valid part of a topic name", n.Line)
 	}
-	a = Subject{Name: name, Topics: m.Topics, Frames: m.Frames, Blueprint: m.Blueprint}
+	a = ActorMapping{Name: name, Topics: m.Topics, Frames: m.Frames, Blueprint: m.Blueprint}
 	err = mapping.Each(&m.Attributes, func(id string, v *yaml.Node) error {
 		if v.Kind != yaml.ScalarNode {
 			return fmt.Errorf("line %d: want a value", v.Line)
@@ -100,14 +100,14 @@ func attributeType(id string, v *yaml.Node) carla.AttributeType {
 }
 
 // unambiguous returns an error if a topic or a frame belongs to two actors.
-func unambiguous(list []Subject) error {
-	of := map[string]string{}
+func unambiguous(list []ActorMapping) error {
+	actors := map[string]string{} // by topic or frame
 	for _, a := range list {
 		for _, name := range append(append([]string(nil), a.Topics...), a.Frames...) {
-			if other := of[name]; other != "" && other != a.Name {
+			if other := actors[name]; other != "" && other != a.Name {
 				return fmt.Errorf("actors: %s belongs to both %s and %s", name, other, a.Name)
 			}
-			of[name] = a.Name
+			actors[name] = a.Name
 		}
 	}
 	return nil

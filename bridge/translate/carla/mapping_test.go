@@ -14,7 +14,7 @@ func TestLoadMapping(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, WriteOptions{
 		Map: "Town10HD_Opt", Profile: carla.UE4, Step: 50 * time.Millisecond,
-		Actors: []Subject{{
+		Actors: []ActorMapping{{
 			Name: "hero", Topics: []string{"/odom"}, Frames: []string{"base_link"}, Blueprint: "vehicle.tesla.model3",
 			Attributes: []carla.Attribute{
 				{Type: carla.AttributeColor, ID: "color", Value: "180,0,0"},

@@ -57,7 +57,7 @@ func (o ReadOptions) ToROS2(r codec.Reader) (bridge.Translator, error) {
 
 type translator struct {
 	bridge.EveryMessage
-	bridge.LossCounters // packets that have no message, by frames that had them
+	bridge.LossCounters // kinds of packets without a message, each with the number of frames that had it
 	options             ReadOptions
 	library             *rosidl.Library
 	logs                map[*codec.Channel]*log
@@ -72,50 +72,50 @@ func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 }
 
 func (t *translator) Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
-	readings := map[*codec.Channel]*reading{}
+	translators := map[*codec.Channel]*logTranslator{}
 	return func(m *codec.Message) ([]codec.Message, error) {
-		r := readings[m.Channel]
+		r := translators[m.Channel]
 		if r == nil {
-			r = newReading(t.logs[m.Channel], &t.LossCounters, wanted)
-			readings[m.Channel] = r
+			r = newLogTranslator(t.logs[m.Channel], &t.LossCounters, wanted)
+			translators[m.Channel] = r
 		}
 		return r.translate(m)
 	}
 }
 
 // fail adds an error about the current frame, unless another packet of the frame had an equal error.
-func (r *reading) fail(err error) {
+func (r *logTranslator) fail(err error) {
 	if r.err == nil || !strings.Contains(r.err.Error(), err.Error()) {
 		r.err = errors.Join(r.err, err)
 	}
 }
 
-// reading translates the frames of a log in their order, from any frame on.
-type reading struct {
+// logTranslator translates the frames of a log in their order, from any frame on.
+type logTranslator struct {
 	*log
 	state       *carla.State
 	decoder     carla.Decoder
 	tracks      map[uint32]*track
 	physicsSent map[uint32]bool // vehicles whose physics were sent
 	boxes       bool            // the markers are wanted
-	begun       bool
+	begun       bool            // a frame was translated
 	losses      *bridge.LossCounters
-	unsupported [256]string
+	unsupported [256]string // names of packets without a message, by packet id
 
-	// Of the frame that is translated:
+	// Values of the current frame:
 	original *codec.Message
 	frame    carla.FrameStart
-	before   float64 // time of the frame before, in s of simulation
-	stamp    builtin_interfaces.Time
-	now      int64 // log time
+	before   float64                 // time of the previous frame, in s of simulation
+	stamp    builtin_interfaces.Time // stamp of the next messages
+	now      int64                   // log time of the next messages, in ns since the Unix epoch
 	bodies   bodies
 	batch    bridge.Batch
-	err      error
+	err      error // joined errors of the frame
 
 	scratch scratch
 }
 
-// scratch has messages that are reused for each frame.
+// scratch holds messages that each frame overwrites.
 type scratch struct {
 	clock    rosgraph_msgs.Clock
 	status   carla_msgs.CarlaStatus
@@ -141,8 +141,8 @@ type bodies struct {
 	changes    changes
 }
 
-func newReading(l *log, losses *bridge.LossCounters, wanted func(*codec.Channel) bool) *reading {
-	return &reading{
+func newLogTranslator(l *log, losses *bridge.LossCounters, wanted func(*codec.Channel) bool) *logTranslator {
+	return &logTranslator{
 		log: l, losses: losses, unsupported: unsupported(l.profile), state: carla.NewState(l.profile),
 		decoder: carla.Decoder{Profile: l.profile}, tracks: map[uint32]*track{}, physicsSent: map[uint32]bool{},
 		boxes: l.markers != nil && (wanted == nil || wanted(l.markers)),
@@ -151,14 +151,14 @@ func newReading(l *log, losses *bridge.LossCounters, wanted func(*codec.Channel)
 
 // translate returns the messages of a frame. If it returns an error, it also returns the messages that could be
 // translated.
-func (r *reading) translate(m *codec.Message) ([]codec.Message, error) {
+func (r *logTranslator) translate(m *codec.Message) ([]codec.Message, error) {
 	r.original, r.err, r.before = m, nil, r.frame.Elapsed
 	r.batch.Messages = r.batch.Messages[:0]
 	r.decode(m.Data)
 	if _, err := r.state.Apply(m.Data); err != nil {
 		r.fail(err)
 	}
-	r.follow()
+	r.updateTracks()
 	if r.begun {
 		r.translateSteps()
 	}
@@ -177,13 +177,13 @@ func (r *reading) translate(m *codec.Message) ([]codec.Message, error) {
 }
 
 // translateSteps emits the interpolated places of actors between the previous and the current frame.
-func (r *reading) translateSteps() {
+func (r *logTranslator) translateSteps() {
 	first, last := r.steps.between(r.before, r.frame.Elapsed)
 	for n := first; n <= last; n++ {
 		at := r.steps.at(n)
 		r.stamp = Stamp(at)
 		r.now = r.original.LogTime - int64((r.frame.Elapsed-at)*1e9)
-		if at < r.frame.Elapsed { // otherwise the frame has a clock of its own
+		if at < r.frame.Elapsed { // translateWorld emits the clock of the frame
 			r.translateClock()
 		}
 		r.translateMoving((at - r.before) / (r.frame.Elapsed - r.before))
@@ -191,7 +191,7 @@ func (r *reading) translateSteps() {
 }
 
 // decode decodes the packets of a frame.
-func (r *reading) decode(frame []byte) {
+func (r *logTranslator) decode(frame []byte) {
 	r.frame, r.bodies = carla.FrameStart{}, bodies{}
 	for len(frame) > 0 {
 		k, rest, err := carla.NextPacket(frame)
@@ -199,8 +199,8 @@ func (r *reading) decode(frame []byte) {
 			return // State.Apply returns the error
 		}
 		frame = rest
-		if what := r.unsupported[k.ID]; what != "" && !k.Empty() {
-			r.lose(k, what)
+		if name := r.unsupported[k.ID]; name != "" && !k.Empty() {
+			r.countUnsupported(k, name)
 		}
 		switch k.ID {
 		case carla.IDFrameStart, carla.IDEventAdd, carla.IDEventDel, carla.IDEventParent, carla.IDPosition,
@@ -211,25 +211,26 @@ func (r *reading) decode(frame []byte) {
 				r.fail(err)
 				continue
 			}
-			if what := omitted(b); what != "" {
-				r.losses.Lost(r.original.Channel.Topic, what).Add(1)
+			if content := omitted(b); content != "" {
+				r.losses.Lost(r.original.Channel.Topic, content).Add(1)
 			}
-			r.keep(b)
+			r.store(b)
 		}
 	}
 }
 
-// lose counts a packet that has no message.
-func (r *reading) lose(k carla.Packet, what string) {
+// countUnsupported counts a packet that has no message, unless it only switches off the lights of vehicles.
+func (r *logTranslator) countUnsupported(k carla.Packet, name string) {
 	if k.ID == carla.IDVehicleLight {
 		if b, err := r.decoder.Decode(k); err == nil && !lit(*b.(*carla.VehicleLightList)) {
 			return
 		}
 	}
-	r.losses.Lost(r.original.Channel.Topic, what).Add(1)
+	r.losses.Lost(r.original.Channel.Topic, name).Add(1)
 }
 
-func (r *reading) keep(b carla.Body) {
+// store stores a packet in r.bodies or r.frame.
+func (r *logTranslator) store(b carla.Body) {
 	switch b := b.(type) {
 	case *carla.FrameStart:
 		r.frame = *b
@@ -252,8 +253,8 @@ func (r *reading) keep(b carla.Body) {
 	}
 }
 
-// emit adds a message, unless the channel is nil.
-func (r *reading) emit(c *codec.Channel, m msgs.Message) {
+// emit adds a message to the batch, unless the channel is nil.
+func (r *logTranslator) emit(c *codec.Channel, m msgs.Message) {
 	if c == nil {
 		return
 	}
@@ -264,4 +265,6 @@ func (r *reading) emit(c *codec.Channel, m msgs.Message) {
 	}
 }
 
-func (r *reading) header() std_msgs.Header { return std_msgs.Header{Stamp: r.stamp, FrameId: mapFrame} }
+func (r *logTranslator) header() std_msgs.Header {
+	return std_msgs.Header{Stamp: r.stamp, FrameId: mapFrame}
+}

@@ -12,7 +12,7 @@ import (
 )
 
 // translateActors emits the messages about vehicles and walkers.
-func (r *reading) translateActors() {
+func (r *logTranslator) translateActors() {
 	if !r.begun || r.bodies.changes.actors {
 		r.translatePhysics()
 	}
@@ -20,32 +20,32 @@ func (r *reading) translateActors() {
 		for i := range *r.bodies.vehicles {
 			v := &(*r.bodies.vehicles)[i]
 			if n := r.names[v.Actor]; n != nil {
-				r.translateVehicle(n, v, r.current(v.Actor))
+				r.translateVehicle(n, v, r.currentTrack(v.Actor))
 			}
 		}
 	}
 	if r.bodies.walkers != nil {
 		for _, w := range *r.bodies.walkers {
-			n, t := r.names[w.Actor], r.current(w.Actor)
+			n, t := r.names[w.Actor], r.currentTrack(w.Actor)
 			if n == nil || t == nil {
 				continue
 			}
 			r.scratch.walker.Direction = t.pose.Orientation.Rotate(geometry_msgs.Vector3{X: 1})
 			r.scratch.walker.Speed = w.Speed / metre
-			r.emit(n.walking, &r.scratch.walker)
+			r.emit(n.walkerControl, &r.scratch.walker)
 		}
 	}
 }
 
-// current returns the track of an actor, or nil if the actor has no place in the current frame.
-func (r *reading) current(actor uint32) *track {
+// currentTrack returns the track of an actor, or nil if the actor has no place in the current frame.
+func (r *logTranslator) currentTrack(actor uint32) *track {
 	if t := r.tracks[actor]; t != nil && t.frame == r.frame.Frame {
 		return t
 	}
 	return nil
 }
 
-func (r *reading) translateOdometry(n *actorTopics, m motion) {
+func (r *logTranslator) translateOdometry(n *actorTopics, m motion) {
 	r.scratch.odometry = nav_msgs.Odometry{Header: r.header(), ChildFrameId: n.name}
 	r.scratch.odometry.Pose.Pose = m.pose
 	r.scratch.odometry.Twist.Twist = geometry_msgs.Twist{
@@ -54,7 +54,7 @@ func (r *reading) translateOdometry(n *actorTopics, m motion) {
 	r.emit(n.odometry, &r.scratch.odometry)
 }
 
-func (r *reading) translateVehicle(n *actorTopics, v *carla.AnimVehicle, t *track) {
+func (r *logTranslator) translateVehicle(n *actorTopics, v *carla.AnimVehicle, t *track) {
 	r.scratch.control = carla_msgs.CarlaEgoVehicleControl{
 		Header: r.header(), Throttle: v.Throttle, Steer: v.Steering, Brake: v.Brake,
 		HandBrake: v.HandBrake, Reverse: v.Gear < 0, Gear: v.Gear,
@@ -72,7 +72,7 @@ func (r *reading) translateVehicle(n *actorTopics, v *carla.AnimVehicle, t *trac
 }
 
 // translatePhysics emits the vehicle_info of vehicles that appeared.
-func (r *reading) translatePhysics() {
+func (r *logTranslator) translatePhysics() {
 	for id := range r.physicsSent {
 		if r.state.Actors[id] == nil {
 			delete(r.physicsSent, id)
@@ -97,8 +97,8 @@ var (
 // ego matches the roles of the vehicles that CARLA's ROS bridge regards as ego vehicles.
 var ego = regexp.MustCompile(`^(ego_vehicle|hero[0-9]?)$`)
 
-// translateMarkers emits the boxes of vehicles and walkers. It deletes the boxes of actors that are gone.
-func (r *reading) translateMarkers() {
+// translateMarkers emits the boxes of vehicles and walkers. It deletes all earlier boxes if actors come or go.
+func (r *logTranslator) translateMarkers() {
 	if !r.boxes {
 		return
 	}
@@ -123,8 +123,10 @@ func boxed(k kind, b *carla.BoundingBox) bool {
 	return (k == vehicle || k == walker) && b != nil && finite(b.Extension) != carla.Vector{}
 }
 
-// marker returns the marker of an actor. extension is half its size. The place of a vehicle is below its middle.
-func (r *reading) marker(a *actorSurvey, extension carla.Vector, at geometry_msgs.Pose) visualization_msgs.Marker {
+// marker returns the marker of an actor at a pose. extension is half the size of the actor. The origin of a vehicle
+// is at the bottom of its box.
+func (r *logTranslator) marker(a *actorSurvey, extension carla.Vector,
+	at geometry_msgs.Pose) visualization_msgs.Marker {
 	color := walkerColor
 	if a.kind == vehicle {
 		up := at.Orientation.Rotate(geometry_msgs.Vector3{Z: extension.Z / metre})

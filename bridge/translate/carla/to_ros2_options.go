@@ -11,10 +11,10 @@ import (
 	"tapedeck/msgs/geometry_msgs"
 )
 
-// ReadOptions change how a log is read. The zero value reads all of it as it is.
+// ReadOptions change how a log is translated. The zero value translates the whole log unchanged.
 type ReadOptions struct {
-	// Rate is the number of poses and twists per second, which are interpolated between frames. 0 means that they are
-	// sent once for each frame. With a Rate, the clock is sent at that rate too, and once for each frame.
+	// Rate is the number of poses and twists per second, which are interpolated between frames. The clock has the same
+	// rate, and comes with each frame too. 0 means one pose, twist and clock for each frame.
 	Rate float64
 	// Follow is the id or the role_name of an actor. The spectator follows it from behind and above, as in CARLA's
 	// replayer. "" means none.
@@ -34,7 +34,7 @@ func (o ReadOptions) followed(actors []*actorSurvey) (uint32, error) {
 	if o.Follow == "" {
 		return 0, nil
 	}
-	var there []string
+	var available []string
 	for _, a := range actors {
 		if a.kind != vehicle && a.kind != walker {
 			continue
@@ -46,10 +46,10 @@ func (o ReadOptions) followed(actors []*actorSurvey) (uint32, error) {
 		if a.role != "" {
 			id += " (" + a.role + ")"
 		}
-		there = append(there, id)
+		available = append(available, id)
 	}
 	return 0, fmt.Errorf("there is no vehicle or walker %q to follow; there are %s", o.Follow,
-		strings.Join(slices.Compact(there), ", "))
+		strings.Join(slices.Compact(available), ", "))
 }
 
 // ignores reports whether an actor is left out.
@@ -57,13 +57,16 @@ func (o ReadOptions) ignores(a *actorSurvey) bool {
 	return o.IgnoreHero && a.kind == vehicle && a.role == "hero"
 }
 
-// steps are the times of interpolated poses: multiples of 1/rate. A rate of 0 means that there are none.
-type steps struct{ rate float64 }
+// steps are the times of interpolated poses: multiples of 1/rate.
+type steps struct {
+	rate float64 // 1/s; 0: no interpolated poses
+}
 
-// longestGap is the longest time between two frames, in s, that is interpolated.
+// longestGap is the longest time between two frames, in s, for which poses are interpolated.
 const longestGap = 1
 
 // between returns the numbers of the first and last step after the time a and up to the time b, in s of simulation.
+// Without a step, first is greater than last.
 func (s steps) between(a, b float64) (first, last int64) {
 	const rounding = 1e-6
 	if s.rate == 0 || !(b > a && b-a <= longestGap && b < math.MaxInt32) {
@@ -75,7 +78,7 @@ func (s steps) between(a, b float64) (first, last int64) {
 // at returns the time of a step, in s.
 func (s steps) at(n int64) float64 { return float64(n) / s.rate }
 
-// slerp interpolates between the orientations a and b on the shorter way. at is from 0 (a) to 1 (b).
+// slerp interpolates between the orientations a and b along the shorter arc. at is from 0 (a) to 1 (b).
 func slerp(a, b geometry_msgs.Quaternion, at float64) geometry_msgs.Quaternion {
 	dot := a.X*b.X + a.Y*b.Y + a.Z*b.Z + a.W*b.W
 	if dot < 0 {

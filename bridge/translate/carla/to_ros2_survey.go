@@ -8,41 +8,41 @@ import (
 	"tapedeck/codec/format/carla"
 )
 
-// survey has the actors of a log, and the number of messages to which the log is translated.
+// survey holds the actors of a log and the numbers of messages to which the log is translated.
 type survey struct {
 	header  carla.Header
 	profile carla.Profile
 
 	frames       uint64
-	poses        uint64  // of each actor: one a frame, or one a step
-	before       uint64  // poses before the frame
+	poses        uint64  // poses of an actor that is alive all the time: one for each frame, or one for each step
+	before       uint64  // poses before the current frame
 	clocks       uint64  // messages on /clock
-	elapsed      float64 // of the frame, in s
+	elapsed      float64 // time of the current frame, in s of simulation
 	steps        steps
-	actors       []*actorSurvey // in the order in which they appeared
+	actors       []*actorSurvey // in the order of their first frames
 	byID         map[uint32]*actorSurvey
 	lists        uint64 // frames in which actors come, go or are attached
-	places       uint64 // frames with places of actors
+	places       uint64 // messages with places of actors: one for each frame with places, or one for each step
 	lights       uint64 // frames with states of traffic lights
 	lightChanges uint64 // frames in which traffic lights come or go
-	fixed        uint64 // frames in which something that does not move comes or goes
-	weathers     uint64
+	fixed        uint64 // frames in which actors that do not move come or go
+	weathers     uint64 // frames with weather
 }
 
-// actorSurvey is an actor, with its frames and messages.
+// actorSurvey is an actor of a log, with the numbers of its frames and messages.
 type actorSurvey struct {
 	id         uint32
 	kind       kind
 	role       string
-	frames     uint64 // in which it is alive
-	since      uint64 // the frame in which it appeared, counted here; 0 when it is not alive
-	poses      uint64 // while it is alive
-	posesSince uint64 // survey.poses before it appeared
+	frames     uint64 // frames in which the actor is alive
+	since      uint64 // survey.frames when the actor appeared; 0: the actor is not alive
+	poses      uint64 // poses while the actor is alive
+	posesSince uint64 // survey.poses before the actor appeared
 	collisions uint64
-	boxed      bool // has markers
+	boxed      bool // has a marker
 }
 
-// newSurvey reads the log whose packets are on a channel.
+// newSurvey surveys the log on the channel c.
 func newSurvey(r codec.Reader, c *codec.Channel, steps steps) (*survey, error) {
 	s := &survey{byID: map[uint32]*actorSurvey{}, steps: steps}
 	var err error
@@ -67,7 +67,7 @@ func newSurvey(r codec.Reader, c *codec.Channel, steps steps) (*survey, error) {
 	return s, nil
 }
 
-// add adds a frame. Errors are reported when the frame is translated.
+// add adds a frame. It ignores errors, because logTranslator reports them.
 func (s *survey) add(frame []byte, d *carla.Decoder) {
 	s.frames++
 	s.before = s.poses
@@ -160,7 +160,8 @@ func (s *survey) end(a *actorSurvey) {
 	}
 }
 
-// step counts the poses and clocks up to a frame.
+// step counts the poses and clocks from the previous frame up to the current frame. elapsed is the time of the current
+// frame, in s of simulation.
 func (s *survey) step(elapsed float64) {
 	s.clocks++
 	if s.steps.rate == 0 || s.frames == 1 {
@@ -179,7 +180,7 @@ func (s *survey) step(elapsed float64) {
 type kind int
 
 const (
-	thing kind = iota // has a fixed place
+	thing kind = iota // any other actor: its place rarely changes
 	vehicle
 	walker
 	spectator
@@ -203,10 +204,14 @@ func kindOf(e *carla.EventAdd) kind {
 	return thing
 }
 
-// changes are the changes in a frame.
-type changes struct{ actors, lights, fixed bool }
+// changes are the kinds of changes in a frame.
+type changes struct {
+	actors bool // actors come, go or are attached
+	lights bool // traffic lights come or go
+	fixed  bool // actors that do not move come or go
+}
 
-// add adds the changes of a packet.
+// add adds the changes in a packet. actors are the actors of the log by id.
 func (c *changes) add(b carla.Body, actors map[uint32]*actorSurvey) {
 	var ids []uint32
 	switch l := b.(type) {

@@ -9,14 +9,14 @@ import (
 	"tapedeck/codec"
 )
 
-// log is a log and the topics to which it is translated.
+// log is a surveyed log, with the topics to which it is translated.
 type log struct {
 	*survey
 	topics []codec.TopicInfo
 	err    error // why the log cannot be translated
 
 	clock, tf, tfStatic, status, actorList, world *codec.Channel
-	lightStatus, lightInfo, weather, markers      *codec.Channel // nil without traffic lights, weather, or boxes
+	lightStatus, lightInfo, weather, markers      *codec.Channel // nil without traffic lights, weather or boxes
 
 	names    map[uint32]*actorTopics
 	options  ReadOptions
@@ -25,14 +25,14 @@ type log struct {
 
 // actorTopics are the topics of an actor. A topic without messages is nil.
 type actorTopics struct {
-	name                                                 string // in its topics, and of its frame
-	odometry, control, status, info, walking, collisions *codec.Channel
+	name                                                       string // in topics, and of the actor's frame
+	odometry, control, status, info, walkerControl, collisions *codec.Channel
 }
 
 // token matches the parts of a topic's name.
 var token = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// newLog returns the topics of a surveyed log.
+// newLog returns a surveyed log with its topics.
 func (t *translator) newLog(s *survey) (*log, error) {
 	l := &log{survey: s, names: map[uint32]*actorTopics{}, options: t.options}
 	var err error
@@ -72,8 +72,8 @@ func (t *translator) newLog(s *survey) (*log, error) {
 		}
 		n.odometry = b.add(prefix+"/odometry", "nav_msgs/msg/Odometry", codec.DefaultQoS(), a.poses)
 		if a.kind == walker {
-			n.walking = b.add(prefix+"/walker_control_cmd", "carla_msgs/msg/CarlaWalkerControl", codec.DefaultQoS(),
-				a.frames)
+			n.walkerControl = b.add(prefix+"/walker_control_cmd", "carla_msgs/msg/CarlaWalkerControl",
+				codec.DefaultQoS(), a.frames)
 			continue
 		}
 		n.control = b.add(prefix+"/vehicle_control_cmd", "carla_msgs/msg/CarlaEgoVehicleControl", codec.DefaultQoS(),
@@ -106,18 +106,18 @@ func namesOf(actors []*actorSurvey) map[uint32]string {
 	return names
 }
 
-// reserved matches names that other topics or frames have.
+// reserved matches the roles that cannot be names, because other topics or frames have these names.
 var reserved = regexp.MustCompile(`^(traffic_lights|spectator|map|actor[0-9]+)$`)
 
 // channelBuilder makes the channels of a log.
 type channelBuilder struct {
 	*translator
 	log    *log
-	models map[string]*codec.Channel // by type
+	models map[string]*codec.Channel // channels to copy, by type of message
 	err    error
 }
 
-// add adds a channel and returns it. It returns nil if count is 0.
+// add adds a channel with count messages and returns it. It returns nil if count is 0 or after an error.
 func (b *channelBuilder) add(topic, typeName string, qos codec.QoS, count uint64) *codec.Channel {
 	if count == 0 || b.err != nil {
 		return nil

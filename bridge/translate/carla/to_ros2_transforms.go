@@ -8,8 +8,8 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// follow updates the tracks of all actors.
-func (r *reading) follow() {
+// updateTracks updates the tracks of all actors.
+func (r *logTranslator) updateTracks() {
 	if r.bodies.changes.actors {
 		for id := range r.tracks {
 			if r.state.Actors[id] == nil {
@@ -24,21 +24,21 @@ func (r *reading) follow() {
 				t = new(track)
 				r.tracks[p.Actor] = t
 			}
-			t.move(p, &r.frame, r.before)
+			t.setPlace(p, &r.frame, r.before)
 		}
 	}
 	if r.bodies.kinematics != nil {
 		for i := range *r.bodies.kinematics {
 			k := &(*r.bodies.kinematics)[i]
 			if t := r.tracks[k.Actor]; t != nil && t.frame == r.frame.Frame {
-				t.drive(k)
+				t.setVelocities(k)
 			}
 		}
 	}
 }
 
 // translateMoving emits the places of moving actors. at is from 0 (previous frame) to 1 (current frame).
-func (r *reading) translateMoving(at float64) {
+func (r *logTranslator) translateMoving(at float64) {
 	if r.bodies.positions == nil {
 		return
 	}
@@ -48,7 +48,7 @@ func (r *reading) translateMoving(at float64) {
 		if a == nil || a.kind == sensor || a.kind == thing || a.kind == light {
 			continue
 		}
-		m := r.tracks[p.Actor].at(at)
+		m := r.tracks[p.Actor].interpolate(at)
 		if p.Actor == r.followed {
 			list = append(list, r.transform("spectator", compose(m.pose, behind)))
 		}
@@ -63,22 +63,22 @@ func (r *reading) translateMoving(at float64) {
 	}
 	for _, p := range *r.bodies.positions {
 		if n := r.names[p.Actor]; n != nil && n.odometry != nil {
-			r.translateOdometry(n, r.tracks[p.Actor].at(at))
+			r.translateOdometry(n, r.tracks[p.Actor].interpolate(at))
 		}
 	}
 }
 
-func (r *reading) transform(name string, at geometry_msgs.Pose) geometry_msgs.TransformStamped {
+func (r *logTranslator) transform(name string, at geometry_msgs.Pose) geometry_msgs.TransformStamped {
 	return geometry_msgs.TransformStamped{Header: r.header(), ChildFrameId: name, Transform: transform(at)}
 }
 
 // translateFixed emits the places of actors that do not move, if the places have changed.
-func (r *reading) translateFixed() {
+func (r *logTranslator) translateFixed() {
 	fixed := !r.begun || r.bodies.changes.fixed
 	if r.bodies.positions != nil {
 		for _, p := range *r.bodies.positions {
 			if a := r.byID[p.Actor]; a != nil && a.kind == thing {
-				fixed = fixed || r.tracks[p.Actor].strayed()
+				fixed = fixed || r.tracks[p.Actor].movedSinceSent()
 			}
 		}
 	}
@@ -87,7 +87,7 @@ func (r *reading) translateFixed() {
 	}
 	r.scratch.fixed.Transforms = r.scratch.fixed.Transforms[:0]
 	for _, a := range r.state.Sorted() {
-		if frame, at, ok := r.place(a); ok {
+		if frame, at, ok := r.staticPose(a); ok {
 			r.scratch.fixed.Transforms = append(r.scratch.fixed.Transforms, geometry_msgs.TransformStamped{
 				Header: std_msgs.Header{Stamp: r.stamp, FrameId: frame}, ChildFrameId: r.names[a.Actor].name,
 				Transform: transform(at),
@@ -99,10 +99,10 @@ func (r *reading) translateFixed() {
 	}
 }
 
-// place returns the pose of an actor that does not move, and the frame of the pose. The frame of a sensor is its
-// vehicle's frame. ok is false for sensors that were attached before the recording began: the log does not have their
-// vehicle.
-func (r *reading) place(a *carla.Actor) (frame string, at geometry_msgs.Pose, ok bool) {
+// staticPose returns the pose of an actor that does not move, and the frame of the pose. The pose of a sensor is in the
+// frame of its vehicle. ok is false for an actor of another kind, and for a sensor without a known vehicle: the log
+// does not have the vehicle if the sensor was attached before the recording began.
+func (r *logTranslator) staticPose(a *carla.Actor) (frame string, at geometry_msgs.Pose, ok bool) {
 	at = pose(a.Location, a.Rotation)
 	switch kindOf(&a.EventAdd) {
 	case light:
@@ -123,19 +123,19 @@ func (r *reading) place(a *carla.Actor) (frame string, at geometry_msgs.Pose, ok
 
 // track is the motion of an actor in the current and in the previous frame. Vectors are in the map.
 type track struct {
-	place   carla.Position // as it is in the log
-	sent    carla.Position // the place in the last static transforms
+	place   carla.Position // place in the log
+	sent    carla.Position // place in the last static transforms
 	pose    geometry_msgs.Pose
-	frame   uint64  // that has the pose
-	elapsed float64 // s, of that frame
-	step    float64 // s since the frame before
+	frame   uint64  // number of the frame with the pose
+	elapsed float64 // time of the frame with the pose, in s
+	step    float64 // time between the last two poses, in s
 
-	from            motion                // in the frame before, if continuous
-	continuous      bool                  // it was in the frame before
-	linear, angular geometry_msgs.Vector3 // m/s, rad/s
+	from            motion                // motion in the previous frame, if continuous
+	continuous      bool                  // the previous frame had the actor
+	linear, angular geometry_msgs.Vector3 // velocities in m/s and rad/s
 	known           bool                  // linear is known
-	before          geometry_msgs.Vector3 // linear in the frame before
-	knownBefore     bool
+	before          geometry_msgs.Vector3 // linear in the previous frame
+	knownBefore     bool                  // before is known
 }
 
 // motion is the pose and the velocity of an actor, in the map.
@@ -144,9 +144,9 @@ type motion struct {
 	linear, angular geometry_msgs.Vector3
 }
 
-// at interpolates the motion between the previous frame (0) and the current frame (1). An actor that was not in the
-// previous frame has the motion of the current frame.
-func (t *track) at(at float64) motion {
+// interpolate returns the motion at a time between the previous frame (0) and the current frame (1). An actor that was
+// not in the previous frame has the motion of the current frame at any time.
+func (t *track) interpolate(at float64) motion {
 	if !t.continuous || at >= 1 {
 		return motion{t.pose, t.linear, t.angular}
 	}
@@ -160,9 +160,9 @@ func (t *track) at(at float64) motion {
 	}
 }
 
-// move takes the place of the actor from a frame. It computes velocities from the distance to the previous place.
+// setPlace sets the place of the actor in the frame f, and computes velocities from the distance to the previous place.
 // before is the time of the previous frame in s.
-func (t *track) move(p carla.Position, f *carla.FrameStart, before float64) {
+func (t *track) setPlace(p carla.Position, f *carla.FrameStart, before float64) {
 	first, last, rested := t.frame == 0, t.pose, p == t.place
 	t.from, t.continuous = motion{t.pose, t.linear, t.angular}, !first && t.elapsed == before
 	t.step = f.Elapsed - t.elapsed
@@ -179,8 +179,9 @@ func (t *track) move(p carla.Position, f *carla.FrameStart, before float64) {
 	}
 }
 
-// drive takes the velocities from a frame. Zero in the first frame of an actor may mean that the velocity was unknown.
-func (t *track) drive(k *carla.Kinematics) {
+// setVelocities sets the velocities from a packet. Zero in the first frame of an actor may mean that the velocity was
+// unknown.
+func (t *track) setVelocities(k *carla.Kinematics) {
 	t.known = t.known || k.LinearVelocity != carla.Vector{}
 	t.linear, t.angular = Velocity(k.LinearVelocity), Rate(k.AngularVelocity)
 }
@@ -193,11 +194,12 @@ func (t *track) acceleration() geometry_msgs.Vector3 {
 	return difference(t.linear, t.before, t.step)
 }
 
-// strayed reports whether the actor is more than 1 mm or 0.01 degrees away from the place that was sent.
-func (t *track) strayed() bool {
+// movedSinceSent reports whether the actor is more than 1 mm or 0.01 degrees away from the place that was sent.
+func (t *track) movedSinceSent() bool {
 	return apart(t.place.Location, t.sent.Location) > 0.1 || apart(t.place.Rotation, t.sent.Rotation) > 0.01
 }
 
+// apart returns the largest distance between two components of a and b.
 func apart(a, b carla.Vector) float64 {
 	return max(math.Abs(a.X-b.X), math.Abs(a.Y-b.Y), math.Abs(a.Z-b.Z))
 }

@@ -5,13 +5,13 @@ import (
 	"tapedeck/msgs/carla_msgs"
 )
 
-func (r *reading) translateClock() {
+func (r *logTranslator) translateClock() {
 	r.scratch.clock.Clock = r.stamp
 	r.emit(r.clock, &r.scratch.clock)
 }
 
 // translateWorld emits the clock, the world, the status, the list of actors and the weather.
-func (r *reading) translateWorld() {
+func (r *logTranslator) translateWorld() {
 	r.translateClock()
 	if !r.begun {
 		r.emit(r.world, &carla_msgs.CarlaWorldInfo{MapName: r.survey.header.Map})
@@ -44,8 +44,8 @@ func weatherMessage(w *carla.Weather) *carla_msgs.CarlaWeatherParameters {
 	}
 }
 
-// translateCollisions emits collisions on the topic of the first of both actors.
-func (r *reading) translateCollisions() {
+// translateCollisions emits each collision on the topic of its first actor.
+func (r *logTranslator) translateCollisions() {
 	if r.bodies.collisions == nil {
 		return
 	}
@@ -57,7 +57,7 @@ func (r *reading) translateCollisions() {
 }
 
 // translateTrafficLights emits the states of traffic lights in each frame, and their places when lights come or go.
-func (r *reading) translateTrafficLights() {
+func (r *logTranslator) translateTrafficLights() {
 	if !r.begun || r.bodies.changes.lights {
 		var list carla_msgs.CarlaTrafficLightInfoList
 		for _, a := range r.state.Sorted() {
@@ -82,7 +82,7 @@ func (r *reading) translateTrafficLights() {
 	}
 	r.scratch.lights.TrafficLights = r.scratch.lights.TrafficLights[:0]
 	for _, s := range *r.bodies.states {
-		// The colours have the same numbers.
+		// CARLA and CarlaTrafficLightStatus number the colours equally.
 		r.scratch.lights.TrafficLights = append(r.scratch.lights.TrafficLights, carla_msgs.CarlaTrafficLightStatus{
 			Id: s.Actor, State: min(uint8(s.Colour), carla_msgs.CarlaTrafficLightStatus_UNKNOWN),
 		})

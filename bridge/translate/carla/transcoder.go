@@ -9,11 +9,11 @@ import (
 
 // Transcoder writes the frames of logs in another profile. It omits and counts packets that the profile cannot hold.
 type Transcoder struct {
-	codec.Writer // of frames of the profile
+	codec.Writer // writes frames of the profile
 	profile      carla.Profile
 	losses       codec.LossCounts
 	logs         map[*codec.Channel]*transcoded
-	data         []byte
+	data         []byte // memory for a frame; Write overwrites it
 }
 
 // transcoded is a log that is being written.
@@ -51,7 +51,7 @@ func (t *Transcoder) log(c *codec.Channel) (*transcoded, error) {
 		other := *c
 		other.Metadata = maps.Clone(c.Metadata)
 		other.Metadata[carla.KeyProfile] = t.profile.Name
-		delete(other.Metadata, carla.KeyVersion) // the profile has one
+		delete(other.Metadata, carla.KeyVersion) // the profile determines the version
 		l.channel = &other
 	}
 	t.logs[c] = l
@@ -66,13 +66,13 @@ func (t *Transcoder) Write(m *codec.Message) error {
 	if l.channel == m.Channel {
 		return t.Writer.Write(m)
 	}
-	var left []string
-	t.data, left, err = carla.Transcode(t.data[:0], t.profile, &l.decoder, m.Data)
+	var omissions []string
+	t.data, omissions, err = carla.Transcode(t.data[:0], t.profile, &l.decoder, m.Data)
 	if err != nil {
 		return err
 	}
-	for _, what := range left {
-		t.losses.Add(m.Channel.Topic, what, 1)
+	for _, content := range omissions {
+		t.losses.Add(m.Channel.Topic, content, 1)
 	}
 	other := *m
 	other.Channel, other.Data, other.Buffer = l.channel, t.data, nil
