@@ -26,7 +26,7 @@ var topics = []string{
 	"/carla/ego_vehicle/rgb_front/image",
 }
 
-// publishers publish what a simulated car would, from one node.
+// publishers publish the topics of a simulated car, from one node.
 type publishers struct {
 	node   bridge.Node
 	cancel context.CancelFunc

@@ -85,7 +85,7 @@ type served struct {
 	all []asked
 }
 
-// serve answers the calls of a service with the same response.
+// serve answers every call of a service with one fixed response.
 func (s *served) serve(t *testing.T, node bridge.Node, service, typeName string, response []byte) {
 	_, err := node.Serve(service, typeName, func(_ context.Context, request []byte) ([]byte, error) {
 		s.mu.Lock()
@@ -96,7 +96,7 @@ func (s *served) serve(t *testing.T, node bridge.Node, service, typeName string,
 	require.NoError(t, err)
 }
 
-// requests returns what has come so far, of all services if none is named.
+// requests returns the requests received so far, of all services if none is named.
 func (s *served) requests(service string) []asked {
 	s.mu.Lock()
 	defer s.mu.Unlock()

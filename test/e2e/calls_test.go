@@ -12,10 +12,10 @@ import (
 	"tapedeck/msgs/std_srvs"
 )
 
-// asks is what the i-th request of TestCalls says.
+// asks returns the i-th request of TestCalls.
 func asks(i int) bool { return i%3 == 0 }
 
-// runs returns what n requests that follow one another of count may say.
+// runs returns the possible contents of n consecutive requests out of count.
 func runs(count, n int) [][]bool {
 	var all [][]bool
 	for from := 0; from+n <= count; from++ {
@@ -28,7 +28,7 @@ func runs(count, n int) [][]bool {
 	return all
 }
 
-// TestCalls records what clients ask a service that has no introspection, and what it answers.
+// TestCalls records the requests and replies of a service that has no introspection.
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{"named": {"--services", "light"}, "all": {"--all-services"}} {

@@ -13,7 +13,7 @@ import (
 	"tapedeck/test/samples/generate"
 )
 
-// world is what a CARLA log has of actors, by the time of each frame in ns.
+// world has the actors of a CARLA log, by the time of each frame in ns.
 type world struct {
 	actors map[uint32]string // the blueprints of all that there ever were
 	roles  map[uint32]string
@@ -67,7 +67,7 @@ func worldOf(t *testing.T, path string) world {
 	return w
 }
 
-// TestCARLALogOverDDS plays a real log onto DDS and has it recorded as a log: of the same actors, in the same places.
+// TestCARLALogOverDDS plays a real log onto DDS and records a log: it has equal actors in equal places.
 func TestCARLALogOverDDS(t *testing.T) {
 	t.Parallel()
 	original := generate.Path(t, "carla/scenario_runner_DistanceToLaneCenter.log")

@@ -28,7 +28,7 @@ func control(t *testing.T, node bridge.Node, service, typeName string, request, 
 	require.NoError(t, cdr.Unmarshal(payload, response))
 }
 
-// heard collects what a topic carries.
+// heard collects the messages of a topic.
 func (g *graph) heard(node bridge.Node, topic, typeName string, qos codec.QoS) func() [][]byte {
 	var mu sync.Mutex
 	var list [][]byte

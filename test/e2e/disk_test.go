@@ -30,7 +30,7 @@ func (g *graph) small(size string) {
 // big is a numbered payload of 100 kB.
 func big(i uint32) []byte { return append(numbered(i), make([]byte, 100_000-64)...) }
 
-// number returns what big and numbered put into a payload.
+// number returns the number that big and numbered put into a payload.
 func numberOf(data []byte) uint32 {
 	return uint32(data[4]) | uint32(data[5])<<8 | uint32(data[6])<<16 | uint32(data[7])<<24
 }
@@ -44,7 +44,7 @@ func (g *graph) parts(pattern string) []string {
 	return list
 }
 
-// eventsOf returns what happened to a recording, of one kind.
+// eventsOf returns the events of one kind in a recording.
 func eventsOf(t *testing.T, path, kind string) (events []codec.Event) {
 	for _, e := range infoOf(t, path).Events {
 		if e.Kind == kind {

@@ -182,7 +182,7 @@ func (c *cluster) awaitEnd(job string) {
 	}
 }
 
-// logs returns what the tasks of all jobs printed, by the names of their logs.
+// logs returns the output of the tasks of all jobs, by the names of their logs.
 func (c *cluster) logs() map[string]string {
 	paths, err := filepath.Glob(filepath.Join(c.dir, "convert-*.log"))
 	require.NoError(c.t, err)
@@ -240,7 +240,7 @@ func (c *cluster) convertLogs(server *storetest.Server) {
 		w, err := formats.Create(path, codec.CreateOptions{})
 		require.NoError(t, err)
 		for n := range int64(4) {
-			for j := range payload { // what is slow to compress, so that there is time to kill a task
+			for j := range payload { // data that is slow to compress, so that there is time to kill a task
 				payload[j] = byte(rand.Uint32()) & 15
 			}
 			clear(payload[:16])
@@ -352,7 +352,7 @@ func (c *cluster) upload(server *storetest.Server, folder string) {
 	}
 }
 
-// contents returns the files in a folder but those of the manifest.
+// contents returns the files in a folder, without the files of the manifest.
 func (c *cluster) contents(folder string) map[string]string {
 	all := map[string]string{}
 	files := os.DirFS(filepath.Join(c.dir, folder))

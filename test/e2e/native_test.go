@@ -79,7 +79,7 @@ func TestNativeCARLA(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// bestEffort is the QoS of who hears everybody.
+// bestEffort is the QoS of a subscription that matches every publisher.
 func bestEffort() codec.QoS {
 	qos := codec.DefaultQoS()
 	qos.Reliability = codec.BestEffort

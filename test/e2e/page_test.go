@@ -94,7 +94,7 @@ func pageOf(p *process.Process) (home, url string) {
 	return home, url
 }
 
-// requireGuarded requires that a page is only for those who have its token and use it themselves.
+// requireGuarded requires that a page refuses requests without its token and requests from other pages.
 func requireGuarded(t *testing.T, home, url string) {
 	_, token, _ := strings.Cut(url, "token=")
 	ask := func(method, url, token string, change func(*http.Request)) int {

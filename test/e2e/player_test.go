@@ -11,7 +11,7 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// writeNumbers writes a recording of messages at these times, in ms after begin, with their index as payload.
+// writeNumbers writes a recording of messages at the given times, in ms after begin, with their index as payload.
 func (g *graph) writeNumbers(name, topic string, begin int64, ms ...int64) string {
 	g.t.Helper()
 	path := g.path(name)

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 		"TestRealRecordingsOverDDS", "TestRecorderKilledKeepsWhatWasWritten", "TestRecorderLosesNothing",
 		"TestSecurity", "TestSessionOverDDS", "TestSimulatedTimeOfThePlayer", "TestSnapshotOverService")
 	process.Isolate()
-	_ = flag.Set("test.parallel", "8") // processors are not what the tests wait for
+	_ = flag.Set("test.parallel", "8") // the tests do not wait for processors
 	os.Exit(process.Main(m, &bin, "..."))
 }
 
@@ -63,7 +63,7 @@ func (g *graph) start(name string, args ...string) *process.Process {
 	return process.Start(g.t, g.command(filepath.Join(g.bin, name), args...))
 }
 
-// run runs an executable to its end, requires that exit code and returns what it printed.
+// run runs an executable to its end, requires the exit code and returns the output.
 func (g *graph) run(code int, name string, args ...string) string {
 	g.t.Helper()
 	return g.start(name, args...).Wait(code)

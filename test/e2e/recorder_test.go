@@ -64,7 +64,7 @@ func keepAll() codec.QoS {
 	return qos
 }
 
-// soFar reads what is in a recording that is being written, which may have only just been created.
+// soFar reads a recording that is still being written, which may be empty.
 func soFar(t *testing.T, path string) map[string][][]byte {
 	t.Helper()
 	r, err := formats.Open(path)
@@ -292,7 +292,7 @@ func TestRecorderPicksUpNewTopicsAndPublishers(t *testing.T) {
 	})
 	before := sent
 	isLater := func(data []byte) bool { return numberOf(data) >= before && !bytes.Equal(data, last) }
-	// until something sent after that is there, too: who is best effort does not wait for the rest
+	// until a message sent later is there, too: best-effort readers do not wait for lost messages
 	await(t, func() bool {
 		publish()
 		return slices.ContainsFunc(soFar(t, path)["/first"], isLater)

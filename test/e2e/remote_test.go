@@ -139,7 +139,7 @@ func TestConverterRequest(t *testing.T) {
 	converter.Interrupt()
 }
 
-// status is what a node says of itself.
+// status is the state that a node reports.
 type status struct {
 	Node, State, Format string
 	Paths               []string
@@ -169,7 +169,7 @@ func TestStatus(t *testing.T) {
 	recorder := g.start("recorder", "-o", "drive.mcap", "/n", "--snapshot")
 	decode := func(name string) (s status) {
 		stdout := g.remote(0, name, "status", "--json")
-		_, object, _ := strings.Cut(stdout, "{") // behind what is logged
+		_, object, _ := strings.Cut(stdout, "{") // skips the log
 		require.NoError(t, json.Unmarshal([]byte("{"+object), &s), stdout)
 		return s
 	}

@@ -24,7 +24,7 @@ func topicsOf(t *testing.T, path string) (names []string) {
 	return names
 }
 
-// infoOf returns what is in a recording, without the messages in which it says what happened to it.
+// infoOf returns the contents of a recording, without its events.
 func infoOf(t *testing.T, path string) *codec.Info {
 	t.Helper()
 	r, err := formats.Open(path)
@@ -105,7 +105,7 @@ func (g *graph) rerecord(path, name, storage string, rate int, topics []string) 
 	return copied
 }
 
-// logTimes returns when the messages of these topics were recorded.
+// logTimes returns the log times of the messages of the given topics.
 func logTimes(t *testing.T, path string, topics []string) map[string][]int64 {
 	t.Helper()
 	r, err := formats.Open(path)

@@ -25,7 +25,7 @@ func (g *graph) in(k *bridgetest.Keystore, enclave string) *graph {
 	return &secured
 }
 
-// writeTexts writes a recording of a topic with the same text 1,000 times, one each 10 ms.
+// writeTexts writes a recording of one topic with 1,000 equal texts, one each 10 ms.
 func (g *graph) writeTexts(name, topic, text string) {
 	g.t.Helper()
 	w, err := formats.Create(g.path(name), codec.CreateOptions{})
@@ -38,7 +38,7 @@ func (g *graph) writeTexts(name, topic, text string) {
 	require.NoError(g.t, w.Close())
 }
 
-// sniffer looks for texts in what goes over the loopback interface.
+// sniffer looks for texts in the packets on the loopback interface.
 type sniffer struct {
 	texts [][]byte
 	seen  []atomic.Int64

@@ -54,7 +54,7 @@ func TestRecorderSelects(t *testing.T) {
 		}
 		await(t, func() bool { return len(soFar(t, g.path(name+".record.00000"))) >= len(test.want) })
 	}
-	time.Sleep(300 * time.Millisecond) // for what should not come
+	time.Sleep(300 * time.Millisecond) // for messages that should not come
 	for name, test := range tests {
 		p := processes[name]
 		out := p.Stop()

@@ -35,7 +35,7 @@ func serviceEvent(request bool, response *std_srvs.SetBool_Response) []byte {
 	return e.Bytes()
 }
 
-// TestServiceEvents records the topic by which service introspection tells what becomes of calls, and plays it.
+// TestServiceEvents records the topic of service introspection, and plays it.
 func TestServiceEvents(t *testing.T) {
 	t.Parallel()
 	const topic, kind = "/light/_service_event", "std_srvs/srv/SetBool_Event"

@@ -17,7 +17,7 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// A camera and an arm on a graph become a session, which has what they published, at the times that they said.
+// A camera and an arm on a graph become a session, which has their data with their stamps.
 func TestSessionOverDDS(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)

@@ -74,7 +74,7 @@ type recorded struct {
 	number uint32
 }
 
-// sequence reads a recording: numbered messages by topic, and the one event that says what a snapshot was taken for.
+// sequence reads a recording: numbered messages by topic, and the event with the cause of a snapshot.
 func sequence(t *testing.T, path string) (all map[string][]recorded, trigger codec.Event) {
 	t.Helper()
 	r, err := formats.Open(path)

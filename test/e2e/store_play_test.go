@@ -11,7 +11,7 @@ import (
 	"tapedeck/codec/store/storetest"
 )
 
-// TestPlayFromStore plays a recording in a store, whose connections break now and then, and records what is played.
+// TestPlayFromStore plays a recording from a store whose connections break now and then, and records it.
 func TestPlayFromStore(t *testing.T) {
 	server := storetest.New(t)
 	var requests atomic.Int64

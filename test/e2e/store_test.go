@@ -58,7 +58,7 @@ func (s *realStore) s3cmd(args ...string) string {
 	return string(out)
 }
 
-// keys returns what s3cmd lists, below s3://fleet/.
+// keys returns the keys that s3cmd lists below s3://fleet/.
 func (s *realStore) keys(folder string) (keys []string) {
 	for line := range strings.Lines(s.s3cmd("ls", "-r", "s3://fleet/"+folder)) {
 		_, key, _ := strings.Cut(strings.TrimSpace(line), "s3://fleet/"+folder)

@@ -57,7 +57,7 @@ func finish(bags ...*process.Process) {
 	}
 }
 
-// TestBagInfo has `ros2 bag info` read what the recorder writes, in several files.
+// TestBagInfo checks that `ros2 bag info` reads a recording of several files.
 func TestBagInfo(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		s.needs("ros2bag")

@@ -14,7 +14,7 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// TestTalker records what the talker of ROS 2's C++ demos says.
+// TestTalker records the talker of ROS 2's C++ demos.
 func TestTalker(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		recorder := s.ours("recorder", "-o", "talk", "/chatter")

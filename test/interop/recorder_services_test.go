@@ -72,7 +72,7 @@ func (s *stack) call(service, typeName, request, reply string) {
 	require.Contains(s.t, out, reply, service)
 }
 
-// TestRecorderEvents has `ros2 topic echo` print what the recorder tells of its files, in the form that is installed.
+// TestRecorderEvents checks that `ros2 topic echo` prints the recorder's split events, in the installed form.
 func TestRecorderEvents(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		s.needs("rosbag2_interfaces")
@@ -111,7 +111,7 @@ func TestRecorderOfAnotherRelease(t *testing.T) {
 	})
 }
 
-// TestMessagesLost has `ros2 topic echo` print what the recorder loses, as the newest rosbag2 tells it.
+// TestMessagesLost checks that `ros2 topic echo` prints the recorder's losses, in the newest rosbag2's form.
 func TestMessagesLost(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		s = s.newest()
@@ -121,7 +121,7 @@ func TestMessagesLost(t *testing.T) {
 				words(t, strings.Repeat("x", 100_000))})
 		}
 		tape(t, s.path("text.record"), "record", "std_msgs/msg/String", codec.DefaultQoS(), list)
-		// No disk has that much space, and what waits for it does not fit into the queue.
+		// No disk has that much space, and the waiting messages do not fit into the queue.
 		recorder := s.ours("recorder", "-o", "drive", "--min-space", "100%", "--low-space-action", "pause",
 			"--queue-size",
 			"1MiB", "/text")
@@ -141,7 +141,7 @@ func (s *stack) echo(topic, typeName string, options ...string) *process.Process
 	return p
 }
 
-// newest returns the same stack with the newest rosbag2_interfaces.
+// newest returns a copy of the stack with the newest rosbag2_interfaces.
 func (s *stack) newest() *stack {
 	s.t.Helper()
 	setup, problem := newestInterfaces()

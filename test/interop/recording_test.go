@@ -36,7 +36,7 @@ func tape(t *testing.T, path, format, typeName string, qos codec.QoS, list []mes
 	tapeAs(t, path, formats, format, typeName, qos, list)
 }
 
-// tapeAs does what tape does, with formats of its own.
+// tapeAs is tape with other formats.
 func tapeAs(t *testing.T, path string, formats codec.Formats, format, typeName string, qos codec.QoS, list []message) {
 	t.Helper()
 	text, err := msgs.Library().Concatenated(typeName)
@@ -63,7 +63,7 @@ func numbers(t *testing.T, path, format string, count int, period time.Duration,
 	numbersAs(t, path, formats, format, count, period, topics...)
 }
 
-// numbersAs does what numbers does, with formats of its own.
+// numbersAs is numbers with other formats.
 func numbersAs(t *testing.T, path string, formats codec.Formats, format string, count int, period time.Duration,
 	topics ...string) {
 	t.Helper()
@@ -79,7 +79,7 @@ func numbersAs(t *testing.T, path string, formats codec.Formats, format string, 
 // number is a std_msgs/msg/UInt32 as CDR.
 func number(n uint32) []byte { return binary.LittleEndian.AppendUint32([]byte{0, 1, 0, 0}, n) }
 
-// soFar returns what a recording that is being written, which may have only just been created, holds on a topic.
+// soFar returns the messages of a topic in a recording that is still being written, which may be empty.
 func soFar(t *testing.T, path, topic string) []message {
 	t.Helper()
 	r, err := formats.Open(path)
@@ -91,7 +91,7 @@ func soFar(t *testing.T, path, topic string) []message {
 	return messages(t, path, topic)
 }
 
-// messages returns what a recording holds on a topic, in order.
+// messages returns the messages of a topic in a recording, in order.
 func messages(t *testing.T, path, topic string) (list []message) {
 	t.Helper()
 	r, err := formats.Open(path)

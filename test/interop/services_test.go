@@ -17,7 +17,7 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// calls is how many each client makes: many times what a service keeps of replies. rclpy gets slower with each.
+// calls is the number of calls of each client: many times a service's history. rclpy gets slower with each.
 const calls = 300
 
 // caller is a program for rclpy. It asks a node for parameters many times in a row.

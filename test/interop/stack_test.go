@@ -89,7 +89,7 @@ func find(name string) string {
 	return ""
 }
 
-// version is what tapedeck says of itself; it names the middlewares that it has.
+// version is the output of --version, which names the middlewares of the build.
 var version = sync.OnceValue(func() string {
 	out, _ := exec.Command(find("lib/tapedeck/recorder"), "--version").CombinedOutput()
 	return string(out)
@@ -142,7 +142,7 @@ func (s *stack) start(program string, args ...string) *process.Process {
 	return process.Start(s.t, cmd)
 }
 
-// on returns the same stack with our executables on a middleware. It skips the test where they lack it.
+// on returns a copy of the stack with our executables on a middleware. It skips the test where they lack it.
 func (s *stack) on(middleware string) *stack {
 	s.t.Helper()
 	if !strings.Contains(version(), " "+middleware+" ") {
@@ -154,7 +154,7 @@ func (s *stack) on(middleware string) *stack {
 	return &other
 }
 
-// other returns the same stack with our executables on our other middleware.
+// other returns a copy of the stack with our executables on our other middleware.
 func (s *stack) other() *stack {
 	s.t.Helper()
 	return s.on(map[string]string{"dds": "rcl", "rcl": "dds"}[s.middleware])

@@ -12,7 +12,7 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// TestTopicEcho has `ros2 topic echo` print what the player plays.
+// TestTopicEcho checks that `ros2 topic echo` prints the played messages.
 func TestTopicEcho(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		tape(t, s.path("talk.record"), "record", "std_msgs/msg/String", codec.DefaultQoS(), []message{
@@ -43,7 +43,7 @@ func (s *stack) publish(times int, topic, typeName, text string) {
 		"--qos-history", "keep_all", topic, typeName, text).Wait(0)
 }
 
-// TestTopicHz has `ros2 topic hz` measure the rate of what the player plays.
+// TestTopicHz checks that `ros2 topic hz` measures the rate of the played messages.
 func TestTopicHz(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		numbers(t, s.path("n.record"), "record", 500, 10*time.Millisecond, "/n")

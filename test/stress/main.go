@@ -141,7 +141,7 @@ func (s *stress) round(packages []*pkg, round, at int) {
 	running.Wait()
 }
 
-// test runs the tests of a package and keeps what they print if one fails.
+// test runs the tests of a package and keeps their output if one fails.
 func (s *stress) test(p *pkg, round int) {
 	cmd := exec.CommandContext(s.ctx, p.executable, s.args...)
 	cmd.Dir = p.Dir

@@ -66,7 +66,7 @@ func (j *job) add(there bool, p program) {
 	}
 }
 
-// jobs returns what is measured.
+// jobs returns the conversions to measure.
 func (b *bench) jobs() []job {
 	const all = images + imus
 	mcap, one, two := b.mcap != "", haveRosbag(), haveRosbags()

@@ -32,7 +32,7 @@ type program struct {
 	name    string
 	command *exec.Cmd // is not started itself
 	prepare func() error
-	output  string // what it writes, which is removed before and after
+	output  string // path of the written file, which is removed before and after a run
 	want    uint64 // messages in the output; 0 is any number
 	failed  error  // why it is not measured further
 }
@@ -73,7 +73,7 @@ func (b *bench) measure(p *program, size int64) (r result, err error) {
 	return r, os.RemoveAll(p.output)
 }
 
-// count looks whether all messages are in what a program wrote.
+// count checks that the output of a program holds all messages.
 func (p *program) count() error {
 	if n, ok, err := rows(p.output); err != nil || ok && n != p.want {
 		return errors.Join(err, fmt.Errorf("%s has %d messages, not %d", p.output, n, p.want))
@@ -95,13 +95,13 @@ func (p *program) count() error {
 	return nil
 }
 
-// sizeOf returns that of a file, or of all in a folder.
+// sizeOf returns the size in bytes of a file, or of all files in a folder.
 func sizeOf(path string) (size int64) {
 	size, _ = harness.Size(path)
 	return size
 }
 
-// version returns what a program prints of itself, "" if it is not installed.
+// version returns the version that a program prints, or "" if it is not installed.
 func version(name string, args ...string) string {
 	output, err := exec.Command(name, args...).Output()
 	if errors.Is(err, exec.ErrNotFound) || err != nil {

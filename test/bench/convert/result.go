@@ -26,7 +26,7 @@ func summary(list []result) (m result) {
 	return m
 }
 
-// printTable prints a table, and what ours takes beside the others.
+// printTable prints a table, with tapedeck's ratio to each other program.
 func printTable(j job, input int64, results [][]result) error {
 	w := harness.Table()
 	fmt.Fprintln(w, "s\tMB/s\tCPU s\tpeak MB\twritten MB\t program")

@@ -99,7 +99,7 @@ func writeDrive(write writeMessage) error {
 	return nil
 }
 
-// paint fills an image with slopes and noise, which is hardly easier to compress than that of a camera.
+// paint fills an image with slopes and noise. It compresses hardly better than a camera's image.
 func paint(data []byte, seed int) {
 	noise := uint32(seed)*2654435761 + 1
 	for i := range data {

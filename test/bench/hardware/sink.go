@@ -81,7 +81,7 @@ func (s *sink) begin() {
 	}
 }
 
-// print prints the rates of these topics, and of all, over span seconds.
+// print prints the rate of each topic, and of all together, over span seconds.
 func (s *sink) print(topics []string, span float64) error {
 	w := harness.Table()
 	fmt.Fprintln(w, "messages/s\tMB/s\t topic")

@@ -56,7 +56,7 @@ func (b *bench) self(name, role string, size int) contender {
 	}}
 }
 
-// run is what one process played.
+// run is the result of one playing process.
 type run struct {
 	arrivals []arrival
 	cpu      float64 // of a core, from the first message to the last

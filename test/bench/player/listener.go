@@ -15,7 +15,7 @@ type arrival struct {
 	sent, received int64
 }
 
-// listener is a node on DDS that collects what is played.
+// listener is a node on DDS that collects the played messages.
 type listener struct {
 	node bridge.Node
 	mu   sync.Mutex

@@ -29,7 +29,7 @@ const (
 	stampAt            = 4 // where the header's stamp, which is the time of recording, is in CDR
 )
 
-// recording is what is played: messages of an IMU, images, or both.
+// recording describes the played messages: of an IMU, images, or both.
 type recording struct {
 	name         string
 	imus, images int

@@ -37,7 +37,7 @@ func (e deviations) quantile(q float64) float64 {
 	return e[int(q*float64(len(e)-1))]
 }
 
-// row is what a player did, by rounds.
+// row has the results of a player, by rounds.
 type row struct {
 	name           string
 	sent, received []deviations
@@ -69,7 +69,7 @@ func quantile(rounds []deviations, q float64) float64 {
 	return list[(len(list)-1)/4]
 }
 
-// cells are the median, what a hundredth is worse than, and the worst.
+// cells returns the median, the 99th percentile and the maximum.
 func cells(rounds []deviations) string {
 	text := ""
 	for _, q := range []float64{0.5, 0.99, 1} {
@@ -93,7 +93,7 @@ func us(ns float64) string {
 	return fmt.Sprintf("%.0f", ns/1e3)
 }
 
-// compare has players play a recording in turn, and returns what they did.
+// compare lets players play a recording in turn, and returns their results.
 func (b *bench) compare(what string, list []contender, r recording, rate float64) (rows []*row, err error) {
 	before := loadAverage()
 	for _, c := range list {

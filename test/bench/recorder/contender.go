@@ -135,7 +135,7 @@ func (b *bench) measure(c contender, l load) (r result, err error) {
 	return r, c.count(path, &r)
 }
 
-// readCount reads what a sink wrote.
+// readCount reads the count that a sink printed.
 func readCount(path string, r *result) error {
 	text, err := os.ReadFile(path)
 	if err != nil {

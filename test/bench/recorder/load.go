@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// load is what is published.
+// load describes the published messages.
 type load struct {
 	name   string
 	topics int

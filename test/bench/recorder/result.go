@@ -49,7 +49,7 @@ func summary(list []result) (m result) {
 	return m
 }
 
-// row is what a table has of a contender.
+// row is the line of a contender in a table.
 type row struct {
 	name string
 	result
@@ -57,7 +57,7 @@ type row struct {
 	keys string
 }
 
-// print prints a table, and what ours take beside the others.
+// print prints a table, with the ratios of tapedeck's contenders to the others.
 func print(l load, rows []row) error {
 	w := harness.Table()
 	fmt.Fprintln(w, "sent\tmessages/s\trecorded\tlost %\tCPU us/message\tCPU s/GB\tpeak MB\twritten MB\tothers' "+
@@ -95,7 +95,7 @@ func print(l load, rows []row) error {
 	return nil
 }
 
-// machine describes what the benchmark runs on.
+// machine describes the machine on which the benchmark runs.
 func machine() string {
 	return fmt.Sprintf("%s, net.core.rmem_max %s", harness.Machine(), harness.Proc("sys/net/core/rmem_max"))
 }

@@ -64,7 +64,7 @@ func (s *source) publish() (int, time.Duration, error) {
 	return did.Sent, did.Took, err
 }
 
-// published is what a source did.
+// published is the result of a source.
 type published struct {
 	Sent int
 	Took time.Duration

@@ -12,7 +12,7 @@ import (
 	"tapedeck/codec"
 )
 
-// schema is that of rosbag2 in Humble.
+// schema is the database schema of rosbag2 in Humble.
 const schema = `
 PRAGMA journal_mode=off;
 PRAGMA synchronous=off;

@@ -197,7 +197,7 @@ func measure(kind, path string, seeks int) (err error) {
 	return nil
 }
 
-// measurePeer has @mcap/core do the same.
+// measurePeer measures the seeks of @mcap/core.
 func measurePeer(modules, path string, seeks int) error {
 	_, file, _, _ := runtime.Caller(0)
 	cmd := exec.Command("node", filepath.Join(filepath.Dir(file), "peer.js"), path, strconv.Itoa(seeks))

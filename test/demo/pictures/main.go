@@ -149,7 +149,7 @@ func command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// buffer keeps what a process prints while it runs.
+// buffer keeps the output of a running process.
 type buffer struct {
 	mu   sync.Mutex
 	text strings.Builder

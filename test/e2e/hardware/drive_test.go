@@ -96,7 +96,7 @@ func TestDrive(t *testing.T) {
 	}
 }
 
-// awaitDiagnostics waits for diagnostics with these names.
+// awaitDiagnostics waits for diagnostics with the given names.
 func (g *graph) awaitDiagnostics(names ...string) {
 	node, err := dds.Open(bridge.Options{Name: "monitor", Domain: g.domain})
 	require.NoError(g.t, err)

@@ -110,7 +110,7 @@ func (g *graph) checkPictures(c *episode.Camera, pixels bool) {
 	}
 }
 
-// check requires that the recorded postures are those of the arm, each once and complete.
+// check requires that each posture of the arm is recorded once and completely, and no other.
 func (a *arm) check(t *testing.T, recorded *episode.Arm) {
 	joint, pose, gripper := recorded.Streams[episode.Joint], recorded.Streams[episode.Pose],
 		recorded.Streams[episode.Gripper]

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(process.Main(m, &bin, "mavlink_publisher", "recorder"))
 }
 
-// record publishes a log as fast as the recorder takes it and returns what was recorded, by topic.
+// record publishes a log as fast as the recorder takes it and returns the recorded messages, by topic.
 func record(t *testing.T, log string) map[string][][]byte {
 	path := filepath.Join(t.TempDir(), "flight")
 	recorder := process.Start(t, exec.Command(filepath.Join(bin, "recorder"), "--regex", "^/mavros/", "-s", "mcap",

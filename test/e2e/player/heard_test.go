@@ -25,7 +25,7 @@ func latched() codec.QoS {
 	return qos
 }
 
-// heard is what a subscription has received.
+// heard has the messages that a subscription received.
 type heard struct {
 	g   *graph
 	sub bridge.Subscription

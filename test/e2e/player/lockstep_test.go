@@ -15,7 +15,7 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// clocks returns what was heard on /clock, in ns after epoch.
+// clocks returns the times received on /clock, in ns after epoch.
 func (h *heard) clocks() (list []time.Duration) {
 	for _, data := range h.all() {
 		var m rosgraph_msgs.Clock

@@ -59,7 +59,7 @@ func (g *graph) player(args ...string) *process.Process {
 	return process.Start(g.t, cmd)
 }
 
-// call calls a service of the player, and reads what it says into response unless that is nil.
+// call calls a service of the player, and decodes the reply into response unless response is nil.
 func (g *graph) call(service, typeName string, request, response msgs.Message) {
 	g.t.Helper()
 	payload, err := cdr.Marshal(request)

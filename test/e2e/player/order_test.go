@@ -63,7 +63,7 @@ func TestControls(t *testing.T) {
 		all[r.topic] = g.hear(g.node, r.topic, numberType, keepAll())
 	}
 	busy(t)
-	// The end of these 50 s must not come before all is done, however busy the machine is.
+	// The recording's 50 s must not end before the test is done, however busy the machine is.
 	player := g.player(g.record("drive.record", tracks...), "--wait-for-subscribers", "--rate", "0.1")
 	all["/imu"].wait(1)
 	paused := func() bool {

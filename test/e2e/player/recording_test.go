@@ -29,7 +29,7 @@ type track struct {
 	begin  time.Duration // after epoch
 	period time.Duration
 	count  int
-	size   int // of a message, in bytes, if that is more than what it takes
+	size   int // least size of a message, in bytes
 }
 
 // at returns when a message was recorded.

@@ -17,7 +17,7 @@ import (
 
 const magic = `{"toy":1}` + "\n"
 
-// Format describes these files.
+// Format describes toy files.
 var Format = codec.Format{
 	Name: "toy", Extension: ".toy",
 	Keeps:    codec.Keeps{PublishTime: true, QoS: true},

@@ -62,7 +62,7 @@ func Start(t *testing.T, cmd *exec.Cmd, self, folder string, hook func(Call) err
 	return p
 }
 
-// argument is what Exec knows its own program by.
+// argument marks the command line of the program that Exec starts.
 const argument = "exec-on-disk"
 
 // Exec becomes the program to be tested when it is called in a process that Start started. It returns in any other.

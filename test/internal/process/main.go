@@ -54,7 +54,7 @@ func run(m *testing.M, bin *string, names []string) (code int, err error) {
 	return code, children.ended()
 }
 
-// Short makes -short run these tests of a package alone. TestMain calls it. It panics if there is no such test.
+// Short makes -short run only the named tests of a package. TestMain calls it. It panics if a test does not exist.
 func Short(tests ...string) {
 	flag.Parse()
 	if !testing.Short() || flag.Lookup("test.run").Value.String() != "" {

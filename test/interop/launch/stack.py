@@ -21,7 +21,7 @@ if os.environ.get('ROS_DISTRO') == 'humble':
 else:
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
 
-PATIENT = 60.0  # seconds, for what takes a moment on a machine of one's own
+PATIENT = 60.0  # seconds; an idle machine needs a moment
 CHECKOUT = os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', '..', '..')
 
 

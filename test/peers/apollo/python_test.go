@@ -23,7 +23,7 @@ import (
 const python = "/usr/bin/python3"
 
 // TestPython decodes messages of Apollo's recordings with Python's protobuf. The ROS 2 messages with all of their
-// fields must have the same values.
+// fields must have equal values.
 func TestPython(t *testing.T) {
 	if exec.Command(python, "-c", "import google.protobuf").Run() != nil {
 		t.Skip("Python's protobuf is not installed (Debian: python3-protobuf)")

@@ -16,7 +16,7 @@ import (
 	"tapedeck/test/samples/random"
 )
 
-// The types are compared with the definitions that they were made from, not with those of a ROS 2 that is sourced.
+// The types are compared with the definitions that they were made from, not with the definitions of a sourced ROS 2.
 func TestMain(m *testing.M) {
 	_ = os.Unsetenv("AMENT_PREFIX_PATH")
 	_ = os.Unsetenv("ROS_DISTRO")
@@ -33,7 +33,7 @@ type sample struct {
 	ascii   bool
 }
 
-// randomSamples returns random messages of a type, the same ones in each run.
+// randomSamples returns random messages of a type, equal in each run.
 func randomSamples(t *testing.T, name string) []sample {
 	lib := msgs.Library()
 	schema, err := cdr.NewSchema(lib, name)
@@ -76,7 +76,7 @@ func TestGeneratedAgainstSchema(t *testing.T) {
 	}
 }
 
-// A path to each field finds what decoding finds.
+// A path to each field finds the value that decoding finds.
 func TestPaths(t *testing.T) {
 	for _, m := range types {
 		t.Run(m.TypeName(), func(t *testing.T) {

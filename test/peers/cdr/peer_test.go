@@ -32,7 +32,7 @@ type peerAnswer struct {
 	Error   string
 }
 
-// startPeer starts peer.js, and installs what it needs into build/ on the first run.
+// startPeer starts peer.js, and installs its packages into build/ on the first run.
 func startPeer(t *testing.T) peer {
 	dir := process.Modules(t, "CDR is not compared with Foxglove's")
 	script, err := filepath.Abs("peer.js")

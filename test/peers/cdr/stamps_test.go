@@ -176,7 +176,7 @@ func (e *bigEndian) number(v any) {
 	require.NoError(e.t, err)
 }
 
-// Moving the stamps of what ROS 2 recorded changes what decoding shows, and nothing else.
+// Moving the stamps of messages recorded by ROS 2 changes the decoded stamps, and nothing else.
 func TestStampsOfRecordings(t *testing.T) {
 	const ns = 1_234_567_890
 	all := definitions{}

@@ -21,7 +21,7 @@ var bin string
 
 func TestMain(m *testing.M) { os.Exit(process.Main(m, &bin, "converter")) }
 
-// run runs the converter, requires that exit code and returns what it printed.
+// run runs the converter, requires the exit code and returns the output.
 func run(t *testing.T, code int, args ...string) string {
 	t.Helper()
 	process.LookAtSources()

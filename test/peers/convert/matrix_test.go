@@ -13,12 +13,12 @@ import (
 // source is a real recording.
 type source struct {
 	path     string
-	format   string   // what it is converted back to
+	format   string   // the format that it is converted back to
 	messages string   // how many diff compares as ROS 2
-	standIn  string   // likewise in a stand-in for it, where they are not as many
-	foreign  bool     // its messages are not those of ROS 2
-	lost     string   // what the report of its translation to ROS 2 has
-	back     []string // of diff, for what came back from ROS 2
+	standIn  string   // number of messages in a generated stand-in, where it differs
+	foreign  bool     // its messages are not ROS 2 messages
+	lost     string   // text in the report of losses of its translation to ROS 2
+	back     []string // arguments of diff, for the recording that came back from ROS 2
 }
 
 var sources = map[string]source{
@@ -50,11 +50,11 @@ var sources = map[string]source{
 	},
 }
 
-// target is what a recording is converted to.
+// target is a format that a recording is converted to.
 type target struct {
 	name string
 	args []string
-	ros2 bool // messages become those of ROS 2, or, for bags, of ROS 1
+	ros2 bool // messages become ROS 2 messages, or, for bags, ROS 1 messages
 }
 
 var targets = map[string]target{
@@ -123,7 +123,7 @@ func testNoCARLA(t *testing.T, from, folder string) {
 	require.NoFileExists(t, path)
 }
 
-// TestStrict refuses what would lose something.
+// TestStrict checks that --strict refuses conversions with losses.
 func TestStrict(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

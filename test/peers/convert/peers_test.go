@@ -24,7 +24,7 @@ var formats = codec.Formats{mcap.Format, record.Format}
 // python is Debian's, which has ROS 1's modules.
 const python = "/usr/bin/python3"
 
-// made converts real recordings into a format, and returns what we find in each.
+// made converts real recordings into a format, and returns the contents of each as tapedeck reads it.
 func made(t *testing.T, format string) map[string]map[string]int {
 	found := map[string]map[string]int{}
 	for _, s := range sources {
@@ -65,7 +65,7 @@ func requireFound(t *testing.T, want map[string]map[string]int, command string, 
 	require.Equal(t, want, got)
 }
 
-// ROS 1's own library decodes what has become of messages of all sides.
+// ROS 1's own library decodes the messages that every format's messages became.
 func TestBagsInROS(t *testing.T) {
 	t.Parallel()
 	if exec.Command(python, "-c", "import rosbag, genpy").Run() != nil {

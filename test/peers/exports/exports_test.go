@@ -30,7 +30,7 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// times are those of messages, in ns since 1970: at no steady rate.
+// times are the times of messages, in ns since 1970: at no steady rate.
 var times = []int64{1_700_000_000_000_000_001, 1_700_000_000_033_000_001, 1_700_000_000_100_000_001,
 	1_700_000_002_000_001_001, 1_700_000_002_010_000_001}
 
@@ -38,7 +38,7 @@ func header(at int64) std_msgs.Header {
 	return std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: int32(at / 1e9), Nanosec: uint32(at % 1e9)}, FrameId: "x"}
 }
 
-// messages returns what is recorded at the i-th time, by topics.
+// messages returns the messages recorded at the i-th time, by topics.
 func messages(i int) map[string]msgs.Message {
 	at := times[i]
 	width, height := 64, 48
@@ -102,7 +102,7 @@ func record(t *testing.T) string {
 	return path
 }
 
-// run runs a program and returns what it printed.
+// run runs a program and returns its output.
 func run(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	output, err := exec.Command(name, args...).CombinedOutput()
@@ -152,7 +152,7 @@ func tree(t *testing.T, folder string) map[string]string {
 	return files
 }
 
-// TestFromOtherFormats writes the same files from recordings of ROS 1 and Apollo.
+// TestFromOtherFormats checks that recordings of ROS 1 and Apollo give equal files.
 func TestFromOtherFormats(t *testing.T) {
 	from := record(t)
 	want := tree(t, all(t, from))

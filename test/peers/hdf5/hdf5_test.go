@@ -101,7 +101,7 @@ type item struct {
 	Attributes  map[string]any
 }
 
-// found is what h5py finds in a file.
+// found is the content of a file as h5py reads it.
 type found struct {
 	root   map[string]any
 	items  map[string]item
@@ -154,7 +154,7 @@ func TestH5pyDepth(t *testing.T) {
 	require.Equal(t, [][]float64{{0, 256 + 5, 514}, {771, 1028, 10_000}}, values[5])
 }
 
-// TestH5py looks with h5py for what training code reads, as it reads it.
+// TestH5py reads with h5py as training code does.
 func TestH5py(t *testing.T) {
 	for _, images := range []string{hdf5.ImagesVLen, hdf5.ImagesPadded, hdf5.ImagesRaw} {
 		t.Run(images, func(t *testing.T) {
@@ -327,7 +327,7 @@ func TestReference(t *testing.T) {
 		Ends: align.EndsClamp, MaxExtrapolation: align.Unlimited, MaxGap: align.Unlimited,
 		MaxImageSkew:  align.Unlimited,
 		Action:        align.ActionCopy,
-		LinearColumns: []string{"arm_1/gripper/0"}, // whole numbers, as those of a state are
+		LinearColumns: []string{"arm_1/gripper/0"}, // whole numbers, as a state has
 	}, hdf5.Options{JointUnit: hdf5.JointDeg})
 
 	var theirs, ours []string

@@ -93,7 +93,7 @@ func write(t *testing.T, o lerobot.Options, lengths ...int) string {
 	return path
 }
 
-// table is what peer.js finds in one.
+// table is the content of a table as peer.js reads it.
 type table struct {
 	Groups []int
 	Keys   map[string]string

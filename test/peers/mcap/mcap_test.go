@@ -26,10 +26,10 @@ import (
 
 var formats = codec.Formats{mcap.Format, rosbag2.Format}
 
-// notCompared is what is not tested without Node.js.
+// notCompared names the comparison that is skipped without Node.js.
 const notCompared = "MCAP is not compared with Foxglove's"
 
-// peerFile is what peer.js finds in a file.
+// peerFile is the content of a file as peer.js reads it.
 type peerFile struct {
 	Profile, Library string
 	Done             bool
@@ -177,7 +177,7 @@ func TestBagCarriesItsMetadata(t *testing.T) {
 	}
 }
 
-// TestReal reads what ROS 2 recorded with both implementations.
+// TestReal reads recordings of ROS 2 with both implementations.
 func TestReal(t *testing.T) {
 	root := samples.Path(t, "rosbag2")
 	files, err := filepath.Glob(filepath.Join(root, "*/*/*.mcap"))

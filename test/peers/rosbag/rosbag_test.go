@@ -32,7 +32,7 @@ import (
 
 var formats = codec.Formats{rosbag.Format}
 
-// notCompared is what is not tested without Node.js.
+// notCompared names the comparison that is skipped without Node.js.
 const notCompared = "bags are not compared with Foxglove's"
 
 const python = "/usr/bin/python3"
@@ -56,7 +56,7 @@ func needROS(t *testing.T) {
 	}
 }
 
-// run runs a command and returns what it prints.
+// run runs a command and returns its output.
 func run(t *testing.T, name string, args ...string) string {
 	command := withoutROS2(name, args...)
 	var stderr bytes.Buffer
@@ -66,7 +66,7 @@ func run(t *testing.T, name string, args ...string) string {
 	return string(output)
 }
 
-// contents is what a peer finds in a bag.
+// contents is the content of a bag as a peer reads it.
 type contents struct {
 	Connections []map[string]string
 	Messages    []string
@@ -76,7 +76,7 @@ type contents struct {
 		Compression   string
 		Start, End    float64
 	}
-	Different []string // messages that are not the same in ROS 2
+	Different []string // messages that differ in ROS 2
 }
 
 func askROS(t *testing.T, paths ...string) []contents {
@@ -122,7 +122,7 @@ func read(t *testing.T, path string) (lines []string, translated string, info *c
 	}
 }
 
-// thereAndBack writes to a bag what the messages of another one are after they were those of ROS 2.
+// thereAndBack translates the messages of a bag to ROS 2 and back, and writes them to another bag.
 func thereAndBack(t *testing.T, from, to string) {
 	r, err := formats.Open(from)
 	require.NoError(t, err)
@@ -148,7 +148,7 @@ func rewrite(t *testing.T, from, to, compression string) {
 	copyTo(t, r, to, compression)
 }
 
-// copyTo writes what is in r to a bag.
+// copyTo writes the messages of r to a bag.
 func copyTo(t *testing.T, r codec.Reader, to, compression string) {
 	w, err := formats.Create(to, codec.CreateOptions{Compression: compression, ChunkSize: 30_000})
 	require.NoError(t, err)
@@ -249,7 +249,7 @@ func testTools(t *testing.T, theirs, ours string) {
 	require.Len(t, got[1].Messages, 60)
 	require.Equal(t, ordered(got[0].Messages), ordered(got[2].Messages))
 	require.Equal(t, ordered(got[0].Messages), ordered(got[3].Messages))
-	// We read what they made of it.
+	// tapedeck reads the files that the tools wrote.
 	for i, path := range bags {
 		lines, _, info := read(t, path)
 		requireSame(t, got[i], lines, info)
@@ -397,7 +397,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// askFoxglove runs peer.js on a bag and what its messages became.
+// askFoxglove runs peer.js on a bag and on the ROS 2 messages that its messages became.
 func askFoxglove(t *testing.T, path, translated string) contents {
 	dir := process.Modules(t, notCompared)
 	script, err := filepath.Abs("peer.js")

@@ -188,7 +188,7 @@ func bigEndian(t *testing.T, schema *cdr.Schema, payload []byte) []byte {
 
 const notRead = "Parquet is not read by others"
 
-// peer returns what a program prints.
+// peer returns the output of a program.
 func peer(t *testing.T, into any, dir, name string, args ...string) {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir
@@ -205,7 +205,7 @@ func script(t *testing.T, name string) string {
 	return path
 }
 
-// result is that of a query of DuckDB.
+// result is the result of a query of DuckDB.
 type result struct {
 	Names, Types []string
 	Rows         [][]json.RawMessage

@@ -21,7 +21,7 @@ import (
 
 // apolloTopics are the channels of a car. In texts, TIME is the time in seconds and SEQ the number of the message.
 var apolloTopics = []struct {
-	topic, ros2 string // what of ROS 2 becomes the type
+	topic, ros2 string // the ROS 2 type that becomes the Apollo type
 	every       int    // so many times 10 ms, 0: once
 	text        string
 }{
@@ -56,7 +56,7 @@ var apolloTopics = []struct {
 
 const apolloHeader = `header { timestamp_sec: TIME module_name: "car" sequence_num: SEQ frame_id: "world" }`
 
-// sensors writes 2 s of what a car of Apollo's sends.
+// sensors writes 2 s of the messages of an Apollo car.
 func sensors(path string) error {
 	w, err := formats.Create(path, codec.CreateOptions{})
 	if err != nil {

@@ -68,7 +68,7 @@ func Path(t testing.TB, name string) string {
 	return samples.Path(t, name)
 }
 
-// Find returns what Path does, and reports whether there is any.
+// Find returns the path that Path returns, and reports whether the file exists.
 func Find(t testing.TB, name string) (path string, ok bool) {
 	t.Helper()
 	path, ok = samples.Find(name)

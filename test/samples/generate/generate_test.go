@@ -16,7 +16,7 @@ import (
 	"tapedeck/test/samples"
 )
 
-// Stand-ins for what python3-rosbag and gomavlib have written have the very same bytes.
+// Stand-ins for files that python3-rosbag and gomavlib wrote have equal bytes.
 func TestBytes(t *testing.T) {
 	for _, name := range []string{
 		"bag/py_none.bag", "bag/py_lz4.bag", "bag/py_unindexed_active.bag", "mavlink/synthetic_px4_v2.tlog",
@@ -33,7 +33,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// Each stand-in can be read, and is the same each time.
+// Each stand-in can be read, and has equal bytes each time.
 func TestGenerators(t *testing.T) {
 	counts := map[string]int{
 		"apollo/apollo_cpp_sensors.record": 881, "apollo/incomplete_killed.record": 459,
@@ -54,7 +54,7 @@ func TestGenerators(t *testing.T) {
 	}
 }
 
-// contents returns what each message of a recording is.
+// contents returns a description of each message of a recording.
 func contents(t *testing.T, path string) (lines []string) {
 	r, err := append(formats, rosbag.Format, session.Format).Open(path)
 	require.NoError(t, err)

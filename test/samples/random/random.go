@@ -9,7 +9,7 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// Source makes messages, the same ones from the same Rand.
+// Source makes random messages. Equal seeds of Rand give equal messages.
 type Source struct {
 	*rand.Rand
 	Library *rosidl.Library

@@ -45,7 +45,7 @@ type attacker struct {
 	left      int               // messages until the participant leaves
 }
 
-// newAttacker returns an attacker on a DDS domain. The seed decides what it sends.
+// newAttacker returns an attacker on a DDS domain. The seed decides which packets it sends.
 func newAttacker(domain int, seed uint64) (*attacker, error) {
 	socket, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
@@ -287,7 +287,7 @@ func (a *attacker) stateless() []byte {
 		words(nil, 0)))
 }
 
-// disposal returns what says that the participant is gone.
+// disposal returns the packet that says that the participant is gone.
 func (a *attacker) disposal() []byte {
 	gone := parameters(parameter(0x71, []byte{0, 0, 0, 3})) // disposed and unregistered
 	return a.data(spdpWriter, spdpReader, gone, append(slices.Clone(parameterList),

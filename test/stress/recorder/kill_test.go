@@ -82,7 +82,7 @@ func killOnce(g *graph, storage string, whole bool) time.Duration {
 	}
 	killed, delayed := time.Now(), recorder.Delayed()
 	recorder.Kill()
-	time.Sleep(50 * time.Millisecond) // for what the source still has to say
+	time.Sleep(50 * time.Millisecond) // for the last lines of the source
 	source.Kill()
 
 	r := g.recording(storage, "drive")
@@ -93,7 +93,7 @@ func killOnce(g *graph, storage string, whole bool) time.Duration {
 	return oldest
 }
 
-// repair has the programs look at what a killed recorder left.
+// repair runs the programs on the files that a killed recorder left.
 func (g *graph) repair(r *recording, kept contents) {
 	t := g.t
 	found, saved := 0, 0

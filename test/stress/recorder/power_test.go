@@ -16,10 +16,10 @@ import (
 	"tapedeck/test/internal/disk"
 )
 
-// volatile is a disk that knows what of its files would be left by a power failure.
+// volatile is a disk that knows which parts of its files survive a power failure.
 type volatile struct {
 	mu     sync.Mutex
-	synced map[string]int // bytes, by what finalName returns
+	synced map[string]int // bytes, by the result of finalName
 }
 
 // finalName returns the path that a file has once it is written.

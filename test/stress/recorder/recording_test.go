@@ -19,7 +19,7 @@ import (
 
 var formats = codec.Formats{record.Format, mcap.Format, rosbag2.Format}
 
-// recording is what a recorder left.
+// recording is the content of the files that a recorder left.
 type recording struct {
 	t       *testing.T
 	storage string
@@ -140,7 +140,7 @@ func (r *recording) finished() (n int) {
 	return n
 }
 
-// accounts are what a recording knows about losses.
+// accounts has the losses that a recording counts.
 type accounts struct {
 	files   codec.Totals // of all topics and files that are there
 	whole   codec.Totals // of all topics, of files that were deleted too; zero where there was only one file

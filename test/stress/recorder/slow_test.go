@@ -26,7 +26,7 @@ const cameraPublishers = 3
 // throttle returns a hook for a disk of so many bytes per second.
 func throttle(rate int) func(disk.Call) error {
 	var mu sync.Mutex
-	var free time.Time // when the disk has done what it was given
+	var free time.Time // when the disk has finished all requests
 	return func(c disk.Call) error {
 		mu.Lock()
 		if now := time.Now(); free.Before(now) {

@@ -49,7 +49,7 @@ type report struct {
 	At    time.Time // when that was so
 	Sent  []int     `json:",omitzero"` // how many messages were published, by publisher
 	Acked []int     `json:",omitzero"` // how many messages the recorder has acknowledged to have received, by publisher
-	Split string    `json:",omitzero"` // what became of a split that was asked for: "done"
+	Split string    `json:",omitzero"` // result of a requested split: "done"
 	Done  bool      `json:",omitzero"` // that is all, and the recorder has received all
 }
 
@@ -246,7 +246,7 @@ func (g *graph) publish(l load) *sourceProcess {
 	return &sourceProcess{Process: process.Start(g.t, cmd), t: g.t, in: in}
 }
 
-// reports returns what the source has said until now.
+// reports returns the reports of the source until now.
 func (s *sourceProcess) reports() (list []report) {
 	for line := range strings.Lines(s.Output()) {
 		var r report
@@ -270,7 +270,7 @@ func (s *sourceProcess) split() {
 	require.NoError(s.t, err)
 }
 
-// splits returns what became of the splits that were asked for.
+// splits returns the results of the requested splits.
 func (s *sourceProcess) splits() (list []string) {
 	for _, r := range s.reports() {
 		if r.Split != "" {

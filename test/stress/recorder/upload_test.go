@@ -114,7 +114,7 @@ func unreliable(seed uint64) func(w http.ResponseWriter, r *http.Request, next h
 	}
 }
 
-// setBack makes all spools those of a clock that was 50 years ahead before it was set back.
+// setBack gives all spools times 50 years ahead, as if the clock had been set back since.
 func setBack(t *testing.T, g *graph) {
 	found, err := filepath.Glob(g.path("*.upload.json"))
 	require.NoError(t, err)

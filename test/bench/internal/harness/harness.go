@@ -1,4 +1,5 @@
-// Package harness is what all benchmarks share: a folder in memory, an isolated domain, processor times, and tables.
+// Package harness has the code that all benchmarks share: a folder in memory, an isolated domain, processor times and
+// tables.
 package harness
 
 import (

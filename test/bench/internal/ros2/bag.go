@@ -68,7 +68,7 @@ func Bags(folder string) ([]Bag, error) {
 	return list, nil
 }
 
-// Command is ros2 bag with these arguments.
+// Command returns a command that runs ros2 bag with the given arguments.
 func (b Bag) Command(args ...string) *exec.Cmd {
 	cmd := exec.Command(b.program, append([]string{"bag"}, args...)...)
 	cmd.Env = b.env
