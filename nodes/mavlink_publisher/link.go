@@ -193,7 +193,7 @@ func (l *link) vehicle(ctx context.Context, f *mavlink.Frame) *publishedVehicle 
 			open = s
 		}
 	}
-	if !mavros.Follows(f) || l.ignored[f.System] {
+	if !mavros.FromAutopilot(f) || l.ignored[f.System] {
 		return nil
 	}
 	switch {

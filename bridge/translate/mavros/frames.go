@@ -6,7 +6,7 @@ import (
 	"tapedeck/msgs/geometry_msgs"
 )
 
-// vector has three dimensions.
+// vector is a vector in three dimensions.
 type vector [3]float64
 
 // matrix is a rotation, row by row.
@@ -15,7 +15,7 @@ type matrix [3]vector
 // axes is a rotation between two conventions of axes.
 type axes struct {
 	q geometry_msgs.Quaternion
-	m matrix
+	m matrix // the rotation q as a matrix
 }
 
 // MAVLink's world axes are north, east, down (NED), and its body axes are forward, right, down (FRD). The axes of ROS
@@ -79,7 +79,7 @@ func rotation(q geometry_msgs.Quaternion) matrix {
 	}
 }
 
-// covariance is 6×6, row by row: of position and rotation, or of velocity and angular rates.
+// covariance is a 6×6 matrix, row by row: of position and rotation, or of velocity and angular rates.
 type covariance [36]float64
 
 // unknown returns the covariance that marks an unknown accuracy, as in sensor_msgs/Imu.
@@ -131,7 +131,7 @@ const (
 )
 
 // earthFixed returns a position in the Earth-fixed frame (ECEF), in m. Latitude and longitude are in degrees, the
-// altitude is above the ellipsoid, in m.
+// altitude is in m above the ellipsoid.
 func earthFixed(latitude, longitude, altitude float64) vector {
 	sinLat, cosLat := math.Sincos(latitude * math.Pi / 180)
 	sinLon, cosLon := math.Sincos(longitude * math.Pi / 180)
@@ -142,7 +142,7 @@ func earthFixed(latitude, longitude, altitude float64) vector {
 
 // tangentPlane converts positions to east, north, up from its origin.
 type tangentPlane struct {
-	origin vector // fixed to the Earth
+	origin vector // in the Earth-fixed frame, in m
 	toENU  matrix
 }
 

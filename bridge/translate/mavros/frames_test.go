@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTangentPlane goes a thousandth of a degree along the meridian and the parallel, where the ellipsoid's radii of
+// TestTangentPlane moves a thousandth of a degree along the meridian and the parallel, where the ellipsoid's radii of
 // curvature are 6375150 m and 6391435 m.
 func TestTangentPlane(t *testing.T) {
 	p := newTangentPlane(52, 13, 100)
@@ -19,6 +19,6 @@ func TestTangentPlane(t *testing.T) {
 	require.InDelta(t, 68.67909, east[0], 1e-3)
 	require.InDelta(t, 0, east[2], 1e-3)
 	far := p.place(52.001, 13.001, 130)
-	// as GeographicLib's CartConvert has it
+	// The expected position is from GeographicLib's CartConvert.
 	require.InDeltaSlice(t, []float64{68.677883, 111.270104, 29.998660}, far[:], 1e-6)
 }

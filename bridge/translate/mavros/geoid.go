@@ -22,13 +22,12 @@ import (
 type Geoid struct {
 	file          *os.File
 	width, height int
-	offset, scale float64 // m, and m per unit
-	start         int64   // of the pixels in the file
+	offset, scale float64 // m, and m per unit of a pixel
+	start         int64   // position of the pixels in the file
 
-	mu sync.Mutex // for what follows
-	// Heights around the last position.
-	column, row int
-	corners     [4]float64 // north-west, north-east, south-west, south-east
+	mu          sync.Mutex // guards the fields below
+	column, row int        // the cell of the last position
+	corners     [4]float64 // heights at the cell's corners: north-west, north-east, south-west, south-east; in m
 }
 
 func openGeoid(path string) (*Geoid, error) {
@@ -76,8 +75,8 @@ func (g *Geoid) readHeader() error {
 	if err == nil {
 		g.height, err = strconv.Atoi(words[2])
 	}
-	const most = 1 << 20
-	if err != nil || g.width < 2 || g.height < 3 || g.width > most || g.height > most {
+	const maxSide = 1 << 20
+	if err != nil || g.width < 2 || g.height < 3 || g.width > maxSide || g.height > maxSide {
 		return fmt.Errorf("invalid size of %s columns and %s rows", words[1], words[2])
 	}
 	info, err := g.file.Stat()
@@ -90,8 +89,8 @@ func (g *Geoid) readHeader() error {
 	return nil
 }
 
-// above returns the height of the geoid above the ellipsoid in m, interpolated linearly. Arguments are in degrees.
-func (g *Geoid) above(latitude, longitude float64) (float64, error) {
+// heightAt returns the height of the geoid above the ellipsoid in m, interpolated bilinearly. Arguments are in degrees.
+func (g *Geoid) heightAt(latitude, longitude float64) (float64, error) {
 	if !(math.Abs(latitude) <= 90) || math.IsNaN(longitude) || math.IsInf(longitude, 0) {
 		return 0, fmt.Errorf("%v, %v is not a position on Earth", latitude, longitude)
 	}
@@ -114,7 +113,7 @@ func (g *Geoid) above(latitude, longitude float64) (float64, error) {
 	return (1-fy)*((1-fx)*c[0]+fx*c[1]) + fy*((1-fx)*c[2]+fx*c[3]), nil
 }
 
-// load reads the heights at the corners of a cell.
+// load reads the heights at the corners of a cell. The caller holds g.mu.
 func (g *Geoid) load(column, row int) error {
 	g.row = -1
 	var pixel [2]byte
@@ -132,10 +131,11 @@ func (g *Geoid) load(column, row int) error {
 // Close closes the file.
 func (g *Geoid) Close() error { return g.file.Close() }
 
-// standardGeoid is where Debian's geographiclib-tools install the geoid that mavros uses.
+// standardGeoid is the path at which Debian's geographiclib-tools install the geoid that mavros uses.
 const standardGeoid = "/usr/share/GeographicLib/geoids/egm96-5.pgm"
 
-// FindGeoid opens the geoid at path; for "" the standard one, or nil if it is not installed.
+// FindGeoid opens the geoid at path. For the path "" it opens the geoid that mavros uses, or returns nil if that geoid
+// is not installed.
 func FindGeoid(path string) (*Geoid, error) {
 	if path != "" {
 		return openGeoid(path)

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// testGeoid has the heights 0, 2, 4 and 6 m at the equator, for 0, 30, 60 and 90 degrees east, and so on; -10 m at the
-// poles.
+// testGeoid has heights of 0, 2, 4 and 6 m at the equator, for 0, 30, 60 and 90 degrees east, and so on. The height of
+// both poles is -10 m.
 const testGeoid = "P5\n# Geoid file in PGM format for the GeographicLib::Geoid class\n# Description a test\n# " +
 	"Offset -10\n# Scale 0.002\n12 3\n65535\n"
 
@@ -53,12 +53,12 @@ func TestGeoid(t *testing.T) {
 		{-22.5, 45, -0.25},
 		{0, math.Nextafter(0, -1), 0},
 	} {
-		got, err := g.above(test.latitude, test.longitude)
+		got, err := g.heightAt(test.latitude, test.longitude)
 		require.NoError(t, err)
 		require.InDelta(t, test.want, got, 1e-9, "%v, %v", test.latitude, test.longitude)
 	}
 	for _, place := range [][2]float64{{91, 0}, {math.NaN(), 0}, {0, math.NaN()}, {0, math.Inf(1)}} {
-		_, err := g.above(place[0], place[1])
+		_, err := g.heightAt(place[0], place[1])
 		require.ErrorContains(t, err, "not a position on Earth")
 	}
 }
@@ -83,7 +83,7 @@ func TestGeoidFiles(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// TestGeoidAtOnce asks for heights in several goroutines.
+// TestGeoidAtOnce computes heights in several goroutines.
 func TestGeoidAtOnce(t *testing.T) {
 	g, err := openGeoid(writeGeoid(t, testGeoid))
 	require.NoError(t, err)
@@ -93,7 +93,7 @@ func TestGeoidAtOnce(t *testing.T) {
 	for i := range 4 {
 		all.Go(func() {
 			for range 1000 {
-				if h, err := g.above(0, float64(30*i)); err != nil || math.Abs(h-float64(2*i)) > 1e-9 {
+				if h, err := g.heightAt(0, float64(30*i)); err != nil || math.Abs(h-float64(2*i)) > 1e-9 {
 					wrong <- h
 					return
 				}
@@ -109,6 +109,6 @@ func TestGeoidClosedWithReader(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, (&translator{}).Close())
 	require.NoError(t, (&translator{opened: g}).Close())
-	_, err = g.above(0, 0)
+	_, err = g.heightAt(0, 0)
 	require.ErrorIs(t, err, os.ErrClosed)
 }

@@ -22,15 +22,15 @@ const (
 // globalState is the autopilot's position on Earth, from several kinds of messages.
 type globalState struct {
 	hasRaw     bool    // a GPS_RAW_INT was received
-	satellites int     // of the last one; -1: unknown
-	undulation float64 // of the geoid by the GPS receiver, in m; NaN: not sent
-	// since when altitudes are above mean sea level for lack of a geoid, in ns since the Unix epoch; 0: they are above
-	// the ellipsoid
-	noGeoid    int64
-	plane      *tangentPlane
-	planeGeoid float64 // height of mean sea level above the ellipsoid at its origin, in m
+	satellites int     // number in the last GPS_RAW_INT; -1: unknown
+	undulation float64 // height of the geoid above the ellipsoid by the GPS receiver, in m; NaN: not sent
+	// noGeoidSince is the time since when altitudes are above mean sea level for lack of a geoid, in ns since the Unix
+	// epoch; 0: altitudes are above the ellipsoid.
+	noGeoidSince int64
+	plane        *tangentPlane // nil before the first position
+	planeGeoid   float64       // height of mean sea level above the ellipsoid at the plane's origin, in m
 
-	receiver    sensor_msgs.NavSatFix // of the last GPS_RAW_INT
+	receiver    sensor_msgs.NavSatFix // from the last GPS_RAW_INT
 	receiverRaw mavros_msgs.GPSRAW
 	speed       geometry_msgs.TwistStamped
 	count       std_msgs.UInt32
@@ -136,7 +136,8 @@ func (v *Vehicle) globalPositionInt(m *ardupilotmega.MessageGlobalPositionInt) {
 	}
 	o := &v.globalState.odometry
 	o.Header, o.ChildFrameId = v.header(v.o.MapFrame), v.o.BaseFrame
-	// Heights are above mean sea level plus a constant: the geoid's height may become known later.
+	// The position uses the geoid's height at the origin, even if another height becomes known later: the position must
+	// not jump.
 	o.Pose.Pose.Position = v.plane.place(fix.Latitude, fix.Longitude, float64(m.Alt)/1e3+v.planeGeoid).point()
 	o.Pose.Pose.Orientation = geometry_msgs.Quaternion{W: 1} // its covariance marks it as unknown
 	if v.oriented {
@@ -147,7 +148,7 @@ func (v *Vehicle) globalPositionInt(m *ardupilotmega.MessageGlobalPositionInt) {
 		copy(o.Pose.Covariance[6*i:6*i+3], fix.PositionCovariance[3*i:3*i+3])
 		o.Pose.Covariance[7*(i+3)] = v.o.RotationVariance
 	}
-	// In ENU rather than along the body axes, as in mavros.
+	// mavros sends this velocity in ENU, although the message's child frame has the body axes.
 	o.Twist.Twist.Linear = toENU.m.rotate(newVector(m.Vx, m.Vy, m.Vz).scale(0.01)).vector3()
 	o.Twist.Covariance = unknown()
 	v.out.Send(globalLocal, o)
@@ -159,30 +160,30 @@ func (v *Vehicle) setPlace(fix *sensor_msgs.NavSatFix, lat, lon, alt int32) {
 	fix.Altitude = float64(alt)/1e3 + v.geoidHeight(fix.Latitude, fix.Longitude)
 }
 
-// geoidHeight returns the height of mean sea level above the ellipsoid in m. It comes from the GPS receiver, or else
-// from the geoid; without both it is 0.
+// geoidHeight returns the height of mean sea level above the ellipsoid in m. The height comes from the GPS receiver, or
+// else from the geoid; without both it is 0.
 func (v *Vehicle) geoidHeight(latitude, longitude float64) float64 {
 	switch {
 	case !math.IsNaN(v.undulation):
-		v.noGeoid = 0
+		v.noGeoidSince = 0
 		return v.undulation
 	case latitude == 0 && longitude == 0: // no position yet
 		return 0
 	case v.geoid == nil:
-		if v.noGeoid == 0 {
-			v.noGeoid = v.now
+		if v.noGeoidSince == 0 {
+			v.noGeoidSince = v.now
 		}
-		if v.hasRaw || !v.isRecent(v.noGeoid) { // else the receiver may still send it
+		if v.hasRaw || !v.isRecent(v.noGeoidSince) { // a receiver without a message yet may still send the height
 			v.logOnce(bridge.Warn, "altitudes are above mean sea level, not above the ellipsoid: the autopilot does "+
 				"not send the latter, and there is no geoid; install GeographicLib's egm96-5 "+
 				"(geographiclib-get-geoids egm96-5) or name the file with geoid")
 		}
 		return 0
 	}
-	height, err := v.geoid.above(latitude, longitude)
+	height, err := v.geoid.heightAt(latitude, longitude)
 	if err != nil {
 		v.logOnce(bridge.Error, "altitudes are above mean sea level: %v", err)
-		v.noGeoid = v.now
+		v.noGeoidSince = v.now
 	}
 	return height
 }

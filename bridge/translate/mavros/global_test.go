@@ -59,7 +59,7 @@ func TestGlobalPosition(t *testing.T) {
 	place := func(lat, lon, alt int32) *ardupilotmega.MessageGlobalPositionInt {
 		return &ardupilotmega.MessageGlobalPositionInt{Lat: lat, Lon: lon, Alt: alt, RelativeAlt: 10, Hdg: 65535}
 	}
-	// First neither receiver nor estimator knows the position, then one does, then both.
+	// First neither receiver nor estimator knows the position, then one of them, then both.
 	s.receive(&common.MessageGpsRawInt{FixType: 1}, place(0, 0, 5), &common.MessageGpsRawInt{FixType: 3},
 		place(0, 0, 5))
 	require.Empty(t, s.sent[globalLocal])
@@ -92,11 +92,11 @@ func TestGlobalPosition(t *testing.T) {
 	require.Equal(t, -1.0, fix.PositionCovariance[0])
 	require.Len(t, s.sent[globalLocal], 1)
 	require.Empty(t, s.lines, "a receiver may come")
-	s.now += lasting
+	s.now += preferenceTimeout
 	s.receive(place(473977418, 85455939, 488000))
 	require.Len(t, s.lines, 1)
 	require.Contains(t, s.lines[0], "there is no geoid")
-	require.NotZero(t, s.noGeoid)
+	require.NotZero(t, s.noGeoidSince)
 }
 
 // The receiver sends the height above the ellipsoid only with a fix, after the estimator has started.
@@ -110,7 +110,7 @@ func TestLateEllipsoidAltitude(t *testing.T) {
 		AltEllipsoid: 535400},
 		place)
 	require.Empty(t, s.lines)
-	require.Zero(t, s.noGeoid, "it is told of no longer")
+	require.Zero(t, s.noGeoidSince, "altitudes are above the ellipsoid again")
 	fix := published[sensor_msgs.NavSatFix](s, globalFix, 1)
 	require.InDelta(t, 535.4, fix.Altitude, 1e-9)
 	local := published[nav_msgs.Odometry](s, globalLocal, 1)
@@ -129,7 +129,7 @@ func TestVehicleGeoid(t *testing.T) {
 		&ardupilotmega.MessageGlobalPositionInt{Lat: 1, Lon: 900000000, Alt: 2000},
 		&common.MessageGpsRawInt{FixType: 3, Lat: 0, Lon: 900000000, Alt: 1000})
 	var fix sensor_msgs.NavSatFix
-	for i, want := range []float64{7, 3.5, 7} { // 6 m by the geoid, but for what the receiver has
+	for i, want := range []float64{7, 3.5, 7} { // the geoid has 6 m, the receiver sends other heights
 		s.message(gpsFix, i, &fix)
 		require.InDelta(t, want, fix.Altitude, 1e-6)
 	}

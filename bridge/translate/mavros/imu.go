@@ -9,7 +9,7 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
 )
 
-// MAVLink's units in units of ROS.
+// Units of MAVLink, in units of ROS 2.
 const (
 	gauss        = 1e-4           // T
 	milligauss   = 1e-7           // T
@@ -20,7 +20,7 @@ const (
 	centidegree  = 1e-2           // degrees
 )
 
-// imuKind is a kind of messages with IMU measurements. The greatest kind that was received recently is published.
+// imuKind is a kind of messages with IMU measurements. Vehicle publishes the greatest kind that it received recently.
 type imuKind int
 
 const (
@@ -29,18 +29,18 @@ const (
 	highresIMU
 )
 
-// imuState has the attitude and the sensor values of the autopilot.
+// imuState holds the attitude and the sensor values of the autopilot.
 type imuState struct {
 	receivedKind imuKind
 
-	// Last reception, in ns since the Unix epoch.
-	receivedKindAt int64
-	highresBaro    int64 // a pressure with HIGHRES_IMU
-	quaternions    int64 // ATTITUDE_QUATERNION
+	// Last receptions, in ns since the Unix epoch; 0: never.
+	receivedKindAt    int64 // of receivedKind
+	highresPressureAt int64 // of HIGHRES_IMU with a pressure
+	quaternionAt      int64 // of ATTITUDE_QUATERNION
 
 	oriented    bool                     // an attitude was received
-	orientation geometry_msgs.Quaternion // FLU in ENU
-	rates       vector                   // FLU, rad/s
+	orientation geometry_msgs.Quaternion // of FLU in ENU
+	rates       vector                   // angular velocity in FLU, in rad/s
 
 	data, measured sensor_msgs.Imu
 	field          sensor_msgs.MagneticField
@@ -65,14 +65,14 @@ func diagonal(stdev float64) [9]float64 {
 }
 
 func (v *Vehicle) attitude(m *common.MessageAttitude) {
-	if !v.isRecent(v.quaternions) {
+	if !v.isRecent(v.quaternionAt) {
 		v.sendAttitude(geometry_msgs.FromEuler(float64(m.Roll), float64(m.Pitch), float64(m.Yaw)),
 			newVector(m.Rollspeed, m.Pitchspeed, m.Yawspeed))
 	}
 }
 
 func (v *Vehicle) attitudeQuaternion(m *common.MessageAttitudeQuaternion) {
-	v.quaternions = v.now
+	v.quaternionAt = v.now
 	v.sendAttitude(newQuaternion(m.Q1, m.Q2, m.Q3, m.Q4), newVector(m.Rollspeed, m.Pitchspeed, m.Yawspeed))
 }
 
@@ -107,7 +107,7 @@ func (v *Vehicle) highresIMU(m *common.MessageHighresImu) {
 		v.sendField(newVector(m.Xmag, m.Ymag, m.Zmag).scale(gauss))
 	}
 	if has(ardupilotmega.HIGHRES_IMU_UPDATED_ABS_PRESSURE) {
-		v.highresBaro = v.now
+		v.highresPressureAt = v.now
 		v.sendPressure(imuStaticPressure, m.AbsPressure)
 	}
 	if has(ardupilotmega.HIGHRES_IMU_UPDATED_DIFF_PRESSURE) {
@@ -129,7 +129,7 @@ func (v *Vehicle) scaledIMU(m *common.MessageScaledImu) {
 }
 
 func (v *Vehicle) rawIMU(m *common.MessageRawImu) {
-	if m.Id != 0 || v.heartbeat == 0 || !v.prefers(rawIMU) { // the units depend on the firmware
+	if m.Id != 0 || v.heartbeatAt == 0 || !v.prefers(rawIMU) { // the units depend on the firmware
 		return
 	}
 	var unit float64
@@ -150,7 +150,7 @@ func (v *Vehicle) rawIMU(m *common.MessageRawImu) {
 }
 
 func (v *Vehicle) scaledPressure(m *common.MessageScaledPressure) {
-	if v.isRecent(v.highresBaro) {
+	if v.isRecent(v.highresPressureAt) {
 		return
 	}
 	v.sendTemperature(imuBaroTemperature, float64(m.Temperature)*centidegree)

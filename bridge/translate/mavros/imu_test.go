@@ -28,7 +28,7 @@ func TestAttitude(t *testing.T) {
 		"nose up":         {0, quarter, 0, [3]float64{0, 0, 1}, [3]float64{0, -1, 0}},
 		"right wing down": {quarter, 0, 0, [3]float64{0, 1, 0}, [3]float64{1, 0, 0}},
 		"all": {0.3, -0.2, 1, [3]float64{math.Sin(1) * math.Cos(0.2), math.Cos(1) * math.Cos(0.2), -math.Sin(0.2)},
-			// The third column of Rz·Ry·Rx is down in NED; up in ENU is its opposite, with its first two rows changed.
+			// The third column of Rz·Ry·Rx is down in NED. Up in ENU is the negated column with x and y exchanged.
 			[3]float64{-(math.Sin(1)*-math.Sin(0.2)*math.Cos(0.3) - math.Cos(1)*math.Sin(0.3)),
 				-(math.Cos(1)*-math.Sin(0.2)*math.Cos(0.3) + math.Sin(1)*math.Sin(0.3)),
 				math.Cos(0.2) * math.Cos(0.3)}},
@@ -125,8 +125,8 @@ func TestPreferredMessagesStop(t *testing.T) {
 		return list
 	}
 	require.Equal(t, []int{1, 1, 1, 1, 1, 1}, counts())
-	for range int(lasting / silence) {
-		s.now += silence - 1e6
+	for range int(preferenceTimeout / heartbeatTimeout) {
+		s.now += heartbeatTimeout - 1e6
 		s.receive(arduPilot())
 	}
 	s.receive(poorer...)
@@ -168,7 +168,7 @@ func TestSourcesOfTheIMU(t *testing.T) {
 	require.Len(t, s.sent[imuBaroTemperature], 1)
 
 	// Another vehicle may send fewer messages.
-	s.now += silence
+	s.now += heartbeatTimeout
 	s.receive(arduPilot(), raw, pressure)
 	heard(0.00980665, 9.80665, 3, 0.00980665)
 	require.Len(t, s.sent[imuStaticPressure], 3)

@@ -18,7 +18,7 @@ import (
 
 const tiny = 1e-12
 
-// TestKnownLog publishes a synthetic log and compares with the numbers in it.
+// TestKnownLog publishes a synthetic log and compares the messages with the numbers in the log.
 func TestKnownLog(t *testing.T) {
 	link, err := mavlink.Open(generate.Path(t, "mavlink/synthetic_px4_v2.tlog"), mavlink.Options{})
 	require.NoError(t, err)

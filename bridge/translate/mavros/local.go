@@ -10,13 +10,13 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
 )
 
-// localState is the autopilot's position relative to its origin, from several kinds of messages.
+// localState is the position relative to the autopilot's origin, from several kinds of messages.
 type localState struct {
-	// last reception of LOCAL_POSITION_NED and LOCAL_POSITION_NED_COV, in ns since the Unix epoch
-	plain, covariant int64
+	// Last receptions of LOCAL_POSITION_NED and LOCAL_POSITION_NED_COV, in ns since the Unix epoch; 0: never.
+	positionAt, covarianceAt int64
 
 	odometry     nav_msgs.Odometry
-	external     nav_msgs.Odometry // of ODOMETRY
+	external     nav_msgs.Odometry // from ODOMETRY
 	pose         geometry_msgs.PoseStamped
 	poseCov      geometry_msgs.PoseWithCovarianceStamped
 	velocity     geometry_msgs.TwistStamped
@@ -28,10 +28,10 @@ func (v *Vehicle) localPositionNED(m *common.MessageLocalPositionNed) {
 	if !v.setLocal(newVector(m.X, m.Y, m.Z), newVector(m.Vx, m.Vy, m.Vz)) {
 		return
 	}
-	v.plain = v.now
+	v.positionAt = v.now
 	o := &v.localState.odometry
 	o.Pose.Covariance, o.Twist.Covariance = unknown(), unknown()
-	if !v.isRecent(v.covariant) {
+	if !v.isRecent(v.covarianceAt) {
 		v.out.Send(localOdometry, o)
 	}
 	v.sendLocal()
@@ -41,7 +41,7 @@ func (v *Vehicle) localPositionNEDCov(m *common.MessageLocalPositionNedCov) {
 	if !v.setLocal(newVector(m.X, m.Y, m.Z), newVector(m.Vx, m.Vy, m.Vz)) {
 		return
 	}
-	v.covariant = v.now
+	v.covarianceAt = v.now
 	o := &v.localState.odometry
 	c := &m.Covariance // the upper right triangle of 9×9: position, velocity, acceleration
 	toBody := rotation(v.orientation.Conjugate()).times(toENU.m)
@@ -53,7 +53,7 @@ func (v *Vehicle) localPositionNEDCov(m *common.MessageLocalPositionNedCov) {
 	v.out.Send(localPoseCov, &v.poseCov)
 	v.velocityCov.Header, v.velocityCov.Twist = v.header(v.o.BaseFrame), o.Twist
 	v.out.Send(localVelocityBodyCov, &v.velocityCov)
-	if !v.isRecent(v.plain) {
+	if !v.isRecent(v.positionAt) {
 		v.sendLocal()
 	}
 	v.acceleration.Header = o.Header
@@ -62,8 +62,8 @@ func (v *Vehicle) localPositionNEDCov(m *common.MessageLocalPositionNedCov) {
 	v.out.Send(localAcceleration, &v.acceleration)
 }
 
-// setLocal sets odometry without covariances, from position and velocity in NED. It returns false while the attitude is
-// unknown.
+// setLocal sets odometry and velocity, but not covariances, from position and velocity in NED. It returns false while
+// the attitude is unknown.
 func (v *Vehicle) setLocal(position, velocity vector) bool {
 	if !v.oriented {
 		v.logOnce(bridge.Warn, "local_position/… is not published until the autopilot sends its attitude")
@@ -99,7 +99,7 @@ var localAxes = map[common.MAV_FRAME]axes{
 func (v *Vehicle) sendOdometry(m *common.MessageOdometry) {
 	world, ok := localAxes[m.FrameId]
 	q := newQuaternion(m.Q[0], m.Q[1], m.Q[2], m.Q[3])
-	toBody := toFLU.m // of the velocity
+	toBody := toFLU.m // rotates the velocity
 	switch m.ChildFrameId {
 	case common.MAV_FRAME_BODY_FRD, common.MAV_FRAME_BODY_NED:
 	case m.FrameId:

@@ -34,7 +34,7 @@ func TestLocalPositionWaitsForAttitude(t *testing.T) {
 func TestLocalPositionWithCovariance(t *testing.T) {
 	s := newTestVehicle(t)
 	m := &common.MessageLocalPositionNedCov{X: 1, Y: 2, Z: 3, Vx: 4, Vy: 5, Vz: 6, Ax: 7, Ay: 8, Az: 9}
-	// The triangle's rows are 9, 8, 7 … long: the places of the three blocks on its diagonal.
+	// The rows of the triangle have 9, 8, 7 … elements. These are the indices of the three blocks on the diagonal.
 	for i, at := range []int{0, 1, 2, 9, 10, 17} {
 		m.Covariance[at] = float32(1 + i)
 	}
@@ -46,7 +46,7 @@ func TestLocalPositionWithCovariance(t *testing.T) {
 	}
 	s.receive(east(), m)
 	o := published[nav_msgs.Odometry](s, localOdometry, 0)
-	// Of xx 1, xy 2, xz 3, yy 4, yz 5, zz 6 in NED; the attitude is as exact as in imu/data.
+	// The position has xx 1, xy 2, xz 3, yy 4, yz 5, zz 6 in NED. The attitude has the variance in imu/data.
 	requireCovariance(t, covariance{
 		4, 2, -5, 0, 0, 0,
 		2, 1, -3, 0, 0, 0,
@@ -56,7 +56,7 @@ func TestLocalPositionWithCovariance(t *testing.T) {
 		0, 0, 0, 0, 0, 1,
 	}, o.Pose.Covariance, 1e-6)
 	rate := math.Pow(0.02*math.Pi/180, 2)
-	requireCovariance(t, covariance{ // forward is east, left is north: the same
+	requireCovariance(t, covariance{ // forward is east, left is north: equal to ENU
 		14, 12, -15, 0, 0, 0,
 		12, 11, -13, 0, 0, 0,
 		-15, -13, 16, 0, 0, 0,
@@ -75,7 +75,7 @@ func TestLocalPositionWithCovariance(t *testing.T) {
 	require.Equal(t, []float64{24, 22, -25}, a.Accel.Covariance[:3])
 	require.Len(t, s.sent[localPose], 1)
 
-	// Of both messages, odometry comes from this one and the pose from the other.
+	// While both messages come, odometry is from LOCAL_POSITION_NED_COV and the pose from LOCAL_POSITION_NED.
 	s.receive(&common.MessageLocalPositionNed{}, m)
 	require.Len(t, s.sent[localOdometry], 2)
 	require.Len(t, s.sent[localPose], 2)
@@ -93,10 +93,10 @@ func TestOdometryFrames(t *testing.T) {
 		position    geometry_msgs.Point
 		velocity    [3]float64
 		yaw         float64
-		diagonal    [6]float64 // of the pose's covariance
-		moving      [3]float64 // and of the velocity's
+		diagonal    [6]float64 // diagonal of the pose's covariance
+		moving      [3]float64 // diagonal of the linear velocity's covariance
 	}{
-		// The body's yaw is a quarter turn to the right in the first three, to the left in the others.
+		// The body's yaw is a quarter turn to the right in the first three cases, to the left in the other cases.
 		"NED": {common.MAV_FRAME_LOCAL_NED, common.MAV_FRAME_BODY_FRD, geometry_msgs.Point{X: 2, Y: 1, Z: -3},
 			[3]float64{4, -5, -6}, 0, [6]float64{2, 1, 3, 5, 4, 6}, [3]float64{1, 2, 3}},
 		"NED, velocity": {common.MAV_FRAME_LOCAL_NED, common.MAV_FRAME_LOCAL_NED,

@@ -11,22 +11,23 @@ import (
 )
 
 const (
-	moreInNext    = unknown16 - 1 // more than 65.534 V: the rest is in the next element
-	mostOfCell    = 4.5           // V
-	noTemperature = math.MaxInt16
+	continued      = unknown16 - 1 // mV; the next element holds the rest of a voltage above 65.534 V
+	maxCellVoltage = 4.5           // V
+	noTemperature  = math.MaxInt16
 )
 
 var nan32 = float32(math.NaN())
 
 // powerState is the state of the autopilot's batteries.
 type powerState struct {
-	main     float32 // V, from SYS_STATUS
-	detailed int64   // last reception of BATTERY_STATUS of the first battery, in ns since the Unix epoch
-	battery  sensor_msgs.BatteryState
-	system   mavros_msgs.SysStatus
+	packVoltage float32 // V, by SYS_STATUS
+	// batteryStatusAt is the last reception of BATTERY_STATUS for the first battery, in ns since the Unix epoch.
+	batteryStatusAt int64
+	battery         sensor_msgs.BatteryState
+	system          mavros_msgs.SysStatus
 }
 
-// technologies maps MAV_BATTERY_TYPE to ROS.
+// technologies maps MAV_BATTERY_TYPE to constants of sensor_msgs/BatteryState.
 var technologies = map[common.MAV_BATTERY_TYPE]uint8{
 	common.MAV_BATTERY_TYPE_LIPO: sensor_msgs.BatteryState_POWER_SUPPLY_TECHNOLOGY_LIPO,
 	common.MAV_BATTERY_TYPE_LIFE: sensor_msgs.BatteryState_POWER_SUPPLY_TECHNOLOGY_LIFE,
@@ -44,22 +45,22 @@ func (v *Vehicle) sendSystem(m *common.MessageSysStatus) {
 		ErrorsCount4: m.ErrorsCount4,
 	}
 	v.out.Send(sysStatus, &v.system)
-	v.main = nan32
+	v.packVoltage = nan32
 	if m.VoltageBattery != unknown16 {
-		v.main = float32(float64(m.VoltageBattery) / 1000)
+		v.packVoltage = float32(float64(m.VoltageBattery) / 1000)
 	}
-	if v.isRecent(v.detailed) {
+	if v.isRecent(v.batteryStatusAt) {
 		return
 	}
 	v.setBattery(m.CurrentBattery, m.BatteryRemaining)
-	v.battery.Voltage, v.battery.Temperature = v.main, nan32
-	v.battery.Present = v.main > 0
+	v.battery.Voltage, v.battery.Temperature = v.packVoltage, nan32
+	v.battery.Present = v.packVoltage > 0
 	v.out.Send(batteryState, &v.battery)
 }
 
 func (v *Vehicle) batteryStatus(m *common.MessageBatteryStatus) {
 	if m.Id == 0 {
-		v.detailed = v.now
+		v.batteryStatusAt = v.now
 	}
 	v.setBattery(m.CurrentBattery, m.BatteryRemaining)
 	b := &v.battery
@@ -77,8 +78,8 @@ func (v *Vehicle) batteryStatus(m *common.MessageBatteryStatus) {
 	v.out.Send(batteryState, b)
 }
 
-// setBattery resets the battery and sets the values that both kinds of messages have: discharge current in 10 mA and
-// charge in percent. -1 means unknown.
+// setBattery resets the battery and sets the values that SYS_STATUS and BATTERY_STATUS have: discharge current in 10 mA
+// and charge in percent. -1 means unknown.
 func (v *Vehicle) setBattery(current int16, percent int8) {
 	v.battery = sensor_msgs.BatteryState{
 		Header: v.header(""), Charge: nan32, Capacity: nan32, DesignCapacity: nan32, Current: nan32, Percentage: nan32,
@@ -93,13 +94,14 @@ func (v *Vehicle) setBattery(current int16, percent int8) {
 	}
 }
 
-// setCells sets the voltages of the cells. A single voltage that is too high for a cell is the voltage of the pack.
+// setCells sets the voltages of the battery and of its cells. A single voltage that is too high for a cell is the
+// voltage of the battery.
 func (v *Vehicle) setCells(m *common.MessageBatteryStatus) {
 	b := &v.battery
 	sum, carry := 0, 0 // mV
 	add := func(mV uint16) {
 		carry += int(mV)
-		if mV != moreInNext {
+		if mV != continued {
 			sum += carry
 			b.CellVoltage = append(b.CellVoltage, float32(float64(carry)/1000))
 			carry = 0
@@ -120,10 +122,10 @@ func (v *Vehicle) setCells(m *common.MessageBatteryStatus) {
 	b.Voltage = float32(float64(sum) / 1000)
 	switch {
 	case len(b.CellVoltage) == 0 && m.Id == 0:
-		b.Voltage = v.main
+		b.Voltage = v.packVoltage
 	case len(b.CellVoltage) == 0:
 		b.Voltage = nan32
-	case len(b.CellVoltage) == 1 && b.Voltage > mostOfCell:
+	case len(b.CellVoltage) == 1 && b.Voltage > maxCellVoltage:
 		b.CellVoltage = b.CellVoltage[:0]
 	}
 }

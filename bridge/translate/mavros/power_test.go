@@ -63,7 +63,7 @@ func TestBattery(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newTestVehicle(t)
 			s.receive(system, &test.m, system)
-			want := 2 // SYS_STATUS counts until the first battery tells more
+			want := 2 // SYS_STATUS counts until the first BATTERY_STATUS of battery 0
 			if test.m.Id != 0 {
 				want = 3
 			}

@@ -21,14 +21,14 @@ const rawPackage = "mavlink"
 // rawType is the ROS 2 type for a message of MAVLink. It has the message's fields in the order of the definition.
 type rawType struct {
 	name, text string
-	kinds      []string // of fields: names of ROS 2
+	kinds      []string // ROS 2 types of the fields
 }
 
-// rawTypes are types by message id.
+// rawTypes holds types by message id.
 type rawTypes map[uint32]*rawType
 
-// of returns the type of a message. A message with an unknown id has one field with its bytes.
-func (r rawTypes) of(m message.Message) *rawType {
+// typeOf returns the type of a message. A message with an unknown id has one field with its bytes.
+func (r rawTypes) typeOf(m message.Message) *rawType {
 	id := m.GetID()
 	if t := r[id]; t != nil {
 		return t
@@ -74,8 +74,8 @@ func fieldName(name string) string {
 }
 
 // sendRaw adds the raw message of a frame.
-func (r *reading) sendRaw(f *mavlink.Frame) error {
-	t := r.raw.of(f.Message)
+func (r *logTranslator) sendRaw(f *mavlink.Frame) error {
+	t := r.raw.typeOf(f.Message)
 	name := tlog.MessageName(f.Message)
 	if t.kinds == nil && t.name == "Unknown" {
 		name = fmt.Sprintf("%s_%d", name, f.Message.GetID())
@@ -98,7 +98,7 @@ func (t *rawType) channel(topic string) (*codec.Channel, error) {
 	return codec.NewChannel(library, topic, kind)
 }
 
-// encode appends a message.
+// encode appends a message in CDR.
 func (t *rawType) encode(to []byte, m message.Message) ([]byte, error) {
 	e := wire.NewEncoder(to)
 	if raw, unknown := m.(*message.MessageRaw); unknown {
@@ -120,7 +120,8 @@ func (t *rawType) encode(to []byte, m message.Message) ([]byte, error) {
 	return e.Bytes(), e.Err()
 }
 
-// encodeValue encodes a value. Enumerations have another type in gomavlib than on the wire.
+// encodeValue encodes a value of the ROS 2 type kind. The Go type may differ: gomavlib's enumerations are wider than
+// the enumerations on the wire.
 func encodeValue(e *wire.Encoder, kind string, v reflect.Value) {
 	var bits uint64
 	switch {

@@ -14,17 +14,18 @@ import (
 	"tapedeck/msgs/sensor_msgs"
 )
 
-// silence is the time in ns without a heartbeat after which a vehicle counts as disconnected.
-const silence = 10e9
+// heartbeatTimeout is the time in ns without a heartbeat after which a vehicle counts as disconnected.
+const heartbeatTimeout = 10e9
 
-// patience is the longest time in ns to wait for the rest of a text.
-const patience = 2e9
+// textTimeout is the longest time in ns to wait for the rest of a text.
+const textTimeout = 2e9
 
 // vehicleStatus is the last state that the autopilot sent.
 type vehicleStatus struct {
-	firmware  ardupilotmega.MAV_AUTOPILOT // of the last heartbeat
-	kind      ardupilotmega.MAV_TYPE      // of the last heartbeat
-	heartbeat int64                       // reception of the last one, in ns since the Unix epoch
+	firmware ardupilotmega.MAV_AUTOPILOT // of the last heartbeat
+	kind     ardupilotmega.MAV_TYPE      // of the last heartbeat
+	// heartbeatAt is the reception of the last heartbeat, in ns since the Unix epoch.
+	heartbeatAt int64
 
 	state     mavros_msgs.State
 	extended  mavros_msgs.ExtendedState
@@ -36,15 +37,15 @@ type vehicleStatus struct {
 
 // pendingText is the beginning of a text that is sent in several messages.
 type pendingText struct {
-	id       uint16 // 0: none
-	next     uint8
+	id       uint16 // 0: no text is pending
+	next     uint8  // number of the next chunk
 	severity common.MAV_SEVERITY
-	at       int64 // reception of the last part, in ns since the Unix epoch
+	at       int64 // reception of the last chunk, in ns since the Unix epoch
 	text     strings.Builder
 }
 
 func (v *Vehicle) heartbeatFrom(m *ardupilotmega.MessageHeartbeat) {
-	v.firmware, v.kind, v.heartbeat = m.Autopilot, m.Type, v.now
+	v.firmware, v.kind, v.heartbeatAt = m.Autopilot, m.Type, v.now
 	v.state = mavros_msgs.State{
 		Header: v.header(""), Connected: true,
 		Armed:        m.BaseMode&ardupilotmega.MAV_MODE_FLAG_SAFETY_ARMED != 0,
@@ -56,20 +57,22 @@ func (v *Vehicle) heartbeatFrom(m *ardupilotmega.MessageHeartbeat) {
 	v.out.Send(vehicleState, &v.state)
 }
 
-// statustext publishes a text when it is complete, or incomplete when another begins or the rest is missing.
+// statustext publishes a text when it is complete. It publishes an incomplete text when another text begins or a chunk
+// is missing.
 func (v *Vehicle) statustext(m *common.MessageStatustext) {
-	const full = 50 // characters; a shorter message ends its text
+	const full = 50 // characters in a message; a shorter message ends the text
 	p := &v.pending
 	if p.id != 0 && (m.Id != p.id || m.ChunkSeq != p.next) {
 		v.sendText()
 	}
 	p.text.WriteString(m.Text)
 	p.id, p.next, p.severity, p.at = m.Id, m.ChunkSeq+1, m.Severity, v.now
-	if m.Id == 0 || len(m.Text) < full || p.next == 0 { // of 256 parts the last one
+	if m.Id == 0 || len(m.Text) < full || p.next == 0 { // p.next is 0 after the last of 256 chunks
 		v.sendText()
 	}
 }
 
+// sendText publishes and logs the pending text.
 func (v *Vehicle) sendText() {
 	severity := v.pending.severity
 	v.text = mavros_msgs.StatusText{Header: v.header(""), Severity: uint8(severity), Text: v.pending.text.String()}
@@ -88,8 +91,8 @@ func (v *Vehicle) sendText() {
 }
 
 // paramValue publishes a parameter. ArduPilot sends an integer as a number, other autopilots as the bits of a float.
-// Before the first heartbeat says which autopilot it is, a whole number counts as a number: the bits of a small integer
-// would be a tiny fraction.
+// Before the first heartbeat names the autopilot, a whole number counts as a number, because the bits of a small
+// integer would be a tiny fraction.
 func (v *Vehicle) paramValue(m *common.MessageParamValue) {
 	p := &v.parameter
 	*p = mavros_msgs.ParamEvent{Header: v.header(""), ParamId: m.ParamId, ParamIndex: m.ParamIndex,
@@ -114,7 +117,7 @@ func (v *Vehicle) paramValue(m *common.MessageParamValue) {
 		p.Value.DoubleValue = float64(m.ParamValue)
 	}
 	numbers := v.firmware == ardupilotmega.MAV_AUTOPILOT_ARDUPILOTMEGA ||
-		v.heartbeat == 0 && float64(m.ParamValue) == math.Trunc(float64(m.ParamValue))
+		v.heartbeatAt == 0 && float64(m.ParamValue) == math.Trunc(float64(m.ParamValue))
 	if numbers && p.Value.Type == rcl_interfaces.ParameterType_PARAMETER_INTEGER {
 		p.Value.IntegerValue = int64(m.ParamValue)
 	}
@@ -122,19 +125,19 @@ func (v *Vehicle) paramValue(m *common.MessageParamValue) {
 }
 
 const (
-	leastTime   = 1234567890 * 1e6 // µs since the Unix epoch: an autopilot that sends less does not know the time
-	latestTime  = 1 << 31 * 1e6    // µs since the Unix epoch: beyond the range of builtin_interfaces/Time
-	longestTrip = 10e9             // ns; a TIMESYNC reply that took longer answers another computer
+	earliestTime = 1234567890 * 1e6 // µs since the Unix epoch; an autopilot that sends less does not know the time
+	latestTime   = 1 << 31 * 1e6    // µs since the Unix epoch; the range of builtin_interfaces/Time ends here
+	maxRoundTrip = 10e9             // ns; a TIMESYNC reply that took longer answers another computer
 )
 
-// clockState has the messages about the autopilot's clock.
+// clockState holds the messages about the autopilot's clock. Each publication overwrites them.
 type clockState struct {
 	reference sensor_msgs.TimeReference
 	sync      mavros_msgs.TimesyncStatus
 }
 
 func (v *Vehicle) systemTime(m *common.MessageSystemTime) {
-	if m.TimeUnixUsec <= leastTime || m.TimeUnixUsec >= latestTime {
+	if m.TimeUnixUsec <= earliestTime || m.TimeUnixUsec >= latestTime {
 		return
 	}
 	v.reference.Header, v.reference.Source = v.header(""), "fcu"
@@ -145,7 +148,7 @@ func (v *Vehicle) systemTime(m *common.MessageSystemTime) {
 // timesyncReply publishes the result of a TIMESYNC exchange.
 func (v *Vehicle) timesyncReply(m *common.MessageTimesync) {
 	trip := v.now - m.Ts1
-	if m.Tc1 <= 0 || trip < 0 || trip > longestTrip {
+	if m.Tc1 <= 0 || trip < 0 || trip > maxRoundTrip {
 		return
 	}
 	v.sync = mavros_msgs.TimesyncStatus{
@@ -155,42 +158,42 @@ func (v *Vehicle) timesyncReply(m *common.MessageTimesync) {
 	v.out.Send(timesyncStatus, &v.sync)
 }
 
-// radioState has the channels of remote control and servos, which may come in several messages.
+// radioState holds the channels of remote control and servos. The autopilot may send them in several messages.
 type radioState struct {
-	whole    int64 // reception of the last RC_CHANNELS, in ns since the Unix epoch
-	received mavros_msgs.RCIn
-	sent     mavros_msgs.RCOut
+	rcChannelsAt int64 // reception of the last RC_CHANNELS, in ns since the Unix epoch; 0: never
+	rcIn         mavros_msgs.RCIn
+	rcOut        mavros_msgs.RCOut
 }
 
 func (v *Vehicle) rcChannels(m *common.MessageRcChannels) {
-	v.whole = v.now
+	v.rcChannelsAt = v.now
 	all := [...]uint16{
 		m.Chan1Raw, m.Chan2Raw, m.Chan3Raw, m.Chan4Raw, m.Chan5Raw, m.Chan6Raw, m.Chan7Raw, m.Chan8Raw, m.Chan9Raw,
 		m.Chan10Raw, m.Chan11Raw, m.Chan12Raw, m.Chan13Raw, m.Chan14Raw, m.Chan15Raw, m.Chan16Raw, m.Chan17Raw,
 		m.Chan18Raw,
 	}
-	v.received.Channels = append(v.received.Channels[:0], all[:min(int(m.Chancount), len(all))]...)
+	v.rcIn.Channels = append(v.rcIn.Channels[:0], all[:min(int(m.Chancount), len(all))]...)
 	v.sendChannels(m.Rssi)
 }
 
 func (v *Vehicle) rcChannelsRaw(m *common.MessageRcChannelsRaw) {
-	if v.isRecent(v.whole) {
+	if v.isRecent(v.rcChannelsAt) {
 		return
 	}
-	if v.whole != 0 { // RC_CHANNELS stopped
-		v.whole, v.received.Channels = 0, v.received.Channels[:0]
+	if v.rcChannelsAt != 0 { // RC_CHANNELS stopped
+		v.rcChannelsAt, v.rcIn.Channels = 0, v.rcIn.Channels[:0]
 	}
-	v.received.Channels = setChannels(v.received.Channels, 8*int(m.Port),
+	v.rcIn.Channels = setChannels(v.rcIn.Channels, 8*int(m.Port),
 		m.Chan1Raw, m.Chan2Raw, m.Chan3Raw, m.Chan4Raw, m.Chan5Raw, m.Chan6Raw, m.Chan7Raw, m.Chan8Raw)
 	v.sendChannels(m.Rssi)
 }
 
 func (v *Vehicle) sendChannels(rssi uint8) {
-	v.received.Header, v.received.Rssi = v.header(""), rssi
-	v.out.Send(rcIn, &v.received)
+	v.rcIn.Header, v.rcIn.Rssi = v.header(""), rssi
+	v.out.Send(rcIn, &v.rcIn)
 }
 
-// servoOutputRaw publishes a port of 8 channels, or 16 in MAVLink 2.
+// servoOutputRaw publishes the outputs of a port. A port has 8 outputs in MAVLink 1, and 16 in MAVLink 2.
 func (v *Vehicle) servoOutputRaw(m *common.MessageServoOutputRaw, v2 bool) {
 	all := [...]uint16{
 		m.Servo1Raw, m.Servo2Raw, m.Servo3Raw, m.Servo4Raw, m.Servo5Raw, m.Servo6Raw, m.Servo7Raw, m.Servo8Raw,
@@ -200,9 +203,9 @@ func (v *Vehicle) servoOutputRaw(m *common.MessageServoOutputRaw, v2 bool) {
 	if v2 {
 		width = 16
 	}
-	v.sent.Channels = setChannels(v.sent.Channels, width*int(m.Port), all[:width]...)
-	v.sent.Header = v.header("")
-	v.out.Send(rcOut, &v.sent)
+	v.rcOut.Channels = setChannels(v.rcOut.Channels, width*int(m.Port), all[:width]...)
+	v.rcOut.Header = v.header("")
+	v.out.Send(rcOut, &v.rcOut)
 }
 
 // setChannels sets the channels from index first on, and grows the slice as needed.

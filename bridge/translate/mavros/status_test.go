@@ -72,15 +72,15 @@ func TestState(t *testing.T) {
 		require.Equal(t, want, got)
 	}
 	last := s.now
-	s.Tick(last + silence)
+	s.Tick(last + heartbeatTimeout)
 	require.Len(t, s.sent[vehicleState], 3)
-	for range 2 { // it is told once
-		s.Tick(last + silence + 1)
+	for range 2 { // only the first Tick publishes the state
+		s.Tick(last + heartbeatTimeout + 1)
 		require.Len(t, s.sent[vehicleState], 4)
 	}
 	gone := published[mavros_msgs.State](s, vehicleState, -1)
 	require.Equal(t, mavros_msgs.State{Header: gone.Header}, gone)
-	require.EqualValues(t, (last+silence+1)/1e9, gone.Header.Stamp.Sec)
+	require.EqualValues(t, (last+heartbeatTimeout+1)/1e9, gone.Header.Stamp.Sec)
 	s.receive(px4())
 	s.message(vehicleState, -1, &gone)
 	require.True(t, gone.Connected)
@@ -112,9 +112,9 @@ func TestIncompleteStatusTexts(t *testing.T) {
 	s := newTestVehicle(t)
 	begin := &common.MessageStatustext{Severity: common.MAV_SEVERITY_ERROR, Id: 7, Text: strings.Repeat("x", 50)}
 	s.receive(begin, &common.MessageStatustext{Severity: common.MAV_SEVERITY_INFO, Text: "b"}, begin)
-	s.Tick(s.now + patience)
+	s.Tick(s.now + textTimeout)
 	require.Len(t, s.sent[statusText], 2)
-	s.Tick(s.now + patience + 1)
+	s.Tick(s.now + textTimeout + 1)
 	for i, want := range []uint8{mavros_msgs.StatusText_ERROR, mavros_msgs.StatusText_INFO,
 		mavros_msgs.StatusText_ERROR} {
 		m := published[mavros_msgs.StatusText](s, statusText, i)
@@ -170,7 +170,7 @@ func TestSystemTime(t *testing.T) {
 
 func TestTimesync(t *testing.T) {
 	for name, test := range map[string]struct {
-		remote, asked int64 // asked is so long before the reply comes
+		remote, asked int64 // asked is the time from the request to the reply
 		published     bool
 	}{
 		"reply":                     {5e9, 3e6, true},
@@ -187,7 +187,7 @@ func TestTimesync(t *testing.T) {
 
 func TestRemoteControl(t *testing.T) {
 	s := newTestVehicle(t)
-	heard := func(rssi uint8, want ...uint16) {
+	requireChannels := func(rssi uint8, want ...uint16) {
 		t.Helper()
 		m := published[mavros_msgs.RCIn](s, rcIn, -1)
 		require.Equal(t, want, m.Channels)
@@ -196,33 +196,33 @@ func TestRemoteControl(t *testing.T) {
 	raw := &common.MessageRcChannelsRaw{Chan1Raw: 1, Chan2Raw: 2, Chan3Raw: 3, Chan4Raw: 4, Chan5Raw: 5, Chan6Raw: 6,
 		Chan7Raw: 7, Chan8Raw: 8, Rssi: 9}
 	s.receive(raw)
-	heard(9, 1, 2, 3, 4, 5, 6, 7, 8)
+	requireChannels(9, 1, 2, 3, 4, 5, 6, 7, 8)
 	s.receive(&common.MessageRcChannelsRaw{Port: 1, Chan1Raw: 11, Chan8Raw: 18, Rssi: 10})
-	heard(10, 1, 2, 3, 4, 5, 6, 7, 8, 11, 0, 0, 0, 0, 0, 0, 18)
+	requireChannels(10, 1, 2, 3, 4, 5, 6, 7, 8, 11, 0, 0, 0, 0, 0, 0, 18)
 	s.receive(&common.MessageRcChannels{Chancount: 3, Chan1Raw: 21, Chan2Raw: 22, Chan3Raw: 23, Rssi: 255}, raw)
-	heard(255, 21, 22, 23)
+	requireChannels(255, 21, 22, 23)
 	s.receive(&common.MessageRcChannels{Chancount: 200, Chan18Raw: 5})
-	heard(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5)
+	requireChannels(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5)
 	require.Len(t, s.sent[rcIn], 4)
 }
 
 func TestServos(t *testing.T) {
 	s := newTestVehicle(t)
-	heard := func(want ...uint16) {
+	requireChannels := func(want ...uint16) {
 		t.Helper()
 		m := published[mavros_msgs.RCOut](s, rcOut, -1)
 		require.Equal(t, want, m.Channels)
 	}
 	s.receive(&common.MessageServoOutputRaw{Servo1Raw: 1, Servo8Raw: 8})
-	heard(1, 0, 0, 0, 0, 0, 0, 8)
+	requireChannels(1, 0, 0, 0, 0, 0, 0, 8)
 	s.receive(&common.MessageServoOutputRaw{Port: 1, Servo1Raw: 9})
-	heard(1, 0, 0, 0, 0, 0, 0, 8, 9, 0, 0, 0, 0, 0, 0, 0)
+	requireChannels(1, 0, 0, 0, 0, 0, 0, 8, 9, 0, 0, 0, 0, 0, 0, 0)
 	s = newTestVehicle(t)
 	s.v2 = true
 	s.receive(&common.MessageServoOutputRaw{Servo1Raw: 1, Servo8Raw: 8})
-	heard(1, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0)
+	requireChannels(1, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0)
 	s.receive(&common.MessageServoOutputRaw{Servo1Raw: 1, Servo8Raw: 8, Servo9Raw: 10, Servo16Raw: 16})
-	heard(1, 0, 0, 0, 0, 0, 0, 8, 10, 0, 0, 0, 0, 0, 0, 16)
+	requireChannels(1, 0, 0, 0, 0, 0, 0, 8, 10, 0, 0, 0, 0, 0, 0, 16)
 	s.receive(&common.MessageServoOutputRaw{Port: 255, Servo1Raw: 2})
 	m := published[mavros_msgs.RCOut](s, rcOut, -1)
 	require.Len(t, m.Channels, 256*16)

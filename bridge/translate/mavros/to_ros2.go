@@ -23,8 +23,8 @@ const TheVehicle = "mavros"
 // VehicleName returns the name of a system that is not the first one.
 func VehicleName(system uint8) string { return fmt.Sprintf("uas%d", system) }
 
-// Follows reports whether a frame comes from the autopilot of a vehicle, not from a ground station.
-func Follows(f *mavlink.Frame) bool {
+// FromAutopilot reports whether a frame comes from the autopilot of a vehicle, not from a ground station.
+func FromAutopilot(f *mavlink.Frame) bool {
 	m, ok := f.Message.(*ardupilotmega.MessageHeartbeat)
 	return f.Autopilot && (!ok || m.Autopilot != ardupilotmega.MAV_AUTOPILOT_INVALID)
 }
@@ -68,24 +68,24 @@ type translator struct {
 	library              *rosidl.Library
 	logs                 map[*codec.Channel]*log
 	geoid                func() (*Geoid, error)
-	opened               *Geoid // by geoid; nil: none
+	opened               *Geoid // the result of geoid; nil: none
 }
 
-// log has the topics of a log.
+// log holds the topics of a log.
 type log struct {
 	topics []codec.TopicInfo
 	byName map[string]int   // index in topics
-	names  map[uint8]string // of vehicles by system
+	names  map[uint8]string // names of vehicles by system
 }
 
-// topic returns a topic. If the topic is new, it is made with make, or nil is returned if make is nil.
-func (l *log) topic(name string, make func() (*codec.Channel, error)) (*codec.TopicInfo, error) {
+// topic returns the topic with a name. It creates a topic that is new, or returns nil if create is nil.
+func (l *log) topic(name string, create func() (*codec.Channel, error)) (*codec.TopicInfo, error) {
 	i, ok := l.byName[name]
 	if !ok {
-		if make == nil {
+		if create == nil {
 			return nil, nil
 		}
-		c, err := make()
+		c, err := create()
 		if err != nil {
 			return nil, err
 		}
@@ -99,19 +99,19 @@ func (l *log) topic(name string, make func() (*codec.Channel, error)) (*codec.To
 // survey translates a log to find its topics and count their messages.
 func (t *translator) survey(r codec.Reader, c *codec.Channel) (*log, error) {
 	l := &log{byName: map[string]int{}, names: map[uint8]string{}}
-	reading, err := t.newReading(l)
+	translator, err := t.newLogTranslator(l)
 	if err != nil {
 		return nil, err
 	}
-	reading.surveys = true
+	translator.surveys = true
 	q := codec.Query{Topics: func(o *codec.Channel) bool { return o == c }, Damaged: func(error) {}}
 	for m, err := range codec.Messages(r, q) {
 		if err != nil {
 			return nil, err
 		}
-		_, _ = reading.translate(m) // errors are reported when the message is translated again
-		if reading.fatal != nil {
-			return nil, reading.fatal
+		_, _ = translator.translate(m) // errors are reported when the message is translated again
+		if translator.fatal != nil {
+			return nil, translator.fatal
 		}
 	}
 	return l, nil
@@ -141,49 +141,49 @@ func (t *translator) Close() error {
 }
 
 func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
-	readings := map[*codec.Channel]*reading{}
+	translators := map[*codec.Channel]*logTranslator{}
 	return func(m *codec.Message) ([]codec.Message, error) {
-		r := readings[m.Channel]
+		r := translators[m.Channel]
 		if r == nil {
 			var err error
-			r, err = t.newReading(t.logs[m.Channel])
+			r, err = t.newLogTranslator(t.logs[m.Channel])
 			if err != nil {
 				return nil, err
 			}
-			readings[m.Channel] = r
+			translators[m.Channel] = r
 		}
 		return r.translate(m)
 	}
 }
 
-// reading translates the frames of a log in their order, from any frame on.
-type reading struct {
+// logTranslator translates the frames of a log in their order, from any frame on.
+type logTranslator struct {
 	*translator
 	log      *log
-	surveys  bool // it finds topics and counts messages
+	surveys  bool // finds topics and counts messages, but makes no messages
 	decoder  *mavlink.Decoder
 	vehicles map[uint8]*sender
 	raw      rawTypes
-	fatal    error
+	fatal    error // ends the translation
 
-	received int64 // of the frame
+	received int64 // reception of the current frame, in ns since the Unix epoch
 	batch    bridge.Batch
 }
 
-func (t *translator) newReading(l *log) (*reading, error) {
+func (t *translator) newLogTranslator(l *log) (*logTranslator, error) {
 	d, err := mavlink.NewDecoder(mavlink.StampSync)
 	if err != nil {
 		return nil, err
 	}
-	return &reading{translator: t, log: l, decoder: d, vehicles: map[uint8]*sender{}, raw: rawTypes{}}, nil
+	return &logTranslator{translator: t, log: l, decoder: d, vehicles: map[uint8]*sender{}, raw: rawTypes{}}, nil
 }
 
 // sender is a vehicle of a log.
 type sender struct {
 	*Vehicle
-	reading *reading
-	name    string
-	sent    bool // something was published of the frame
+	log  *logTranslator
+	name string
+	sent bool // a message of the frame was published
 }
 
 // Send implements Publisher.
@@ -192,26 +192,26 @@ func (s *sender) Send(t Topic, m msgs.Message) {
 	info := &Topics[t]
 	var create func() (*codec.Channel, error)
 	name := "/" + path.Join(s.name, info.Name)
-	if s.reading.surveys {
+	if s.log.surveys {
 		create = func() (*codec.Channel, error) {
-			return codec.NewChannel(s.reading.library, name, info.Message.TypeName(), info.QoS())
+			return codec.NewChannel(s.log.library, name, info.Message.TypeName(), info.QoS())
 		}
 	}
-	s.reading.send(name, create, func(to []byte) ([]byte, error) { return cdr.Append(to, m) })
+	s.log.send(name, create, func(to []byte) ([]byte, error) { return cdr.Append(to, m) })
 }
 
 // Log implements Publisher. It does nothing: texts of the autopilot have a topic, and losses are counted.
 func (s *sender) Log(bridge.LogLevel, string, ...any) {}
 
 // send adds a message on a topic.
-func (r *reading) send(name string, create func() (*codec.Channel, error), marshal func([]byte) ([]byte, error)) {
+func (r *logTranslator) send(name string, create func() (*codec.Channel, error), marshal func([]byte) ([]byte, error)) {
 	topic, err := r.log.topic(name, create)
 	if err != nil {
 		r.fatal = err
 		return
 	}
 	if topic == nil {
-		return // it appears only if the log is read from another place
+		return // the survey, which read the log from its beginning, did not publish on this topic
 	}
 	if r.surveys {
 		topic.MessageCount++
@@ -223,7 +223,7 @@ func (r *reading) send(name string, create func() (*codec.Channel, error), marsh
 }
 
 // translate returns the messages of a frame.
-func (r *reading) translate(m *codec.Message) ([]codec.Message, error) {
+func (r *logTranslator) translate(m *codec.Message) ([]codec.Message, error) {
 	r.batch.Messages, r.received = r.batch.Messages[:0], m.LogTime
 	f, err := r.decoder.Decode(m.Data, m.LogTime)
 	if err != nil {
@@ -234,11 +234,11 @@ func (r *reading) translate(m *codec.Message) ([]codec.Message, error) {
 			v.Tick(f.Received)
 		}
 	}
-	told := false
+	handled := false
 	if v := r.vehicle(f); v != nil {
 		v.sent = false
-		told = v.Handle(f)
-		if told && !r.surveys {
+		handled = v.Handle(f)
+		if handled && !r.surveys {
 			r.countLosses(m.Channel.Topic, v, f)
 		}
 	}
@@ -246,7 +246,7 @@ func (r *reading) translate(m *codec.Message) ([]codec.Message, error) {
 		if err := r.sendRaw(f); err != nil {
 			return nil, err
 		}
-	} else if !told && !r.surveys {
+	} else if !handled && !r.surveys {
 		what := tlog.MessageName(f.Message)
 		if !f.Autopilot {
 			what = fmt.Sprintf("messages of %d/%d, which is not an autopilot", f.System, f.Component)
@@ -256,18 +256,18 @@ func (r *reading) translate(m *codec.Message) ([]codec.Message, error) {
 	return r.batch.Messages, r.fatal
 }
 
-// countLosses counts the values of a handled frame that are on no topic.
-func (r *reading) countLosses(topic string, v *sender, f *mavlink.Frame) {
+// countLosses counts the values of a handled frame that no topic has.
+func (r *logTranslator) countLosses(topic string, v *sender, f *mavlink.Frame) {
 	name := tlog.MessageName(f.Message)
 	switch m := f.Message.(type) {
 	case *common.MessageGpsRawInt, *ardupilotmega.MessageGlobalPositionInt:
-		if v.noGeoid != 0 {
+		if v.noGeoidSince != 0 {
 			r.Lost(topic, "height above the ellipsoid of "+name+", which is above mean sea level for lack of a geoid; "+
 				"install GeographicLib's egm96-5").Add(1)
 		}
 	case *common.MessageStatustext, *common.MessageAttitude, *common.MessageScaledImu, *common.MessageScaledPressure,
 		*common.MessageRcChannelsRaw:
-		return // the beginning of a text, or what a better message says too
+		return // the beginning of a text, or values that a preferred message has too
 	case *common.MessageRawImu:
 		if m.Id == 0 && v.receivedKind > rawIMU {
 			return
@@ -279,14 +279,14 @@ func (r *reading) countLosses(topic string, v *sender, f *mavlink.Frame) {
 }
 
 // vehicle returns the vehicle of a frame, or nil if there is none.
-func (r *reading) vehicle(f *mavlink.Frame) *sender {
+func (r *logTranslator) vehicle(f *mavlink.Frame) *sender {
 	if !f.Autopilot {
 		return nil
 	}
 	if v := r.vehicles[f.System]; v != nil {
 		return v
 	}
-	if !Follows(f) {
+	if !FromAutopilot(f) {
 		return nil
 	}
 	name, known := r.log.names[f.System]
@@ -305,7 +305,7 @@ func (r *reading) vehicle(f *mavlink.Frame) *sender {
 		r.fatal = err
 		return nil
 	}
-	s := &sender{reading: r, name: name}
+	s := &sender{log: r, name: name}
 	o := DefaultOptions()
 	s.Vehicle = NewVehicle(&o, s, g, func() mavlink.VehicleClock {
 		for _, v := range r.decoder.Vehicles() {

@@ -53,7 +53,7 @@ func translated(t *testing.T, path string, o ReadOptions) (map[string][][]byte, 
 	return all, r, info
 }
 
-// beginning returns a copy of what a log begins with, cut within a record.
+// beginning returns a copy of the beginning of a log, cut within a record.
 func beginning(t *testing.T, path string) string {
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -96,7 +96,7 @@ func TestLogAsLink(t *testing.T) {
 	}
 }
 
-// writeLog writes a log of messages of systems and components.
+// writeLog writes a log of messages, each with a system and a component.
 func writeLog(t *testing.T, list []sent) string {
 	codecs := &dialect.ReadWriter{Dialect: ardupilotmega.Dialect}
 	require.NoError(t, codecs.Initialize())
@@ -108,7 +108,7 @@ func writeLog(t *testing.T, list []sent) string {
 			ComponentID: m.component}
 		require.NoError(t, w.Initialize())
 		log.Write([]byte{0, 6, 0, 0, 0, 0, 0, byte(i)})
-		if raw, ok := m.message.(*message.MessageRaw); ok { // gomavlib writes only what it knows
+		if raw, ok := m.message.(*message.MessageRaw); ok { // gomavlib writes only known messages
 			log.Write([]byte{0xfd, byte(len(raw.Payload)), 0, 0, 0, m.system, m.component, byte(raw.ID),
 				byte(raw.ID >> 8), byte(raw.ID >> 16)})
 			log.Write(append(raw.Payload, 0, 0))
@@ -126,7 +126,7 @@ type sent struct {
 	message           message.Message
 }
 
-// What is latched at a time is found wherever in the log its frames are, and costs no losses.
+// Latched messages are found wherever in the log their frames are. The search counts no losses.
 func TestLatestOfLog(t *testing.T) {
 	path := generate.Path(t, "mavlink/dronekit_flight.tlog")
 	if testing.Short() {
@@ -221,7 +221,7 @@ func TestSystems(t *testing.T) {
 func TestRawMessages(t *testing.T) {
 	types := rawTypes{}
 	for _, m := range ardupilotmega.Dialect.Messages {
-		typ := types.of(m)
+		typ := types.typeOf(m)
 		c, err := typ.channel("/x")
 		require.NoError(t, err, typ.name)
 		schema, err := cdr.NewSchema(c.Library(nil), c.Type)
@@ -232,11 +232,11 @@ func TestRawMessages(t *testing.T) {
 		require.NoError(t, err, typ.name)
 	}
 	m := &common.MessageGpsRawInt{TimeUsec: 1 << 40, FixType: 3, Lat: -5, Lon: 6, Eph: 7, SatellitesVisible: 8, Yaw: 9}
-	c, err := types.of(m).channel("/x")
+	c, err := types.typeOf(m).channel("/x")
 	require.NoError(t, err)
 	schema, err := cdr.NewSchema(c.Library(nil), c.Type)
 	require.NoError(t, err)
-	data, err := types.of(m).encode(nil, m)
+	data, err := types.typeOf(m).encode(nil, m)
 	require.NoError(t, err)
 	s, err := schema.Decode(data)
 	require.NoError(t, err)
@@ -245,10 +245,10 @@ func TestRawMessages(t *testing.T) {
 			s.Get("satellites_visible"), s.Get("yaw")})
 }
 
-// TestLostValues has messages of known types of which nothing, or not everything, can be published.
+// TestLostValues checks that messages of known types are counted if some or all of their values cannot be published.
 func TestLostValues(t *testing.T) {
-	r := &reading{translator: &translator{LossCounters: new(bridge.LossCounters)}}
-	s := &sender{Vehicle: &Vehicle{}, reading: r}
+	r := &logTranslator{translator: &translator{LossCounters: new(bridge.LossCounters)}}
+	s := &sender{Vehicle: &Vehicle{}, log: r}
 	count := func(m message.Message) { r.countLosses("/log", s, &mavlink.Frame{Message: m}) }
 	count(&common.MessageOdometry{})
 	count(&common.MessageRawImu{})
@@ -257,7 +257,7 @@ func TestLostValues(t *testing.T) {
 	}
 	s.receivedKind = highresIMU
 	count(&common.MessageRawImu{})
-	s.sent, s.noGeoid = true, 1
+	s.sent, s.noGeoidSince = true, 1
 	count(&ardupilotmega.MessageGlobalPositionInt{})
 	require.Equal(t, []codec.Loss{
 		{Topic: "/log", What: "ODOMETRY whose values are not valid or not supported", Messages: 1},

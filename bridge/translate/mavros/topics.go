@@ -57,7 +57,7 @@ const (
 // TopicCount is the number of topics.
 const TopicCount = int(topicCount)
 
-// Topics are the topics of mavros 2, by Topic: names below the vehicle's namespace, types and QoS.
+// Topics describes the topics of mavros 2, by Topic: names below the vehicle's namespace, types and QoS.
 var Topics = [topicCount]struct {
 	Name    string
 	Message msgs.Message

@@ -1,4 +1,5 @@
-// Package mavros translates the messages of MAVLink autopilots to ROS 2, to topics, types and conventions of mavros 2.
+// Package mavros translates the messages of MAVLink autopilots to ROS 2, with the topics, types and conventions of
+// mavros 2.
 package mavros
 
 import (
@@ -17,11 +18,11 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/message"
 )
 
-// lasting is the time in ns for which a preferred message may be missing before other messages replace it. Radio links
-// may lose messages of one kind for many seconds.
-const lasting = 60e9
+// preferenceTimeout is the time in ns for which a preferred message may be missing before other messages replace it.
+// Radio links may lose messages of one kind for many seconds.
+const preferenceTimeout = 60e9
 
-// Publisher publishes the messages of a vehicle, and logs its texts.
+// Publisher publishes the messages and logs the texts of a vehicle.
 type Publisher interface {
 	// Send publishes a message of the topic's type. The caller may reuse m when Send returns.
 	Send(t Topic, m msgs.Message)
@@ -35,8 +36,10 @@ type Options struct {
 	// Standard deviations in m/s², rad/s, rad and T; 0: unknown.
 	LinearAccelerationStdev, AngularVelocityStdev, OrientationStdev, MagneticStdev float64
 
-	RotationVariance float64 // of the attitude in global_position/local, in rad²
-	GPSError         float64 // m at a dilution of precision of 1, for receivers that report only the dilution
+	RotationVariance float64 // variance of the attitude in global_position/local, in rad²
+	// GPSError is the standard deviation in m at a dilution of precision of 1, for receivers that report only the
+	// dilution.
+	GPSError float64
 }
 
 // DefaultOptions returns mavros' defaults.
@@ -48,8 +51,8 @@ func DefaultOptions() Options {
 	}
 }
 
-// Vehicle translates the messages of one autopilot to ROS 2, as mavros does. It reuses one message of each type, so
-// that publishing does not allocate.
+// Vehicle translates the messages of one autopilot to ROS 2 in the way of mavros. It reuses one message of each type,
+// so that publishing does not allocate.
 type Vehicle struct {
 	o     *Options
 	out   Publisher
@@ -69,10 +72,10 @@ type Vehicle struct {
 	clockState
 }
 
-// NewVehicle returns a vehicle. clock returns the clock of the autopilot; g is nil without a geoid.
+// NewVehicle returns a vehicle. clock must return the clock of the autopilot. g is nil without a geoid.
 func NewVehicle(o *Options, out Publisher, g *Geoid, clock func() mavlink.VehicleClock) *Vehicle {
 	v := &Vehicle{o: o, out: out, geoid: g, clock: clock, logged: map[string]bool{}}
-	v.main = nan32
+	v.packVoltage = nan32
 	v.initIMU()
 	v.initGlobal()
 	return v
@@ -175,38 +178,39 @@ func (v *Vehicle) handleDirect(m message.Message) bool {
 	return true
 }
 
-// Tick disconnects a vehicle that has been silent too long, and publishes unfinished text. now is in ns since the Unix
-// epoch.
+// Tick disconnects a vehicle whose last heartbeat is too old, and publishes an incomplete text whose rest is missing.
+// now is in ns since the Unix epoch.
 func (v *Vehicle) Tick(now int64) {
-	if v.state.Connected && now-v.heartbeat > silence {
-		v.out.Log(bridge.Warn, "no heartbeat for %d s", int64(silence/1e9))
+	if v.state.Connected && now-v.heartbeatAt > heartbeatTimeout {
+		v.out.Log(bridge.Warn, "no heartbeat for %d s", int64(heartbeatTimeout/1e9))
 		v.Disconnect(now)
 	}
-	if v.pending.id != 0 && now-v.pending.at > patience {
+	if v.pending.id != 0 && now-v.pending.at > textTimeout {
 		v.sendText()
 	}
 }
 
-// Disconnect publishes that the vehicle is not connected, and forgets the kinds of messages that it sent: the next
-// vehicle may send fewer kinds.
+// Disconnect publishes that the vehicle is not connected, and forgets the kinds of messages that the vehicle sent: the
+// next vehicle may send fewer kinds.
 func (v *Vehicle) Disconnect(now int64) {
 	v.state = mavros_msgs.State{Header: std_msgs.Header{Stamp: builtin_interfaces.TimeAt(now)}}
 	v.out.Send(vehicleState, &v.state)
-	v.receivedKind, v.highresBaro, v.quaternions, v.plain, v.covariant, v.detailed = 0, 0, 0, 0, 0, 0
+	v.receivedKind, v.highresPressureAt, v.quaternionAt = 0, 0, 0
+	v.positionAt, v.covarianceAt, v.batteryStatusAt = 0, 0, 0
 	v.radioState = radioState{}
 }
 
-// isRecent reports whether a preferred message still replaces other messages. received is the time of its last
-// reception in ns since the Unix epoch; 0 means never.
+// isRecent reports whether a preferred message still replaces other messages. received is the last reception of the
+// preferred message in ns since the Unix epoch; 0 means never.
 func (v *Vehicle) isRecent(received int64) bool {
-	return received != 0 && v.now-received <= lasting
+	return received != 0 && v.now-received <= preferenceTimeout
 }
 
 func (v *Vehicle) header(frame string) std_msgs.Header {
 	return std_msgs.Header{Stamp: v.stamp, FrameId: frame}
 }
 
-// logOnce logs a format only the first time.
+// logOnce logs a text, unless it has logged a text with the same format.
 func (v *Vehicle) logOnce(level bridge.LogLevel, format string, args ...any) {
 	if !v.logged[format] {
 		v.logged[format] = true
@@ -220,18 +224,18 @@ type Health struct {
 	Kind       ardupilotmega.MAV_TYPE
 	Firmware   ardupilotmega.MAV_AUTOPILOT
 	Oriented   bool                       // an attitude was received
-	GPS        bool                       // a GPS receiver sent something
-	Fixed      bool                       // it has a fix
-	Fix        ardupilotmega.GPS_FIX_TYPE // of the receiver
-	Satellites int                        // -1: unknown
+	GPS        bool                       // a message of a GPS receiver was received
+	Fixed      bool                       // the receiver has a fix
+	Fix        ardupilotmega.GPS_FIX_TYPE // type of the receiver's fix
+	Satellites int                        // number of visible satellites; -1: unknown
 	NoGeoid    bool                       // altitudes are above mean sea level for lack of a geoid
 	Battery    sensor_msgs.BatteryState
 }
 
-// Health returns the present state.
+// Health returns the current state.
 func (v *Vehicle) Health() Health {
 	return Health{State: v.state, Kind: v.kind, Firmware: v.firmware, Oriented: v.oriented, GPS: v.hasRaw,
 		Fixed: v.receiver.Status.Status >= sensor_msgs.NavSatStatus_STATUS_FIX,
-		Fix:   ardupilotmega.GPS_FIX_TYPE(v.receiverRaw.FixType), Satellites: v.satellites, NoGeoid: v.noGeoid != 0,
+		Fix:   ardupilotmega.GPS_FIX_TYPE(v.receiverRaw.FixType), Satellites: v.satellites, NoGeoid: v.noGeoidSince != 0,
 		Battery: v.battery}
 }

@@ -20,7 +20,7 @@ import (
 
 const began = int64(1764000000e9) // ns since the Unix epoch
 
-// testPublisher keeps the messages that a vehicle publishes.
+// testPublisher stores the messages that a vehicle publishes.
 type testPublisher struct {
 	t     *testing.T
 	sent  map[Topic][][]byte
@@ -64,7 +64,7 @@ type testVehicle struct {
 	*Vehicle
 	*testPublisher
 	now int64
-	v2  bool // it speaks MAVLink 2
+	v2  bool // the autopilot sends MAVLink 2
 }
 
 func newTestVehicle(t *testing.T) *testVehicle {
@@ -74,7 +74,7 @@ func newTestVehicle(t *testing.T) *testVehicle {
 	return &testVehicle{Vehicle: NewVehicle(&o, a, nil, clock), testPublisher: a, now: began}
 }
 
-// receive passes messages of the autopilot, one per millisecond.
+// receive passes messages of the autopilot to the vehicle, one per millisecond.
 func (s *testVehicle) receive(list ...message.Message) {
 	for _, m := range list {
 		s.now += 1e6
