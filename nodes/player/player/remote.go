@@ -34,8 +34,8 @@ func newRemotes() []*cobra.Command {
 	return []*cobra.Command{
 		remote.Player.NewStatus(),
 		command("pause", "Pause a running player", 0, 0, remote.Pause),
-		command("resume", "Let a paused player go on", 0, 0, remote.Resume),
-		command("toggle-paused", "Pause a running player, or let it go on", 0, 0, togglePaused),
+		command("resume", "Resume a paused player", 0, 0, remote.Resume),
+		command("toggle-paused", "Pause a running player, or resume it", 0, 0, togglePaused),
 		command("play-next", "Play the next message of a paused player", 0, 0,
 			func(ctx context.Context, _ []string, p *remote.Peer) error { return playBurst(ctx, []string{"1"}, p) }),
 		command("burst N", "Play the next N messages of a paused player at once; 0 is all", 1, 1, playBurst),
@@ -114,7 +114,7 @@ func (*seekOptions) OptionTexts() string { return optionTexts }
 func newRemoteSeek() *cobra.Command {
 	o := &seekOptions{Options: remote.DefaultOptions()}
 	var cmd *cobra.Command
-	cmd = remote.Player.Command("seek [TIME]", "Let a running player go to another time",
+	cmd = remote.Player.Command("seek [TIME]", "Let a running player seek to another time",
 		`Lets a running player go to another time of what it plays: to a TIME such as
 10:31:05, 2026-11-21 10:31:05.2, or seconds or nanoseconds since 1970, or by
 --offset or --by.`, 0, 1, o, &o.Options,

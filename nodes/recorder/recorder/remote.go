@@ -20,7 +20,7 @@ func newRemotes() []*cobra.Command {
 		o := remote.DefaultOptions()
 		return remote.Recorder.Command(use, short, short+".", 0, most, &o, &o, run)
 	}
-	next := command("record [NAME]", "Begin another recording after stop", 1,
+	next := command("record [NAME]", "Start another recording after stop", 1,
 		func(ctx context.Context, args []string, p *remote.Peer) error {
 			var request srv.Record_Request
 			if len(args) == 1 {
@@ -43,9 +43,9 @@ func newRemotes() []*cobra.Command {
 	return []*cobra.Command{
 		remote.Recorder.NewStatus(),
 		command("pause", "Pause a running recorder", 0, remote.Pause),
-		command("resume", "Let a paused recorder go on", 0, remote.Resume),
+		command("resume", "Resume a paused recorder", 0, remote.Resume),
 		newSplit(),
-		command("discard", "Discard the episode that is being recorded, or that ended last; nothing is deleted", 0,
+		command("discard", "Mark the present or the last episode as discarded; nothing is deleted", 0,
 			callTrigger("discard")),
 		command("uploads", "Show what a running recorder has to upload", 0, callTrigger("uploads")),
 		command("stop", "End the recording; the recorder keeps running", 0, remote.Stop),
@@ -75,7 +75,7 @@ func (*splitCommandOptions) OptionTexts() string { return optionTexts }
 
 func newSplit() *cobra.Command {
 	o := splitCommandOptions{Options: remote.DefaultOptions()}
-	const short = "Let a running recorder begin another file or recording"
+	const short = "Let a running recorder start another file or recording"
 	return remote.Recorder.Command("split", short, short+".", 0, 0, &o, &o.Options,
 		func(ctx context.Context, _ []string, p *remote.Peer) error {
 			if o.Output == "" { // rosbag2's recorder offers this service, too

@@ -94,7 +94,7 @@ type statusOptions struct {
 // NewStatus returns the command that shows the state of a node of the kind.
 func (k Kind) NewStatus() *cobra.Command {
 	o := &statusOptions{Options: DefaultOptions()}
-	short := "Show how a running " + k.Name + " is"
+	short := "Show the state of a running " + k.Name
 	return k.Command("status", short, short+".", 0, 0, o, &o.Options,
 		func(ctx context.Context, _ []string, p *Peer) error {
 			var response std_srvs.Trigger_Response
