@@ -413,26 +413,22 @@ Commands:
   trigger     fire the snapshot
 
 Topics:
-      --topics TEXT           Record this topic. (may be repeated)
-                              (default /tf,/clock)
+      --topics TEXT           Record this topic. (may be repeated) (default /tf,/clock)
   -a, --all                   Record every topic.
-      --max-cache-size SIZE   Memory for messages that wait to be written.
-                              (parameter queue_size; 1MiB to 64GiB)
-                              (default 256MiB)
+      --max-cache-size SIZE   Memory for messages that wait to be written. (parameter
+                              queue_size; 1MiB to 64GiB) (default 256MiB)
 
 Output:
   -o, --output NAME             Write to a file or folder of this NAME.
   -s, --storage record|mcap     Format of the recording. (default record)
-  -d, --max-duration DURATION   Begin a new file after this long. The time
-                                counts at which messages are received. 0
-                                means never. (at least 0) (default 1h)
+  -d, --max-duration DURATION   Begin a new file after this long. The time counts at which
+                                messages are received. 0 means never. (at least 0) (default 1h)
 
 Options:
       --kinds a|b   Kinds. (may be repeated)
 
 Camera:
-      --camera-width N           Columns. (parameter camera.width; 1 to
-                                 4096) (default 640)
+      --camera-width N           Columns. (parameter camera.width; 1 to 4096) (default 640)
         parameter camera.debug   Say more.
 
 Numbers:

@@ -13,9 +13,8 @@ import (
 )
 
 const (
-	helpWidth  = 80
-	briefWidth = 100
-	noFlag     = "parameter " // before the name of a parameter without a flag; names of flags have no spaces
+	helpWidth = 100          // columns of a help text
+	noFlag    = "parameter " // before the name of a parameter without a flag; names of flags have no spaces
 
 	everything   = "all"     // topic of help with all options
 	generalTopic = "general" // topic of help with the flags that every command has
@@ -189,7 +188,7 @@ func (l *loader) writeBrief(b *strings.Builder, cmd *cobra.Command) {
 		}
 	}
 	fmt.Fprintf(b, "\nOptions:\n%s\n%s all prints all options, %[2]s TOPIC those of a topic:\n%[3]s\n",
-		some.FlagUsagesWrapped(briefWidth), ask, wrap(strings.Join(l.topics(), ", "), briefWidth, "  "))
+		some.FlagUsagesWrapped(helpWidth), ask, wrap(strings.Join(l.topics(), ", "), helpWidth, "  "))
 }
 
 // writeExamples writes the examples of a command.
