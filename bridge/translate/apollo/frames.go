@@ -24,8 +24,8 @@ func about(axis int, angle float64) geometry_msgs.Quaternion {
 	return geometry_msgs.Quaternion{X: v[0], Y: v[1], Z: v[2], W: math.Cos(angle / 2)}
 }
 
-// addCovariance adds the squares of standard deviations in the world to the 3 by 3 block at place of a 6 by 6
-// covariance, in the frame with the orientation q.
+// addCovariance adds variances to the 3 by 3 block at index place of a 6 by 6 covariance, which is in the frame with
+// the orientation q. deviation holds the standard deviations along the axes of the world.
 func addCovariance(covariance *[36]float64, place int, deviation geometry_msgs.Vector3, q geometry_msgs.Quaternion) {
 	for axis, d := range []float64{deviation.X, deviation.Y, deviation.Z} {
 		var unit [3]float64
@@ -75,7 +75,8 @@ func euler(q geometry_msgs.Quaternion) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: math.Atan2(-right.Z, up.Z), Y: pitch, Z: math.Atan2(-forward.X, forward.Y)}
 }
 
-// deviations is the inverse of addCovariance. more reports whether the block has covariances between axes of the world.
+// deviations is the inverse of addCovariance. more reports whether the block also has covariances between axes of the
+// world.
 func deviations(covariance *[36]float64, place int, q geometry_msgs.Quaternion) (deviation geometry_msgs.Vector3,
 	more bool) {
 	var block, world [3][3]float64

@@ -45,8 +45,8 @@ type fromROS2 struct {
 
 // outgoingChannel is the translation of a channel.
 type outgoingChannel struct {
-	target *codec.Channel // nil: the channel is left out, because another channel has the whole messages
-	// begin begins a reading.
+	target *codec.Channel // nil: the channel is skipped, because another channel has the whole messages
+	// begin returns a translation of the channel's messages, which keeps its state in the argument.
 	begin func(*outgoing) translation
 }
 
@@ -58,7 +58,7 @@ func (p *pair) outgoing(target *codec.Channel, plan *plan) *outgoingChannel {
 	return &outgoingChannel{target: target, begin: func(r *outgoing) translation { return p.fromROS2(r, plan) }}
 }
 
-// outgoing is a reading of a channel.
+// outgoing is the state of the translation of a channel's messages.
 type outgoing struct {
 	sequence uint32 // sequence number of the current message
 	losses   *bridge.LossCounters
@@ -66,27 +66,27 @@ type outgoing struct {
 	lost     lost // losses of the current message
 }
 
-// lose notes a loss of the current message if cond is true.
-func (r *outgoing) lose(cond bool, what string) {
+// lose counts content that the current message loses, if cond is true.
+func (r *outgoing) lose(cond bool, content string) {
 	if cond {
-		r.lost.add(r.losses.Lost(r.topic, what))
+		r.lost.add(r.losses.Lost(r.topic, content))
 	}
 }
 
 func (t *fromROS2) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
-	made := t.channels[topic.Channel]
-	if made == nil {
+	translated := t.channels[topic.Channel]
+	if translated == nil {
 		var err error
-		made, err = t.outgoingChannel(topic.Channel)
+		translated, err = t.outgoingChannel(topic.Channel)
 		if err != nil {
 			return nil, err
 		}
-		t.channels[topic.Channel] = made
+		t.channels[topic.Channel] = translated
 	}
-	if made.target == nil {
+	if translated.target == nil {
 		return nil, nil
 	}
-	return []codec.TopicInfo{{Channel: made.target, MessageCount: topic.MessageCount}}, nil
+	return []codec.TopicInfo{{Channel: translated.target, MessageCount: topic.MessageCount}}, nil
 }
 
 func (t *fromROS2) outgoingChannel(c *codec.Channel) (*outgoingChannel, error) {
@@ -105,8 +105,8 @@ func (t *fromROS2) outgoingChannel(c *codec.Channel) (*outgoingChannel, error) {
 		}
 	}
 	if c.Metadata[MetadataType] != "" {
-		if made := t.original(c, library); made != nil {
-			return made, nil
+		if translated := t.original(c, library); translated != nil {
+			return translated, nil
 		}
 	}
 	if p := t.pairFor(c); p != nil && sameType(library, t.own, c.Type) {
@@ -131,16 +131,16 @@ func (t *fromROS2) recorded() []*codec.Channel {
 	if err != nil {
 		return nil // reading the messages returns the error, too
 	}
-	var all []*codec.Channel
+	var channels []*codec.Channel
 	for _, topic := range info.Topics {
 		if topic.Channel.Encoding == codec.EncodingCDR {
-			all = append(all, topic.Channel)
+			channels = append(channels, topic.Channel)
 		}
 	}
-	return all
+	return channels
 }
 
-// first returns the first payload of a channel that can be read, or nil if there is none.
+// first returns the first readable payload of a channel, or nil if there is none.
 func (t *fromROS2) first(c *codec.Channel) []byte {
 	if t.reader == nil {
 		return nil
@@ -184,26 +184,26 @@ func (t *fromROS2) paired(p *pair, library *rosidl.Library, c *codec.Channel) (*
 }
 
 func (t *fromROS2) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
-	type begun struct {
+	type channelTranslation struct {
 		outgoing
 		translate translation
 	}
-	readings := map[*codec.Channel]*begun{}
+	translations := map[*codec.Channel]*channelTranslation{}
 	var out [1]codec.Message
 	var data []byte
 	return func(m *codec.Message) ([]codec.Message, error) {
-		made := t.channels[m.Channel]
-		if made == nil {
+		translated := t.channels[m.Channel]
+		if translated == nil {
 			return nil, errors.New("its channel is unknown")
 		}
-		if made.target == nil {
+		if translated.target == nil {
 			return nil, nil
 		}
-		r := readings[m.Channel]
+		r := translations[m.Channel]
 		if r == nil {
-			r = &begun{outgoing: outgoing{losses: &t.LossCounters, topic: m.Channel.Topic}}
-			r.translate = made.begin(&r.outgoing)
-			readings[m.Channel] = r
+			r = &channelTranslation{outgoing: outgoing{losses: &t.LossCounters, topic: m.Channel.Topic}}
+			r.translate = translated.begin(&r.outgoing)
+			translations[m.Channel] = r
 		}
 		data, r.lost = data[:0], r.lost[:0]
 		var err error
@@ -213,7 +213,7 @@ func (t *fromROS2) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]code
 		}
 		r.lost.count()
 		r.sequence++
-		out[0] = codec.Message{Channel: made.target, LogTime: m.LogTime, PublishTime: m.PublishTime, Data: data}
+		out[0] = codec.Message{Channel: translated.target, LogTime: m.LogTime, PublishTime: m.PublishTime, Data: data}
 		return out[:], nil
 	}
 }

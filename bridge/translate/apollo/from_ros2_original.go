@@ -68,12 +68,12 @@ func without(metadata map[string]string, keys ...string) map[string]string {
 
 // siblings returns the other channels that ToROS2 made from the Apollo channel of c.
 func (t *fromROS2) siblings(c *codec.Channel) []*codec.Channel {
-	var all []*codec.Channel
+	var siblings []*codec.Channel
 	for _, o := range t.recorded() {
 		if o != c && o.Metadata[MetadataType] == c.Metadata[MetadataType] &&
 			o.Metadata[MetadataTopic] == c.Metadata[MetadataTopic] {
-			all = append(all, o)
+			siblings = append(siblings, o)
 		}
 	}
-	return all
+	return siblings
 }

@@ -8,7 +8,7 @@ import (
 	"tapedeck/bridge"
 )
 
-// lost are the losses of one message. An element counts the messages that have the loss.
+// lost is the list of the losses of one message. An element counts the messages with the loss.
 type lost []*atomic.Uint64
 
 // add adds a loss, unless the message has it already.

@@ -203,7 +203,7 @@ func (m message) floats(name string) []float64 {
 	var list []float64
 	all, _ := m.occurrences(name, protoreflect.DoubleKind)
 	for all.next() {
-		_, kind, bits, packed := all.one()
+		_, kind, bits, packed := all.read()
 		if kind != protowire.BytesType {
 			list = append(list, math.Float64frombits(bits))
 		}

@@ -211,7 +211,7 @@ func elements[T any](x exchange, name string, all *[]T, fields func(x exchange, 
 	}
 	top, opened, losses := len(x.in.stack), len(x.in.opened), x.in.losses.field(list.field)
 	for i := 0; list.next(); i++ {
-		_, _, _, content := list.one()
+		_, _, _, content := list.read()
 		x.in = x.in.message(list.field.message, content, losses)
 		fields(x, i)
 		x.in.close(opened)

@@ -75,16 +75,16 @@ func (f *planField) isSet(s slot, b []byte) bool {
 		return s.bits != 0 || s.n > 0
 	}
 	for o := (occurrences{f, b, s.at, s.count}); o.next(); {
-		if _, _, bits, content := o.one(); bits != 0 || len(content) > 0 {
+		if _, _, bits, content := o.read(); bits != 0 || len(content) > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// takes reports whether the field may have a wire type. A list of numbers may be packed or not, whatever its descriptor
-// says.
-func (f *planField) takes(kind protowire.Type) bool {
+// accepts reports whether the field may have a wire type. A list of numbers may be packed or not, whatever its
+// descriptor says.
+func (f *planField) accepts(kind protowire.Type) bool {
 	return kind == f.wire || kind == protowire.BytesType && f.list && f.width > 0
 }
 

@@ -63,7 +63,7 @@ func (f *planField) encodeOne(out []byte, d *wire.Decoder) ([]byte, error) {
 	case rosidl.WString:
 		return protowire.AppendString(protowire.AppendVarint(out, f.tag), d.WString(f.StringBound)), nil
 	}
-	bits := f.take(d)
+	bits := f.readNumber(d)
 	if f.optional && bits == f.bits {
 		return out, nil
 	}
@@ -115,7 +115,7 @@ func (f *planField) encodeAll(out []byte, d *wire.Decoder) ([]byte, error) {
 		out = append(protowire.AppendVarint(out, f.tag), 0)
 		start := len(out)
 		for ; n > 0 && d.Err() == nil; n-- {
-			out = f.appendNumber(out, f.take(d))
+			out = f.appendNumber(out, f.readNumber(d))
 		}
 		return closeLength(out, start), nil
 	}
@@ -142,8 +142,8 @@ func (f *planField) flat(d *wire.Decoder) bool {
 	return false
 }
 
-// take reads a number and returns its bits. Integers are sign-extended to 64 bits.
-func (f *planField) take(d *wire.Decoder) uint64 {
+// readNumber reads a number and returns its bits. Integers are sign-extended to 64 bits.
+func (f *planField) readNumber(d *wire.Decoder) uint64 {
 	switch f.Kind {
 	case rosidl.Bool:
 		if d.Bool() {

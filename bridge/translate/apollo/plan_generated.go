@@ -19,7 +19,7 @@ import (
 // uint8[] with the encoded occurrences of the field, including tags. ROS 2 has no lists of lists: a list of byte
 // strings becomes a list of messages with the field "data".
 type plans struct {
-	all    []*plan // the plan of the type itself is the last one
+	list   []*plan // the plan of the type itself is the last one
 	byName map[protoreflect.FullName]*plan
 	taken  map[string]bool // names of ROS 2 types
 }
@@ -28,42 +28,42 @@ type plans struct {
 // the sum.
 const maxBlanks = 32 << 20
 
-// describe returns the plans of a type. They depend on the description alone.
+// describe returns the plans of a type. The plans depend only on the description of the type.
 func describe(d protoreflect.MessageDescriptor) *plans {
-	all := &plans{byName: map[protoreflect.FullName]*plan{}, taken: map[string]bool{}}
-	all.plan(d)
-	return all
+	s := &plans{byName: map[protoreflect.FullName]*plan{}, taken: map[string]bool{}}
+	s.plan(d)
+	return s
 }
 
-func (all *plans) root() *plan { return all.all[len(all.all)-1] }
+func (s *plans) root() *plan { return s.list[len(s.list)-1] }
 
-func (all *plans) plan(d protoreflect.MessageDescriptor) *plan {
-	if p := all.byName[d.FullName()]; p != nil {
+func (s *plans) plan(d protoreflect.MessageDescriptor) *plan {
+	if p := s.byName[d.FullName()]; p != nil {
 		return p
 	}
-	p := &plan{name: all.name(d, ""), descriptor: d, open: true}
-	all.byName[d.FullName()] = p
+	p := &plan{name: s.name(d, ""), descriptor: d, open: true}
+	s.byName[d.FullName()] = p
 	names := map[string]bool{}
 	p.fields = make([]planField, d.Fields().Len())
 	for i := range p.fields {
-		p.fields[i] = all.field(d.Fields().Get(i))
+		p.fields[i] = s.field(d.Fields().Get(i))
 		p.fields[i].name = untaken(names, fieldName(p.fields[i].protoName), "_")
 	}
 	p.open = false
-	all.add(p)
+	s.add(p)
 	return p
 }
 
 // add adds a plan whose fields are complete.
-func (all *plans) add(p *plan) {
+func (s *plans) add(p *plan) {
 	p.finish()
-	all.all = append(all.all, p)
+	s.list = append(s.list, p)
 }
 
 // encodeBlanks sets plan.blank of all plans.
-func (all *plans) encodeBlanks() error {
+func (s *plans) encodeBlanks() error {
 	size := 0
-	for _, p := range all.all {
+	for _, p := range s.list {
 		for offset := range p.blank {
 			blank, err := blankOf(p, offset)
 			if err != nil {
@@ -81,7 +81,7 @@ func (all *plans) encodeBlanks() error {
 	return nil
 }
 
-func (all *plans) field(d protoreflect.FieldDescriptor) (f planField) {
+func (s *plans) field(d protoreflect.FieldDescriptor) (f planField) {
 	f.describe(d)
 	f.list, f.optional = d.Cardinality() == protoreflect.Repeated, d.Cardinality() == protoreflect.Optional
 	if one := d.ContainingOneof(); one != nil {
@@ -101,20 +101,20 @@ func (all *plans) field(d protoreflect.FieldDescriptor) (f planField) {
 		if f.list {
 			data := planField{Type: rosidl.Type{Kind: rosidl.Uint8, Shape: rosidl.Sequence}, name: "data", bytes: true}
 			f.Kind = rosidl.Nested
-			f.message = &plan{name: all.name(d.ContainingMessage(), typeName(string(d.Name()))),
+			f.message = &plan{name: s.name(d.ContainingMessage(), typeName(string(d.Name()))),
 				fields: []planField{data}}
-			all.add(f.message)
+			s.add(f.message)
 			break
 		}
 		f.Kind, f.bytes, f.text = rosidl.Uint8, true, string(d.Default().Bytes())
 	case protoreflect.MessageKind, protoreflect.GroupKind:
-		inner := all.byName[d.Message().FullName()]
+		inner := s.byName[d.Message().FullName()]
 		if d.Message().IsPlaceholder() || inner != nil && inner.open {
 			f.Kind, f.bytes, f.raw, f.list = rosidl.Uint8, true, true, false
 			break
 		}
 		f.Kind = rosidl.Nested
-		f.message = all.plan(d.Message())
+		f.message = s.plan(d.Message())
 	default:
 		f.Kind, f.width = numberKinds[f.kind].kind, numberKinds[f.kind].width
 		if !f.list {
@@ -128,11 +128,11 @@ func (all *plans) field(d protoreflect.FieldDescriptor) (f planField) {
 }
 
 // library returns the definitions of all generated types.
-func (all *plans) library() (*rosidl.Library, error) {
-	root := all.root()
+func (s *plans) library() (*rosidl.Library, error) {
+	root := s.root()
 	var b strings.Builder
 	b.WriteString(root.text())
-	for _, f := range all.all[:len(all.all)-1] {
+	for _, f := range s.list[:len(s.list)-1] {
 		fmt.Fprintf(&b, "\n%s\nMSG: %s\n%s", strings.Repeat("=", 80), f.name, f.text())
 	}
 	return rosidl.ParseConcatenated(root.name, b.String())
@@ -166,8 +166,8 @@ func (p *plan) text() string {
 	return b.String()
 }
 
-// appendConstants appends the values of an enumeration as constants. A name that is taken by another enumeration gets
-// the name of the value's enumeration as a prefix.
+// appendConstants appends the values of an enumeration as constants. A name that another enumeration has gets the
+// name of the value's enumeration as a prefix.
 func appendConstants(b *strings.Builder, d protoreflect.EnumDescriptor, taken map[string]bool) {
 	for i := range d.Values().Len() {
 		v := d.Values().Get(i)

@@ -12,14 +12,14 @@ import (
 
 // name returns the name of the ROS 2 type for d: apollo.canbus.Chassis becomes apollo_canbus/msg/Chassis. A type nested
 // in d has the name of d's ROS 2 type as a prefix, followed by suffix.
-func (all *plans) name(d protoreflect.MessageDescriptor, suffix string) string {
+func (s *plans) name(d protoreflect.MessageDescriptor, suffix string) string {
 	proto := d.ParentFile().Package()
 	pkg := "protobuf"
 	if proto != "" {
 		pkg = fieldName(string(proto))
 	}
 	name := typeName(strings.TrimPrefix(strings.TrimPrefix(string(d.FullName()), string(proto)), ".")) + suffix
-	return untaken(all.taken, pkg+"/msg/"+name, "")
+	return untaken(s.taken, pkg+"/msg/"+name, "")
 }
 
 // untaken returns name, or name with a number as a suffix if name is taken. It marks the result as taken.

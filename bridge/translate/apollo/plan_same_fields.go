@@ -82,11 +82,11 @@ func (p planner) plan(typeName string, d protoreflect.MessageDescriptor) (*plan,
 	if err != nil {
 		return nil, err
 	}
-	made := p.known[m.Name]
-	if made != nil {
-		return made, nil
+	result := p.known[m.Name]
+	if result != nil {
+		return result, nil
 	}
-	made = &plan{name: m.Name, descriptor: d}
+	result = &plan{name: m.Name, descriptor: d}
 	if d.Fields().Len() != len(m.Fields) {
 		return nil, fmt.Errorf("%s has %s, but %s %d", d.FullName(), plural.Count(d.Fields().Len(), "field"), m.Name,
 			len(m.Fields))
@@ -109,11 +109,11 @@ func (p planner) plan(typeName string, d protoreflect.MessageDescriptor) (*plan,
 				return nil, err
 			}
 		}
-		made.fields = append(made.fields, f)
+		result.fields = append(result.fields, f)
 	}
-	made.finish()
-	p.known[m.Name] = made
-	return made, nil
+	result.finish()
+	p.known[m.Name] = result
+	return result, nil
 }
 
 // kinds maps ROS 2 kinds to the kinds that record.Describe uses.

@@ -92,7 +92,7 @@ func (p *plan) scan(slots []slot, b []byte, unknown func(*plan)) error {
 		}
 		field := p.byNumber.get(number)
 		value := b[at+n:]
-		if field == nil || !field.takes(kind) {
+		if field == nil || !field.accepts(kind) {
 			size := protowire.ConsumeFieldValue(number, kind, value)
 			if size < 0 {
 				return fmt.Errorf("byte %d: %w", at, parseError(size))
@@ -254,7 +254,7 @@ func (e *planEncoder) list(f *planField, s slot, b []byte) error {
 		at = len(e.Bytes()) - 4
 	}
 	for o := (occurrences{f, b, s.at, s.count}); o.next(); {
-		_, kind, bits, content := o.one()
+		_, kind, bits, content := o.read()
 		if f.width > 0 && kind == protowire.BytesType {
 			n, err := e.packed(f, content)
 			if err != nil {
@@ -322,15 +322,16 @@ func (o *occurrences) next() bool {
 	o.left--
 	for {
 		number, kind, n := consumeTag(o.b[o.at:])
-		if number == o.field.number && o.field.takes(kind) {
+		if number == o.field.number && o.field.accepts(kind) {
 			return true
 		}
 		o.at += n + protowire.ConsumeFieldValue(number, kind, o.b[o.at+n:])
 	}
 }
 
-// one returns an occurrence: whole is the encoded field with its tag, bits or content is its value.
-func (o *occurrences) one() (whole []byte, kind protowire.Type, bits uint64, content []byte) {
+// read returns the current occurrence and moves behind it. whole is the encoded field with its tag. bits or content is
+// the value of the field.
+func (o *occurrences) read() (whole []byte, kind protowire.Type, bits uint64, content []byte) {
 	number, kind, n := consumeTag(o.b[o.at:])
 	bits, content, size := consume(number, kind, o.b[o.at+n:])
 	whole = o.b[o.at : o.at+n+size]
@@ -342,7 +343,7 @@ func (o *occurrences) one() (whole []byte, kind protowire.Type, bits uint64, con
 func merged(field *planField, s slot, b []byte) ([]byte, error) {
 	var all []byte
 	for o := (occurrences{field, b, 0, s.count}); o.next(); {
-		_, _, _, content := o.one()
+		_, _, _, content := o.read()
 		all = append(all, content...)
 		for len(content) > 0 {
 			_, _, n := protowire.ConsumeField(content)
@@ -359,7 +360,7 @@ func merged(field *planField, s slot, b []byte) ([]byte, error) {
 func encoded(field *planField, s slot, b []byte) []byte {
 	var all []byte
 	for o := (occurrences{field, b, s.at, s.count}); o.next(); {
-		whole, _, _, _ := o.one()
+		whole, _, _, _ := o.read()
 		all = append(all, whole...)
 	}
 	return all

@@ -17,11 +17,11 @@ import (
 	"tapedeck/msgs/sensor_msgs"
 )
 
-// firstVendorField is the number of the first field that is added to Apollo's points.
+// firstVendorField is the number of the first field that describePoints adds to Apollo's points.
 const firstVendorField = 16
 
-// describePoints adds to the schema the fields of the recording's clouds that Apollo does not have. All clouds get one
-// description, because readers accept only one for each type.
+// describePoints adds fields of the recording's clouds to the schema, if Apollo's points do not have them. All clouds
+// get one description, because readers accept only one description of a type.
 func (t *fromROS2) describePoints() {
 	if t.clouds {
 		return
@@ -64,7 +64,7 @@ func (t *fromROS2) describePoints() {
 	}
 }
 
-// pointDatatypes has the size in bytes and the type in Protocol Buffers of each datatype of a PointField.
+// pointDatatypes lists the size in bytes and the type in Protocol Buffers of each datatype of a PointField.
 var pointDatatypes = [...]struct {
 	size int
 	kind descriptorpb.FieldDescriptorProto_Type
@@ -101,19 +101,19 @@ type column struct {
 	tag      []byte
 }
 
-// clouds translates clouds.
-type clouds struct {
+// cloudTranslation translates the clouds of a channel.
+type cloudTranslation struct {
 	*outgoing
 	cloud   sensor_msgs.PointCloud2
 	point   *planField // field of points; nil if the recording's clouds have no points
 	columns []column
-	fields  []sensor_msgs.PointField // fields for which columns were made
-	lost    []string                 // names of fields without a column
+	fields  []sensor_msgs.PointField // fields of the cloud for which layOut set columns
+	lost    []string                 // descriptions of the fields without a column
 }
 
-// pointCloudOf returns a translation of clouds.
+// pointCloudOf returns a translation of clouds to the Apollo type with the plan p.
 func pointCloudOf(r *outgoing, p *plan) translation {
-	c, w := &clouds{outgoing: r}, new(fieldWriter)
+	c, w := &cloudTranslation{outgoing: r}, new(fieldWriter)
 	if f := p.find("point", 0); f != nil && f.message != nil {
 		c.point = f
 	}
@@ -140,17 +140,17 @@ func pointCloudOf(r *outgoing, p *plan) translation {
 }
 
 // layOut sets the columns for the fields of the cloud, if they have changed.
-func (c *clouds) layOut() error {
+func (c *cloudTranslation) layOut() error {
 	if c.fields != nil && slices.Equal(c.fields, c.cloud.Fields) {
 		return nil
 	}
 	c.fields, c.columns, c.lost = append(c.fields[:0], c.cloud.Fields...), c.columns[:0], nil
 	for _, f := range c.fields {
 		to := c.point.message.find(pointFieldName(f.Name), 0)
-		taken := slices.ContainsFunc(c.columns, func(o column) bool { return o.planField == to })
-		if to == nil || to.width == 0 || !supported(&f) || taken ||
+		duplicate := slices.ContainsFunc(c.columns, func(o column) bool { return o.planField == to })
+		if to == nil || to.width == 0 || !supported(&f) || duplicate ||
 			to.protoName == "timestamp" && to.kind != protoreflect.Uint64Kind {
-			if f.Name != "_" && f.Name != "" { // these are padding
+			if f.Name != "_" && f.Name != "" { // else the field is padding
 				c.lost = append(c.lost, fmt.Sprintf("field %s of the points", f.Name))
 			}
 			continue
@@ -168,7 +168,7 @@ func (c *clouds) layOut() error {
 }
 
 // points appends the points of the cloud.
-func (c *clouds) points(out []byte) ([]byte, error) {
+func (c *cloudTranslation) points(out []byte) ([]byte, error) {
 	m := &c.cloud
 	if m.Width == 0 || m.Height == 0 {
 		return out, nil
@@ -197,7 +197,7 @@ func (c *clouds) points(out []byte) ([]byte, error) {
 				b = append(b, f.tag...)
 				number := point[f.offset:][:pointDatatypes[f.datatype].size]
 				if m.IsBigendian {
-					number = swapped[:copy(swapped[:], number)] // not in place: fields may overlap
+					number = swapped[:copy(swapped[:], number)] // m.Data must not change, because fields may overlap
 					slices.Reverse(number)
 				}
 				if f.kind == protoreflect.FloatKind && f.datatype == sensor_msgs.PointField_FLOAT32 {
@@ -252,18 +252,18 @@ func (f *column) append(b []byte, v float64) (_ []byte, exact bool) {
 		single := float32(v)
 		return protowire.AppendFixed32(b, math.Float32bits(single)), float64(single) == v || v != v
 	}
-	least, most := float64(math.MinInt32), float64(math.MaxInt32)
+	lowest, highest := float64(math.MinInt32), float64(math.MaxInt32)
 	switch f.kind {
 	case protoreflect.Uint32Kind, protoreflect.Uint64Kind:
-		least, most = 0, math.MaxUint32
+		lowest, highest = 0, math.MaxUint32
 	case protoreflect.BoolKind:
-		least, most = 0, 1
+		lowest, highest = 0, 1
 	}
 	whole := math.RoundToEven(v)
-	if !(whole >= least) { // NaN is not, either
-		whole = least
+	if !(whole >= lowest) { // also for NaN
+		whole = lowest
 	}
-	whole = min(whole, most)
+	whole = min(whole, highest)
 	return f.appendNumber(b, uint64(int64(whole))), whole == v
 }
 

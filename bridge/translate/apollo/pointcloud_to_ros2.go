@@ -23,10 +23,10 @@ type pointField struct {
 	unit     float64 // factor from the number in Protocol Buffers to the number in PointCloud2
 }
 
-// pointLayout has the offsets of the fields of a point.
+// pointLayout is the layout of the points of a cloud in PointCloud2.
 type pointLayout struct {
 	byNumber byNumber[pointField]
-	list     []sensor_msgs.PointField
+	fields   []sensor_msgs.PointField
 	blank    []byte // a point with no field set
 }
 
@@ -58,6 +58,7 @@ func layoutOf(d protoreflect.MessageDescriptor) *pointLayout {
 	return l
 }
 
+// add adds a field at the next offset that is a multiple of size.
 func (l *pointLayout) add(f protoreflect.FieldDescriptor, datatype uint8, size int) {
 	for len(l.blank)%size != 0 {
 		l.blank = append(l.blank, 0)
@@ -72,13 +73,13 @@ func (l *pointLayout) add(f protoreflect.FieldDescriptor, datatype uint8, size i
 		p.put(l.blank, f.Default().Float())
 	}
 	l.byNumber.set(f.Number(), p)
-	l.list = append(l.list, sensor_msgs.PointField{Name: string(f.Name()), Offset: uint32(p.offset), Datatype: datatype,
-		Count: 1})
+	l.fields = append(l.fields, sensor_msgs.PointField{Name: string(f.Name()), Offset: uint32(p.offset),
+		Datatype: datatype, Count: 1})
 }
 
-// cloudBuffer is the memory that a cloud is built in.
+// cloudBuffer is the memory in which pointCloud builds a cloud.
 type cloudBuffer struct {
-	rest   []byte // of the message, without the points
+	rest   []byte // the encoded message without the points
 	points []byte
 }
 
@@ -128,7 +129,7 @@ func pointCloud(r *parser, p *plan, original *codec.Message, losses *fieldLoss, 
 	m := r.begin(p, rest, original.LogTime, losses)
 	out := &sensor_msgs.PointCloud2{
 		Header: m.header(""), Width: uint32(m.uint("width")), Height: uint32(m.uint("height")),
-		Fields: l.list, PointStep: uint32(len(l.blank)), Data: cloud, IsDense: m.bool("is_dense"),
+		Fields: l.fields, PointStep: uint32(len(l.blank)), Data: cloud, IsDense: m.bool("is_dense"),
 	}
 	count := len(cloud) / max(1, len(l.blank))
 	if uint64(out.Width)*uint64(out.Height) != uint64(count) {
@@ -143,7 +144,7 @@ func pointCloud(r *parser, p *plan, original *codec.Message, losses *fieldLoss, 
 	return nil
 }
 
-// append appends a point to a cloud. It calls lose for values that the layout does not have.
+// append appends an encoded point to a cloud. It calls lose for values that the layout does not have.
 func (l *pointLayout) append(
 	cloud, point []byte, lose func(number protowire.Number, bits uint64, content []byte),
 ) ([]byte, error) {

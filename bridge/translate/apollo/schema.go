@@ -11,14 +11,15 @@ import (
 
 //go:generate sh -c "cd proto && protoc -o ../apollo.binpb $(find modules -name '*.proto' | LC_ALL=C sort)"
 
-// schemaFiles is the FileDescriptorSet of the files in proto: the types of Apollo that the translation of ROS 2
-// messages writes. They have the names and numbers of Apollo's modules/common_msgs as of 2025, as far as the
-// translation sets their fields.
+// schemaFiles is the FileDescriptorSet of the files in proto. These files describe the types of Apollo to which ROS 2
+// messages are translated, with the fields that the translation sets. Names and numbers are from Apollo's
+// modules/common_msgs as of 2025.
 //
 //go:embed apollo.binpb
 var schemaFiles []byte
 
-// readSchema returns a copy of schemaFiles. Its fields have no names for JSON: Apollo's own recordings have none.
+// readSchema returns the decoded schemaFiles. It removes the JSON names of fields, which Apollo's own recordings do not
+// have.
 func readSchema() (*descriptorpb.FileDescriptorSet, error) {
 	set := new(descriptorpb.FileDescriptorSet)
 	if err := proto.Unmarshal(schemaFiles, set); err != nil {

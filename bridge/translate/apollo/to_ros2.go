@@ -63,13 +63,13 @@ type channel struct {
 	targets   []*codec.Channel
 	generates bool           // plan encodes the messages of the last target
 	restores  bool           // the last target has the ROS 2 messages from which FromROS2 made the channel
-	only      *codec.Channel // the only target to be read, from which FromROS2 made the channel; nil: all targets
+	only      *codec.Channel // the only target with messages, from which FromROS2 made the channel; nil: all targets
 	losses    bridge.LossCounters
 }
 
-// Topics implements bridge.Translator. If FromROS2 made a channel, it restores the original ROS 2 channel, unless the
-// messages of the channel do not match its metadata.
-func (t *toROS2) Topics(topic codec.TopicInfo) (become []codec.TopicInfo, err error) {
+// Topics implements bridge.Translator. If FromROS2 made a channel, Topics restores the original ROS 2 channel, unless
+// the messages of the channel do not match the channel's metadata.
+func (t *toROS2) Topics(topic codec.TopicInfo) (topics []codec.TopicInfo, err error) {
 	c := t.channels[topic.Channel]
 	if c == nil && topic.Channel.Metadata[MetadataROSType] != "" {
 		c, _ = restored(topic.Channel)
@@ -79,20 +79,20 @@ func (t *toROS2) Topics(topic codec.TopicInfo) (become []codec.TopicInfo, err er
 		if err != nil {
 			return nil, err
 		}
-		if c.only == nil { // otherwise only fields that FromROS2 added are lost
+		if c.only == nil { // the only fields that a restored message loses are fields that FromROS2 added
 			t.counted = append(t.counted, c)
 		}
 	}
 	t.channels[topic.Channel] = c
 	for _, to := range c.targets {
 		if c.only == nil || c.only == to {
-			become = append(become, codec.TopicInfo{Channel: to, MessageCount: topic.MessageCount})
+			topics = append(topics, codec.TopicInfo{Channel: to, MessageCount: topic.MessageCount})
 		}
 	}
-	return become, nil
+	return topics, nil
 }
 
-// Losses returns the fields that no ROS 2 message has.
+// Losses implements bridge.Translator. It returns the fields that no ROS 2 message has.
 func (t *toROS2) Losses() []codec.Loss {
 	var losses []codec.Loss
 	for _, c := range t.counted {
@@ -101,6 +101,7 @@ func (t *toROS2) Losses() []codec.Loss {
 	return losses
 }
 
+// newChannel returns the translation of a channel by the pair of the channel's type.
 func newChannel(original *codec.Channel) (*channel, error) {
 	c := &channel{pair: pairOf(original.Type)}
 	if c.pair == nil {
@@ -110,16 +111,16 @@ func newChannel(original *codec.Channel) (*channel, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, whole := describe(d), ""
+	plans, whole := describe(d), ""
 	if last := c.pair.targets[len(c.pair.targets)-1]; last.typeName == generated {
 		c.generates, whole = true, original.Topic+last.topic
-		if err := all.encodeBlanks(); err != nil {
+		if err := plans.encodeBlanks(); err != nil {
 			return nil, err
 		}
 	}
-	c.plan = all.root()
+	c.plan = plans.root()
 	for _, target := range c.pair.targets {
-		to, err := target.channel(original.Topic, all)
+		to, err := target.channel(original.Topic, plans)
 		if err != nil {
 			return nil, err
 		}
@@ -139,8 +140,8 @@ func newChannel(original *codec.Channel) (*channel, error) {
 	return c, nil
 }
 
-// channel returns the ROS 2 channel of a target. apollo is the topic of Apollo, and all has the plans of its type.
-func (t target) channel(apollo string, all *plans) (*codec.Channel, error) {
+// channel returns the ROS 2 channel of a target. apollo is the Apollo topic. plans are the plans of the Apollo type.
+func (t target) channel(apollo string, plans *plans) (*codec.Channel, error) {
 	topic := t.topic
 	if topic == "" || topic[0] != '/' {
 		topic = apollo + topic
@@ -152,11 +153,11 @@ func (t target) channel(apollo string, all *plans) (*codec.Channel, error) {
 	if t.typeName != generated {
 		return codec.NewChannel(msgs.Library(), topic, t.typeName, qos)
 	}
-	library, err := all.library()
+	library, err := plans.library()
 	if err != nil {
 		return nil, err
 	}
-	return codec.NewChannel(library, topic, all.root().name, qos)
+	return codec.NewChannel(library, topic, plans.root().name, qos)
 }
 
 // descriptorOf returns the descriptor of a channel's messages.
@@ -187,8 +188,8 @@ func (t *toROS2) Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([
 	if wanted == nil {
 		wanted = func(*codec.Channel) bool { return true }
 	}
-	r := &reading{wanted: wanted, losses: map[*channel]*fieldLoss{}}
-	r.made = func(target int, m msgs.Message) {
+	r := &recordingTranslator{wanted: wanted, losses: map[*channel]*fieldLoss{}}
+	r.emitMessage = func(target int, m msgs.Message) {
 		r.emit(target, func(dst []byte) ([]byte, error) { return cdr.Append(dst, m) })
 	}
 	r.unknown = func(p *plan) {
@@ -200,28 +201,28 @@ func (t *toROS2) Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([
 	}
 }
 
-// reading is a reading of the recording. Its memory is reused for the next message.
-type reading struct {
-	wanted  func(*codec.Channel) bool
-	made    func(target int, m msgs.Message) // emits a message that a pair made
-	unknown func(*plan)                      // counts a message with fields that a plan does not have
-	encoder planEncoder
-	parser  parser
-	losses  map[*channel]*fieldLoss // losses of channels without generated messages
+// recordingTranslator translates the messages of a recording. Each message overwrites its memory.
+type recordingTranslator struct {
+	wanted      func(*codec.Channel) bool
+	emitMessage func(target int, m msgs.Message) // emits a message for a target of a pair
+	unknown     func(*plan)                      // counts a message with fields that a plan does not have
+	encoder     planEncoder
+	parser      parser
+	losses      map[*channel]*fieldLoss // losses of channels without generated messages
 
 	original *codec.Message // the current message
-	channel  *channel       // its translation
-	batch    bridge.Batch   // its translated messages
-	err      error          // errors of emit
+	channel  *channel       // the translation of the message's channel
+	batch    bridge.Batch   // messages to which the current message was translated
+	err      error          // joined errors of emit
 }
 
 // wants reports whether messages of a target are wanted.
-func (r *reading) wants(to *codec.Channel) bool {
+func (r *recordingTranslator) wants(to *codec.Channel) bool {
 	return (r.channel.only == nil || r.channel.only == to) && r.wanted(to)
 }
 
 // emit adds a message of a target, if it is wanted.
-func (r *reading) emit(target int, encode func(dst []byte) ([]byte, error)) {
+func (r *recordingTranslator) emit(target int, encode func(dst []byte) ([]byte, error)) {
 	to := r.channel.targets[target]
 	if !r.wants(to) {
 		return
@@ -232,7 +233,7 @@ func (r *reading) emit(target int, encode func(dst []byte) ([]byte, error)) {
 	}
 }
 
-func (r *reading) translate(c *channel, original *codec.Message) ([]codec.Message, error) {
+func (r *recordingTranslator) translate(c *channel, original *codec.Message) ([]codec.Message, error) {
 	r.original, r.channel, r.err, r.parser.lost = original, c, nil, r.parser.lost[:0]
 	r.batch.Messages = r.batch.Messages[:0]
 	mapped := c.targets
@@ -242,7 +243,7 @@ func (r *reading) translate(c *channel, original *codec.Message) ([]codec.Messag
 		r.losses[c] = &fieldLoss{losses: &c.losses, topic: original.Channel.Topic}
 	}
 	if slices.ContainsFunc(mapped, r.wants) {
-		if err := c.pair.toROS2(&r.parser, c.plan, original, r.losses[c], r.made); err != nil {
+		if err := c.pair.toROS2(&r.parser, c.plan, original, r.losses[c], r.emitMessage); err != nil {
 			return nil, err
 		}
 	}

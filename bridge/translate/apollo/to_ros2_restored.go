@@ -30,22 +30,22 @@ func restored(c *codec.Channel) (*channel, error) {
 	return &channel{plan: p, generates: true, restores: true, targets: []*codec.Channel{target}}, nil
 }
 
-// restore sets c.only if FromROS2 made the channel from messages of a target. The other targets then have no further
-// information.
+// restore sets c.only if FromROS2 made the channel from messages of a target's type. Messages of the other targets
+// would have no further information.
 func (c *channel) restore(original *codec.Channel) {
-	was, text := original.Metadata[MetadataROSType], original.Metadata[MetadataROSDefinition]
-	if was == "" || pairBetween(was, original.Type) == nil {
+	rosType, text := original.Metadata[MetadataROSType], original.Metadata[MetadataROSDefinition]
+	if rosType == "" || pairBetween(rosType, original.Type) == nil {
 		return
 	}
-	for _, made := range c.targets {
-		if made.Type != was {
+	for _, target := range c.targets {
+		if target.Type != rosType {
 			continue
 		}
-		c.only = made
-		made.QoS, made.Metadata = original.QoS, without(original.Metadata, MetadataROSType, MetadataROSDefinition)
-		if library, err := rosidl.ParseConcatenated(was, text); err == nil {
-			if hash, err := library.Hash(was); err == nil && hash == made.TypeHash {
-				made.Schema.Data = []byte(text)
+		c.only = target
+		target.QoS, target.Metadata = original.QoS, without(original.Metadata, MetadataROSType, MetadataROSDefinition)
+		if library, err := rosidl.ParseConcatenated(rosType, text); err == nil {
+			if hash, err := library.Hash(rosType); err == nil && hash == target.TypeHash {
+				target.Schema.Data = []byte(text)
 			}
 		}
 		return
