@@ -98,49 +98,49 @@ func (c *Camera) check() error {
 
 // capture captures from the device until it fails or the context ends.
 func (c *Camera) capture(ctx context.Context) error {
-	capture, node, err := c.open()
+	device, node, err := c.open()
 	if err != nil {
 		return err
 	}
-	defer capture.Close()
-	status := Status{Streaming: true, Path: node.Path, Card: capture.Card(), Serial: node.Serial}
-	status.Format, err = capture.SetFormat(c.FourCC, c.Width, c.Height)
+	defer device.Close()
+	status := Status{Streaming: true, Path: node.Path, Card: device.Card(), Serial: node.Serial}
+	status.Format, err = device.SetFormat(c.FourCC, c.Width, c.Height)
 	if err != nil {
 		return err
 	}
-	status.Rate, err = capture.SetRate(c.Rate)
+	status.Rate, err = device.SetRate(c.Rate)
 	if err != nil {
 		return err
 	}
 	if c.Rate != 0 && math.Abs(status.Rate-c.Rate) > 0.01*c.Rate {
-		status.Rates, err = capture.Rates(status.Format.FourCC, status.Format.Width,
+		status.Rates, err = device.Rates(status.Format.FourCC, status.Format.Width,
 			status.Format.Height)
 		if err != nil {
 			return err
 		}
 	}
-	if err := capture.Set(c.Controls); err != nil {
+	if err := device.Set(c.Controls); err != nil {
 		return err
 	}
-	stream, err := capture.Stream(cmp.Or(c.Buffers, 4), &c.count)
+	capture, err := device.Start(cmp.Or(c.Buffers, 4), &c.count)
 	if err != nil {
 		return err
 	}
 	c.count.Change(func(s *Stats) { s.Opened++ })
 	c.set(func(s *Status) { *s = status })
 	c.event(status)
-	return stream.Run(ctx, cmp.Or(c.Silence, 10*time.Second), c.Frame)
+	return capture.Run(ctx, cmp.Or(c.Silence, 10*time.Second), c.Frame)
 }
 
 // open opens the device.
-func (c *Camera) open() (*Capture, Node, error) {
+func (c *Camera) open() (*CaptureDevice, Node, error) {
 	system := c.System
 	if system == nil {
 		system = Kernel{}
 	}
 	if strings.Contains(c.Device, "/") {
-		capture, err := Open(system, c.Device)
-		return capture, Node{Path: c.Device}, err
+		device, err := Open(system, c.Device)
+		return device, Node{Path: c.Device}, err
 	}
 	nodes, err := system.Nodes()
 	if err != nil {
@@ -152,16 +152,16 @@ func (c *Camera) open() (*Capture, Node, error) {
 	}
 	var offers []FourCC
 	for _, node := range nodes {
-		capture, err := Open(system, node.Path)
+		device, err := Open(system, node.Path)
 		if errors.Is(err, errNotCapture) {
 			continue
 		}
 		if err != nil {
 			return nil, Node{}, err
 		}
-		formats, err := capture.Formats()
+		formats, err := device.Formats()
 		if err != nil {
-			capture.Close()
+			device.Close()
 			return nil, Node{}, err
 		}
 		wanted := c.FourCC == 0
@@ -170,9 +170,9 @@ func (c *Camera) open() (*Capture, Node, error) {
 			offers = append(offers, format.FourCC)
 		}
 		if wanted {
-			return capture, node, nil
+			return device, node, nil
 		}
-		capture.Close()
+		device.Close()
 	}
 	if len(offers) == 0 {
 		return nil, Node{}, fmt.Errorf("camera %s: %w", c.Device, errNotCapture)

@@ -28,13 +28,13 @@ func BenchmarkCamera(b *testing.B) {
 			require.NoError(b, err)
 			_, err = c.SetFormat(0, 0, 0)
 			require.NoError(b, err)
-			s, err := c.Stream(4, new(v4l2.Counter))
+			capture, err := c.Start(4, new(v4l2.Counter))
 			require.NoError(b, err)
 			ctx, cancel := context.WithCancel(context.Background())
 			device.Shoot()
 			b.ReportAllocs()
 			n := 0
-			require.ErrorIs(b, s.Run(ctx, 0, func(*v4l2.Frame) {
+			require.ErrorIs(b, capture.Run(ctx, 0, func(*v4l2.Frame) {
 				n++
 				if n > b.N {
 					cancel()

@@ -72,7 +72,7 @@ func run(t *testing.T, camera *v4l2.Camera) (<-chan v4l2.Frame, <-chan v4l2.Stat
 	return frames, events
 }
 
-// stream runs a camera, waits until its device streams, and returns what ends it.
+// stream runs a camera, waits until its device streams, and returns a function that stops it.
 func stream(t *testing.T, device *v4l2test.Camera, camera *v4l2.Camera) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)

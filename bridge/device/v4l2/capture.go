@@ -1,12 +1,13 @@
 package v4l2
 
 import (
-	"cmp"
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
-	"strings"
+	"runtime"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -14,271 +15,280 @@ import (
 	"tapedeck/bridge/device/v4l2/internal/kernel"
 )
 
-// maxItems limits lists, in case a driver never ends one.
-const maxItems = 1024
+// maxFailures is how often in a row dequeueing may fail before Run gives up: by the kernel's documentation, EIO may be
+// temporary, such as a loss of signal, or mean that the driver has stopped.
+const maxFailures = 16
 
-// Capture is an open capture device. It must be used by one goroutine only.
+// errSilent is returned if a device stops sending frames.
+var errSilent = errors.New("no frame came")
+
+// Capture receives the frames of a CaptureDevice.
 type Capture struct {
-	path       string
-	device     Device
-	capability kernel.Capability
-	kind       kernel.BufType
-	format     Format
-	stream     *Stream
+	device *CaptureDevice
+	format Format
+	count  *Counter
+	memory [][]byte
+	queued []int64 // by buffer: when the driver got it, or earlier, in ns of the monotonic clock
+	on     bool    // the driver captures
+
+	// Reused structs for requests about a buffer. The driver gets the address of plane.
+	buffer kernel.Buffer
+	plane  kernel.Plane
+	pinner runtime.Pinner
+
+	frame   Frame
+	started bool // a frame was received; frame.Sequence is its number
 }
 
-// Open opens the capture device at path on a system; nil is Kernel. Errors wrap an error of the system, such as
-// unix.ENOENT or unix.EBUSY, and say what to do. A device that cannot stream video is an error.
-func Open(system System, path string) (*Capture, error) {
-	if system == nil {
-		system = Kernel{}
+// Start starts to capture into at least 2 buffers, and counts frames in count. A format must be set before. A device
+// has one Capture at a time.
+func (d *CaptureDevice) Start(buffers int, count *Counter) (*Capture, error) {
+	if d.format.FourCC == 0 || d.capture != nil {
+		return nil, fmt.Errorf("%s: set a format before capturing, and start only one capture", d.path)
 	}
-	device, err := system.Open(path)
-	if err != nil {
-		return nil, failed(path, "open", err)
+	c := &Capture{device: d, format: d.format, count: count}
+	if c.device.planar() {
+		c.pinner.Pin(&c.plane)
 	}
-	c := &Capture{path: path, device: device}
-	if err := c.query(); err != nil {
-		device.Close()
+	d.capture = c
+	if err := c.start(max(buffers, 2)); err != nil {
+		c.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
-func (c *Capture) query() error {
-	if err := c.device.Ioctl(kernel.VIDIOC_QUERYCAP, unsafe.Pointer(&c.capability)); err != nil {
-		if errors.Is(err, unix.ENOTTY) {
-			return fmt.Errorf("%s is not a video device: %w", c.path, err)
+func (c *Capture) start(buffers int) error {
+	path, handle := c.device.path, c.device.handle
+	request := kernel.RequestBuffers{Count: uint32(buffers), Type: c.device.kind, Memory: kernel.V4L2_MEMORY_MMAP}
+	if err := handle.Ioctl(kernel.VIDIOC_REQBUFS, unsafe.Pointer(&request)); err != nil {
+		return failed(path, fmt.Sprintf("request %d buffers", buffers), err)
+	}
+	if request.Count < 2 || request.Count > maxItems {
+		return fmt.Errorf("%s: the driver allocated %d of %d buffers", path, request.Count, buffers)
+	}
+	began := handle.Now(unix.CLOCK_MONOTONIC)
+	for i := range request.Count {
+		c.prepare(i)
+		if err := handle.Ioctl(kernel.VIDIOC_QUERYBUF, unsafe.Pointer(&c.buffer)); err != nil {
+			return failed(path, fmt.Sprintf("query buffer %d", i), err)
 		}
-		return failed(c.path, "query capabilities", err)
+		offset, length := uint32(c.buffer.M), c.buffer.Length
+		if c.device.planar() {
+			offset, length = uint32(c.plane.M), c.plane.Length
+		}
+		if length == 0 || length > math.MaxInt32 || int(length) < c.format.Size && !c.format.FourCC.Compressed() {
+			return fmt.Errorf("%s: buffer %d of the driver has %d bytes, but an image in %v has %d", path, i, length,
+				c.format, c.format.Size)
+		}
+		memory, err := handle.Mmap(int64(offset), int(length))
+		if err != nil {
+			return failed(path, fmt.Sprintf("map buffer %d of %d bytes", i, length), err)
+		}
+		c.memory, c.queued = append(c.memory, memory), append(c.queued, began)
 	}
-	can := c.capability.Capabilities
-	if can&kernel.V4L2_CAP_DEVICE_CAPS != 0 {
-		can = c.capability.DeviceCaps
+	for i := range request.Count {
+		if err := c.queue(i); err != nil {
+			return err
+		}
 	}
-	switch {
-	case can&kernel.V4L2_CAP_VIDEO_CAPTURE != 0:
-		c.kind = kernel.V4L2_BUF_TYPE_VIDEO_CAPTURE
-	case can&kernel.V4L2_CAP_VIDEO_CAPTURE_MPLANE != 0:
-		c.kind = kernel.V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE
-	case can&kernel.V4L2_CAP_META_CAPTURE != 0:
-		return fmt.Errorf("%s captures metadata, not video: %w; use another node of %q", c.path, errNotCapture,
-			c.Card())
-	default:
-		return fmt.Errorf("%s does not capture video: %w; its capabilities are 0x%08x", c.path, errNotCapture, can)
+	if err := handle.Ioctl(kernel.VIDIOC_STREAMON, unsafe.Pointer(&c.device.kind)); err != nil {
+		return failed(path, "start the stream of "+c.format.String(), err)
 	}
-	if can&kernel.V4L2_CAP_STREAMING == 0 {
-		return fmt.Errorf("%s cannot stream: %w; its capabilities are 0x%08x", c.path, errNotCapture, can)
+	c.on = true
+	return nil
+}
+
+// prepare sets the structs for a request about a buffer.
+func (c *Capture) prepare(index uint32) {
+	c.buffer = kernel.Buffer{Index: index, Type: c.device.kind, Memory: kernel.V4L2_MEMORY_MMAP}
+	if c.device.planar() {
+		c.plane = kernel.Plane{}
+		c.buffer.M = uintptr(unsafe.Pointer(&c.plane))
+		c.buffer.Length = 1
+	}
+}
+
+func (c *Capture) queue(index uint32) error {
+	c.prepare(index)
+	if err := c.device.handle.Ioctl(kernel.VIDIOC_QBUF, unsafe.Pointer(&c.buffer)); err != nil {
+		return failed(c.device.path, fmt.Sprintf("queue buffer %d", index), err)
 	}
 	return nil
 }
 
-// Card returns the name that the device reports: "HD Pro Webcam C920".
-func (c *Capture) Card() string { return kernel.String(c.capability.Card[:]) }
-
-// enumerate performs a request for each index, until the list ends or add returns false.
-func (c *Capture) enumerate(what string, request uint32, argument unsafe.Pointer, index *uint32,
-	add func() bool) error {
-	for *index = 0; *index < maxItems; *index++ {
-		switch err := c.device.Ioctl(request, argument); {
-		case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOTTY):
-			return nil // end of the list; no list
-		case err != nil:
-			return failed(c.path, what, err)
-		}
-		if !add() {
-			return nil
-		}
+// Run calls use with each good frame, until the context ends or the device fails, and returns the reason. The frame and
+// its bytes return to the driver when use returns. Frames that the driver marks as damaged, or that have a wrong length
+// or beginning, are counted and skipped. The error wraps unix.ENODEV if the device is gone. Run also fails if no frame
+// arrives for as long as silence; 0 is no limit.
+func (c *Capture) Run(ctx context.Context, silence time.Duration, use func(*Frame)) error {
+	handle := c.device.handle
+	defer context.AfterFunc(ctx, handle.Wake)()
+	if silence <= 0 {
+		silence = math.MaxInt64
 	}
-	return nil
-}
-
-// Formats lists the pixel formats that the device offers.
-func (c *Capture) Formats() ([]PixelFormat, error) {
-	var formats []PixelFormat
-	item := kernel.FmtDesc{Type: c.kind}
-	err := c.enumerate("list pixel formats", kernel.VIDIOC_ENUM_FMT, unsafe.Pointer(&item), &item.Index, func() bool {
-		formats = append(formats, PixelFormat{FourCC(item.PixelFormat), kernel.String(item.Description[:])})
-		return true
-	})
-	return formats, err
-}
-
-// Sizes lists the sizes that the device offers in a pixel format; none if it lists none.
-func (c *Capture) Sizes(f FourCC) ([]Sizes, error) {
-	var sizes []Sizes
-	item := kernel.FrmSizeEnum{PixelFormat: uint32(f)}
-	err := c.enumerate("list sizes", kernel.VIDIOC_ENUM_FRAMESIZES, unsafe.Pointer(&item), &item.Index, func() bool {
-		if item.Type == kernel.V4L2_FRMSIZE_TYPE_DISCRETE {
-			width, height := int(item.MinWidth), int(item.MaxWidth)
-			sizes = append(sizes, Sizes{width, width, 0, height, height, 0})
-			return true
+	failures := 0
+	for ctx.Err() == nil {
+		ready, err := handle.Poll(silence)
+		if errors.Is(err, unix.ECANCELED) {
+			continue
 		}
-		sizes = append(sizes, Sizes{
-			int(item.MinWidth), int(item.MaxWidth), int(item.StepWidth),
-			int(item.MinHeight), int(item.MaxHeight), int(item.StepHeight),
-		})
-		return false // a stepwise range is the only item
-	})
-	return sizes, err
-}
-
-// Rates lists the frame rates that the device offers in a pixel format and size; none if it lists none.
-func (c *Capture) Rates(f FourCC, width, height int) ([]Rates, error) {
-	var rates []Rates
-	item := kernel.FrmIvalEnum{PixelFormat: uint32(f), Width: uint32(width), Height: uint32(height)}
-	err := c.enumerate("list rates", kernel.VIDIOC_ENUM_FRAMEINTERVALS, unsafe.Pointer(&item), &item.Index,
-		func() bool {
-			if item.Type == kernel.V4L2_FRMIVAL_TYPE_DISCRETE {
-				rates = append(rates, Rates{rate(item.Min), rate(item.Min)})
-				return true
+		if err != nil {
+			return failed(c.device.path, "wait for a frame", err)
+		}
+		if !ready {
+			return failed(c.device.path, "capture", fmt.Errorf("%w for %v", errSilent, silence))
+		}
+		c.prepare(0)
+		err = handle.Ioctl(kernel.VIDIOC_DQBUF, unsafe.Pointer(&c.buffer))
+		if err == nil {
+			failures = 0
+			if err := c.take(use); err != nil {
+				return err
 			}
-			rates = append(rates, Rates{Min: rate(item.Max), Max: rate(item.Min)})
-			return false
-		})
-	return rates, err
+			continue
+		}
+		failures++
+		if !errors.Is(err, unix.EAGAIN) {
+			c.count.Change(func(s *Stats) { s.Errors++ })
+		}
+		if again := errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EIO); !again || failures == maxFailures {
+			return failed(c.device.path, "dequeue a frame", err)
+		}
+	}
+	return ctx.Err()
 }
 
-// rate returns the frames per second of an interval; 0 if it is invalid.
-func rate(interval kernel.Fract) float64 {
-	if interval.Numerator == 0 {
+// take passes the image in the dequeued buffer, if any, to use, and queues the buffer again.
+func (c *Capture) take(use func(*Frame)) error {
+	index := c.buffer.Index
+	if int64(index) >= int64(len(c.memory)) {
+		return fmt.Errorf("%s: the driver filled unknown buffer %d", c.device.path, index)
+	}
+	received := now(c.device.handle)
+	f := &c.frame
+	dropped := c.dropped()
+	f.Sequence, c.started = c.buffer.Sequence, true
+	f.Format = c.format
+	f.Received = received.realtime
+	f.Stamp, f.Clock = stamp(&c.buffer, c.queued[index], received)
+	c.queued[index] = received.monotonic
+	data, ok := c.picture(c.memory[index])
+	if ok {
+		f.Data = data
+		c.count.Frame(f, dropped)
+		use(f)
+		f.Data = nil
+	} else {
+		c.count.Change(func(s *Stats) {
+			s.Damaged++
+			s.Dropped += uint64(dropped)
+		})
+	}
+	return c.queue(index)
+}
+
+// dropped returns how many frames the driver dropped before this one. Some drivers do not count frames, some restart.
+func (c *Capture) dropped() uint32 {
+	step := c.buffer.Sequence - c.frame.Sequence
+	if !c.started || step == 0 || step > math.MaxInt32 {
 		return 0
 	}
-	return float64(interval.Denominator) / float64(interval.Numerator)
+	return step - 1
 }
 
-// SetFormat sets pixel format and size, and returns the driver's format, including the padding of rows. The driver
-// chooses a FourCC, width or height of 0. It is an error if the device does not offer the format.
-func (c *Capture) SetFormat(f FourCC, width, height int) (Format, error) {
-	argument := kernel.Format{Type: c.kind}
-	if err := c.device.Ioctl(kernel.VIDIOC_G_FMT, unsafe.Pointer(&argument)); err != nil {
-		return Format{}, failed(c.path, "get the format", err)
+// picture returns the image in the dequeued buffer's memory; false if there is none.
+func (c *Capture) picture(memory []byte) ([]byte, bool) {
+	offset, used := uint32(0), c.buffer.BytesUsed
+	if c.device.planar() {
+		// The offset counts as used.
+		offset, used = c.plane.DataOffset, c.plane.BytesUsed
 	}
-	wanted := c.read(&argument)
-	wanted = Format{FourCC: cmp.Or(f, wanted.FourCC), Width: cmp.Or(width, wanted.Width),
-		Height: cmp.Or(height, wanted.Height)}
-
-	// The driver chooses everything that depends on format and size, such as the length of rows.
-	argument = kernel.Format{Type: c.kind}
-	if c.planar() {
-		pix := argument.PixMP()
-		pix.PixelFormat, pix.Width, pix.Height = uint32(wanted.FourCC), uint32(wanted.Width), uint32(wanted.Height)
-	} else {
-		pix := &argument.Pix
-		pix.PixelFormat, pix.Width, pix.Height = uint32(wanted.FourCC), uint32(wanted.Width), uint32(wanted.Height)
+	if c.buffer.Flags&kernel.V4L2_BUF_FLAG_ERROR != 0 || offset >= used || int64(used) > int64(len(memory)) {
+		return nil, false
 	}
-	err := c.device.Ioctl(kernel.VIDIOC_S_FMT, unsafe.Pointer(&argument))
-	if errors.Is(err, unix.EINVAL) {
-		return Format{}, c.missing(wanted, Format{})
-	}
-	if err != nil {
-		return Format{}, failed(c.path, "set the format "+wanted.String(), err)
-	}
-	given := c.read(&argument)
-	if f != 0 && given.FourCC != f || width != 0 && given.Width != width || height != 0 && given.Height != height {
-		return Format{}, c.missing(wanted, given)
-	}
-	if planes := argument.PixMP().NumPlanes; c.planar() && planes != 1 {
-		return Format{}, fmt.Errorf("%s: frames of %v are in %d separate planes, but only one can be captured; ask "+
-			"for a format such as NV12, not NM12", c.path, given, planes)
-	}
-	if err := given.check(); err != nil {
-		return Format{}, fmt.Errorf("%s: %w", c.path, err)
-	}
-	c.format = given
-	return given, nil
-}
-
-// planar reports whether the driver tells of formats and buffers by planes.
-func (c *Capture) planar() bool { return c.kind == kernel.V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE }
-
-// read returns the format in a struct that the driver filled in; of several planes, the first.
-func (c *Capture) read(argument *kernel.Format) Format {
-	if c.planar() {
-		pix, plane := argument.PixMP(), &argument.PixMP().PlaneFmt[0]
-		return Format{FourCC(pix.PixelFormat), int(pix.Width), int(pix.Height), int(plane.BytesPerLine),
-			int(plane.SizeImage)}
-	}
-	pix := &argument.Pix
-	return Format{FourCC(pix.PixelFormat), int(pix.Width), int(pix.Height), int(pix.BytesPerLine), int(pix.SizeImage)}
-}
-
-// missing returns the error for a format that the device does not offer, with what it offers: pixel formats, or sizes
-// of the wanted one, or else the format that the driver chose, if any.
-func (c *Capture) missing(wanted, given Format) error {
-	offers := ""
-	if given.FourCC != 0 {
-		offers = given.String()
-	}
-	var codes []FourCC
-	formats, _ := c.Formats()
-	for _, format := range formats {
-		codes = append(codes, format.FourCC)
-	}
-	if len(codes) > 0 && !slices.Contains(codes, wanted.FourCC) {
-		return notOffered(c.path, wanted.FourCC, list(codes))
-	}
-	if sizes, _ := c.Sizes(wanted.FourCC); len(sizes) > 0 {
-		offers = wanted.FourCC.String() + " " + list(sizes)
-	}
-	return notOffered(c.path, wanted, offers)
-}
-
-// notOffered returns the error for a format that a camera does not offer; offers may be "".
-func notOffered(camera string, wanted fmt.Stringer, offers string) error {
-	if offers == "" {
-		return fmt.Errorf("%s: the camera does not offer %v", camera, wanted)
-	}
-	return fmt.Errorf("%s: the camera does not offer %v, only %s", camera, wanted, offers)
-}
-
-// SetRate sets the frames per second, and returns those that the driver then has, which are the nearest that the device
-// can do; 0 if the device does not tell. A rate of 0 is left as it is.
-func (c *Capture) SetRate(wanted float64) (float64, error) {
-	argument := kernel.StreamParm{Type: c.kind}
-	request, what := kernel.VIDIOC_G_PARM, "get the rate"
-	if wanted != 0 {
-		if !(wanted > 0 && wanted <= 1e6) {
-			return 0, fmt.Errorf("%s: invalid rate of %g frames per second; want a number such as 30", c.path, wanted)
+	data := memory[offset:used]
+	switch f := &c.format; f.FourCC {
+	case MJPG, JPEG:
+		data = TrimJPEG(data)
+		return data, bytes.HasPrefix(data, startOfImage)
+	default:
+		first, _ := f.FourCC.bits()
+		if first == 0 {
+			return data, true
 		}
-		request, what = kernel.VIDIOC_S_PARM, "set the rate "+number(wanted)
-		argument.TimePerFrame = interval(wanted)
+		// The last row may lack its padding, but the buffer has room for it.
+		padding := f.BytesPerLine - (f.Width*first+7)/8
+		if len(data) < f.Size-padding || int(offset)+f.Size > len(memory) {
+			return nil, false
+		}
+		return memory[offset:][:f.Size], true
 	}
-	err := c.device.Ioctl(request, unsafe.Pointer(&argument))
-	if errors.Is(err, unix.ENOTTY) || errors.Is(err, unix.EINVAL) && wanted == 0 {
-		return 0, nil // not supported by the driver
-	}
-	if err != nil {
-		return 0, failed(c.path, what, err)
-	}
-	if argument.Capability&kernel.V4L2_CAP_TIMEPERFRAME == 0 {
-		return 0, nil
-	}
-	return rate(argument.TimePerFrame), nil
 }
 
-// interval returns the time between frames. It is exact for whole rates and for rates of NTSC, such as 30000/1001.
-func interval(rate float64) kernel.Fract {
-	if ntsc := math.Round(rate*1.001) * 1000; ntsc > 0 && math.Abs(rate-ntsc/1001) < 0.005 && rate != math.Round(rate) {
-		return kernel.Fract{Numerator: 1001, Denominator: uint32(ntsc)}
-	}
-	if rate == math.Round(rate) {
-		return kernel.Fract{Numerator: 1, Denominator: uint32(rate)}
-	}
-	if slow := 1 / rate; slow == math.Round(slow) && slow < math.MaxUint32 {
-		return kernel.Fract{Numerator: uint32(slow), Denominator: 1}
-	}
-	return kernel.Fract{Numerator: 1000, Denominator: uint32(max(1, math.Round(rate*1000)))}
-}
-
-// Close closes the device, and its stream.
+// Close stops capturing and gives the buffers back.
 func (c *Capture) Close() error {
-	var err error
-	if c.stream != nil {
-		err = c.stream.Close()
+	if c.device.capture != c {
+		return nil
 	}
-	return errors.Join(err, c.device.Close())
+	c.device.capture = nil
+	path, handle := c.device.path, c.device.handle
+	var errs []error
+	if c.on {
+		if err := handle.Ioctl(kernel.VIDIOC_STREAMOFF, unsafe.Pointer(&c.device.kind)); err != nil {
+			errs = append(errs, failed(path, "stop the stream", err))
+		}
+	}
+	for _, memory := range c.memory {
+		if err := handle.Munmap(memory); err != nil {
+			errs = append(errs, failed(path, "unmap a buffer", err))
+		}
+	}
+	// Freeing the buffers allows another format to be set.
+	request := kernel.RequestBuffers{Type: c.device.kind, Memory: kernel.V4L2_MEMORY_MMAP}
+	if err := handle.Ioctl(kernel.VIDIOC_REQBUFS, unsafe.Pointer(&request)); err != nil {
+		errs = append(errs, failed(path, "free the buffers", err))
+	}
+	c.pinner.Unpin()
+	return errors.Join(errs...)
 }
 
-// fold makes texts comparable regardless of case and surrounding space.
-func fold(s string) string { return strings.ToLower(strings.TrimSpace(s)) }
+// Frame is one image. It and its Data are valid only during the call that passes it.
+type Frame struct {
+	// Data is the image in the driver's memory: rows of Format.BytesPerLine bytes including padding, or a compressed
+	// image. Bytes after the end of a JPEG, which some cameras send, are left out.
+	Data []byte
+
+	Format Format
+
+	// Sequence is the driver's frame number. It restarts each time the device is opened.
+	Sequence uint32
+
+	// Stamp is when the frame was taken, converted from the driver's monotonic clock to ns since the Unix epoch;
+	// Received is when it was dequeued. Without a stamp of the driver, Stamp equals Received.
+	Stamp, Received int64
+
+	// Clock is the source of Stamp.
+	Clock StampClock
+}
+
+// StampClock is the source of a frame's stamp.
+type StampClock int
+
+// Sources of stamps.
+const (
+	Receive         StampClock = iota // the time of reception: the driver sends none, or an impossible one
+	EndOfFrame                        // the driver, at the end of the frame's transmission
+	StartOfExposure                   // the driver, at the start of exposure
+)
+
+// String returns "reception", "end of frame" or "start of exposure".
+func (c StampClock) String() string {
+	switch c {
+	case EndOfFrame:
+		return "end of frame"
+	case StartOfExposure:
+		return "start of exposure"
+	}
+	return "reception"
+}

@@ -9,7 +9,8 @@ import (
 )
 
 // A driver's stamp is used if it is at most this much older than the moment at which the driver got the buffer, and at
-// most this much ahead of reception: drivers that convert a camera's own clock, or estimate the end of a frame, err.
+// most this much ahead of reception. Stamps are inexact if the driver converts them from a camera's own clock, or
+// estimates the end of a frame.
 const (
 	oldest   = 10 * time.Second
 	furthest = time.Second
@@ -41,8 +42,8 @@ func now(device Device) moment {
 }
 
 // stamp returns when a buffer received now was filled, in ns since the Unix epoch, and the source of this time. The
-// driver had the buffer since given, on the monotonic clock.
-func stamp(buffer *kernel.Buffer, given int64, received moment) (int64, StampClock) {
+// driver had the buffer since queued, in ns of the monotonic clock.
+func stamp(buffer *kernel.Buffer, queued int64, received moment) (int64, StampClock) {
 	if buffer.Flags&kernel.V4L2_BUF_FLAG_TIMESTAMP_MASK != kernel.V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC {
 		// unknown, or copied from an input buffer, which a camera does not have
 		return received.realtime, Receive
@@ -54,7 +55,7 @@ func stamp(buffer *kernel.Buffer, given int64, received moment) (int64, StampClo
 	taken := buffer.Timestamp.Nano()
 	// uvcvideo with the parameter clock=CLOCK_REALTIME still marks its stamps as monotonic.
 	for _, clock := range []int64{received.monotonic, received.realtime} {
-		if age := clock - taken; age <= received.monotonic-given+int64(oldest) && age >= -int64(furthest) {
+		if age := clock - taken; age <= received.monotonic-queued+int64(oldest) && age >= -int64(furthest) {
 			return received.realtime - max(age, 0), source // a frame cannot be received before it was taken
 		}
 	}

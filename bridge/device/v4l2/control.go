@@ -73,11 +73,11 @@ func ParseSetting(s string) (Setting, error) {
 func (s Setting) String() string { return s.Control + "=" + s.Value }
 
 // Controls lists the controls of the device.
-func (c *Capture) Controls() ([]Control, error) {
+func (c *CaptureDevice) Controls() ([]Control, error) {
 	var controls []Control
 	item := kernel.QueryExtCtrl{ID: kernel.V4L2_CTRL_FLAG_NEXT_CTRL}
 	for range maxItems {
-		err := c.device.Ioctl(kernel.VIDIOC_QUERY_EXT_CTRL, unsafe.Pointer(&item))
+		err := c.handle.Ioctl(kernel.VIDIOC_QUERY_EXT_CTRL, unsafe.Pointer(&item))
 		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTTY) {
 			break
 		}
@@ -123,13 +123,13 @@ func controlName(label string) string {
 	return strings.Join(words, "_")
 }
 
-func (c *Capture) addMenu(control *Control) error {
+func (c *CaptureDevice) addMenu(control *Control) error {
 	if control.Type != MenuControl && control.Type != IntegerMenuControl || control.Min < 0 {
 		return nil
 	}
 	for index := control.Min; index <= control.Max && index-control.Min < maxItems; index++ {
 		item := kernel.QueryMenu{ID: control.ID, Index: uint32(index)}
-		err := c.device.Ioctl(kernel.VIDIOC_QUERYMENU, unsafe.Pointer(&item))
+		err := c.handle.Ioctl(kernel.VIDIOC_QUERYMENU, unsafe.Pointer(&item))
 		if errors.Is(err, unix.EINVAL) {
 			continue // menus have holes
 		}
@@ -147,7 +147,7 @@ func (c *Capture) addMenu(control *Control) error {
 
 // Set sets controls: first menus and booleans, in order, as they switch modes that others depend on, then the rest.
 // Unknown controls and invalid values are errors that list the valid ones; nothing is set then.
-func (c *Capture) Set(settings []Setting) error {
+func (c *CaptureDevice) Set(settings []Setting) error {
 	if len(settings) == 0 {
 		return nil
 	}
@@ -257,14 +257,14 @@ func (c *Control) parseItem(text string) (int64, error) {
 	return 0, fmt.Errorf("control %s: %q is not in its menu: %s", c.Name, text, list(items))
 }
 
-func (c *Capture) set(control *Control, value int64) error {
+func (c *CaptureDevice) set(control *Control, value int64) error {
 	var err error
 	if control.Type == Integer64Control {
 		item := kernel.ExtControl{ID: control.ID}
 		binary.NativeEndian.PutUint64(item.Value[:], uint64(value))
-		err = c.device.Ioctl(kernel.VIDIOC_S_EXT_CTRLS, unsafe.Pointer(&kernel.ExtControls{Count: 1, Controls: &item}))
+		err = c.handle.Ioctl(kernel.VIDIOC_S_EXT_CTRLS, unsafe.Pointer(&kernel.ExtControls{Count: 1, Controls: &item}))
 	} else {
-		err = c.device.Ioctl(kernel.VIDIOC_S_CTRL, unsafe.Pointer(&kernel.Control{ID: control.ID, Value: int32(value)}))
+		err = c.handle.Ioctl(kernel.VIDIOC_S_CTRL, unsafe.Pointer(&kernel.Control{ID: control.ID, Value: int32(value)}))
 	}
 	switch {
 	case err == nil:

@@ -26,8 +26,8 @@ func TestParseSetting(t *testing.T) {
 	}
 }
 
-// controlled opens a camera with a control of each type. What is set is appended to set, unless err is not 0.
-func controlled(t *testing.T, set *[]string, err unix.Errno) *v4l2.Capture {
+// controlled opens a camera with a control of each type. It appends each setting to set if err is 0.
+func controlled(t *testing.T, set *[]string, err unix.Errno) *v4l2.CaptureDevice {
 	note := func(id uint32, value int64) error {
 		if err != 0 {
 			return err

@@ -69,15 +69,15 @@ func TestDevice(t *testing.T) {
 			}
 			t.Log(f.Description, format, format.BytesPerLine, format.Size, sizes, rates)
 			var count v4l2.Counter
-			s, err := c.Stream(4, &count)
+			capture, err := c.Start(4, &count)
 			require.NoError(t, err)
-			defer s.Close()
+			defer capture.Close()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			frames := 0
 			began := time.Now().UnixNano()
 			var last v4l2.Frame
-			require.ErrorIs(t, s.Run(ctx, patience, func(frame *v4l2.Frame) {
+			require.ErrorIs(t, capture.Run(ctx, patience, func(frame *v4l2.Frame) {
 				require.Equal(t, format, frame.Format)
 				require.NotEmpty(t, frame.Data)
 				if !f.FourCC.Compressed() && format.Size > 0 {
@@ -96,7 +96,7 @@ func TestDevice(t *testing.T) {
 					cancel()
 				}
 			}), context.Canceled)
-			require.NoError(t, s.Close())
+			require.NoError(t, capture.Close())
 			t.Logf("stamped by %v; %+v", last.Clock, count.Take(time.Now()))
 		})
 	}

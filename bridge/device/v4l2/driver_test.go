@@ -31,7 +31,7 @@ func changed[T any](change func(*T)) func(unsafe.Pointer, func() error) error {
 }
 
 // driven opens a camera with other answers of its driver.
-func driven(camera *v4l2test.Camera, own answers) (*v4l2.Capture, error) {
+func driven(camera *v4l2test.Camera, own answers) (*v4l2.CaptureDevice, error) {
 	camera.Node.Path = "/dev/video0"
 	camera.Driver = func(request uint32, argument unsafe.Pointer, usual func() error) error {
 		if answer := own[request]; answer != nil {
@@ -130,19 +130,19 @@ func TestDriverErrors(t *testing.T) {
 				_, err = c.Controls()
 			}
 			if err == nil {
-				_, err = c.Stream(2, new(v4l2.Counter))
-				require.EqualError(t, err, "/dev/video0: set a format before capturing, and start only one stream")
+				_, err = c.Start(2, new(v4l2.Counter))
+				require.EqualError(t, err, "/dev/video0: set a format before capturing, and start only one capture")
 				_, err = c.SetFormat(v4l2.GREY, 8, 4)
 			}
 			if err == nil {
 				_, err = c.SetRate(30)
 			}
-			var s *v4l2.Stream
+			var capture *v4l2.Capture
 			if err == nil {
-				s, err = c.Stream(2, new(v4l2.Counter))
+				capture, err = c.Start(2, new(v4l2.Counter))
 			}
 			if err == nil {
-				err = s.Run(t.Context(), patience, func(*v4l2.Frame) {})
+				err = capture.Run(t.Context(), patience, func(*v4l2.Frame) {})
 			}
 			require.EqualError(t, err, "/dev/video0: "+want)
 			require.NoError(t, c.Close())
@@ -242,10 +242,10 @@ func TestPlanes(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, v4l2.Format{FourCC: v4l2.NV12, Width: 32, Height: 16, BytesPerLine: 64, Size: size}, got)
 	var count v4l2.Counter
-	s, err := c.Stream(2, &count)
+	capture, err := c.Start(2, &count)
 	require.NoError(t, err)
 	frames := 0
-	require.ErrorIs(t, s.Run(t.Context(), time.Second, func(f *v4l2.Frame) {
+	require.ErrorIs(t, capture.Run(t.Context(), time.Second, func(f *v4l2.Frame) {
 		frames++
 		require.Len(t, f.Data, size)
 		require.Equal(t, v4l2.EndOfFrame, f.Clock)

@@ -13,7 +13,7 @@ type Format struct {
 	Width        int // in pixels
 	Height       int // in pixels
 	BytesPerLine int // from one row to the next, with padding, in the first plane; 0 if compressed
-	Size         int // most bytes that a frame takes
+	Size         int // greatest length of a frame, in bytes
 }
 
 // String returns "YUYV 640x480".
@@ -24,7 +24,7 @@ func (f Format) String() string {
 // maxSide limits width and height, in pixels.
 const maxSide = 1 << 15
 
-// check returns an error if the format is invalid, and sets what the driver left out.
+// check sets lengths that the driver left out, and returns an error if the format is invalid.
 func (f *Format) check() error {
 	if f.Width <= 0 || f.Height <= 0 || f.Width > maxSide || f.Height > maxSide || f.BytesPerLine < 0 || f.Size < 0 {
 		return fmt.Errorf("the driver reports an invalid format: %v, %d bytes per row, %d bytes in all", f,

@@ -53,7 +53,7 @@ func (b *babbler) Ioctl(request uint32, argument unsafe.Pointer) error {
 	return nil
 }
 
-// answer returns what makes a babbler fill in an argument.
+// answer returns fuzzed data that make a babbler fill in an argument.
 func answer[T any](argument T) []byte {
 	return append([]byte{0}, unsafe.Slice((*byte)(unsafe.Pointer(&argument)), unsafe.Sizeof(argument))...)
 }
@@ -109,9 +109,9 @@ func FuzzDriver(f *testing.F) {
 		for _, control := range controls[:min(2, len(controls))] {
 			_ = c.Set([]v4l2.Setting{{Control: control.Name, Value: "1"}})
 		}
-		s, err := c.Stream(2, new(v4l2.Counter))
+		capture, err := c.Start(2, new(v4l2.Counter))
 		if err == nil {
-			require.Error(t, s.Run(t.Context(), 0, func(f *v4l2.Frame) {
+			require.Error(t, capture.Run(t.Context(), 0, func(f *v4l2.Frame) {
 				require.NotEmpty(t, f.Data)
 				f.Data[0], f.Data[len(f.Data)-1] = 1, 2
 				if f.Format.BytesPerLine > 0 && f.Format.FourCC == v4l2.GREY {

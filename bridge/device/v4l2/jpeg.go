@@ -17,9 +17,9 @@ const (
 
 var startOfImage = []byte{0xff, markerSOI}
 
-// AddHuffmanTables returns a JPEG that any decoder accepts. Motion-JPEG may lack the Huffman tables, which are those of
-// ITU-T T.81 annex K.3 then, and decoders refuse such images. A JPEG with tables, and anything that is not a JPEG, is
-// returned unchanged; otherwise the result is built in buffer[:0].
+// AddHuffmanTables returns a JPEG that any decoder accepts. Images of Motion-JPEG may omit the
+// Huffman tables of ITU-T T.81 annex K.3, and decoders refuse such images. A JPEG with tables, and anything that is not
+// a JPEG, is returned unchanged; otherwise the result is built in buffer[:0].
 func AddHuffmanTables(buffer, jpeg []byte) []byte {
 	if !bytes.HasPrefix(jpeg, startOfImage) {
 		return jpeg

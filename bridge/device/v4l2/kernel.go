@@ -129,7 +129,7 @@ func (d *kernelDevice) Munmap(memory []byte) error { return unix.Munmap(memory) 
 
 func (d *kernelDevice) Poll(timeout time.Duration) (bool, error) {
 	for began := time.Now(); ; {
-		// Rounded up, so as not to spin through the last millisecond.
+		// Round up, so as not to spin through the last millisecond.
 		left := min(max(timeout-time.Since(began), 0), time.Hour) + time.Millisecond - 1
 		n, err := unix.Poll(d.fds, int(left/time.Millisecond))
 		switch {

@@ -8,7 +8,7 @@ import (
 // Status is the state of a Camera.
 type Status struct {
 	Streaming bool
-	Err       error   // why it does not stream; nil if it does or before the first attempt
+	Err       error   // why it does not stream; nil while it streams, and before the first attempt
 	Path      string  // of the device node; of the last one, if it does not stream
 	Card      string  // name reported by the device
 	Serial    string  // USB serial number, if the device was found by serial number or name
@@ -44,12 +44,12 @@ type Counter struct {
 	mutex sync.Mutex
 	stats Stats
 
-	began   time.Time // of the window
-	stamped int64     // frames in the window that the driver stamped
-	latency time.Duration
+	began   time.Time     // of the window
+	stamped int64         // frames in the window that the driver stamped
+	latency time.Duration // sum over the stamped frames of the window
 }
 
-// Frame counts a frame, and those that were dropped before it.
+// Frame counts a frame, and the frames that were dropped before it.
 func (c *Counter) Frame(f *Frame, dropped uint32) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

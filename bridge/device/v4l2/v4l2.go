@@ -3,8 +3,8 @@
 // the kernel's documentation). Linux 3.17 or later is required.
 //
 // Most programs need a Camera: it finds the device, sets format, rate and controls, passes frames on without copying
-// them, and reopens the device after it was unplugged. A Capture is one open device, whose formats and controls can be
-// listed and set.
+// them, and reopens the device after it was unplugged. A CaptureDevice is one open device, whose formats and controls
+// can be listed and set. A Capture receives its frames.
 package v4l2
 
 import (
@@ -50,7 +50,7 @@ type Device interface {
 // Node is a video device as the kernel lists it in /sys/class/video4linux.
 type Node struct {
 	Path   string // "/dev/video0"
-	Name   string // of the camera or of this part of it: "HD Pro Webcam C920"
+	Name   string // of the camera or of one of its sensors: "HD Pro Webcam C920"
 	Serial string // USB serial number, as udev's ID_SERIAL_SHORT; empty if there is none
 	Port   string // such as the USB device "1-1.2"; shared by the nodes of one camera
 }

@@ -39,11 +39,11 @@ type Camera struct {
 	format   Format
 	rate     float64
 	picture  []byte  // of Sequence
-	user     *device // who has buffers
+	user     *device // the device that allocated buffers; nil if none has
 	plugged  *bool   // false for all devices that were opened before the camera was unplugged
 
 	memory   [][]byte
-	pictured []bool // buffers which have picture
+	pictured []bool // by buffer: it contains picture
 	queued   []int
 	done     []shot
 	on       bool
@@ -116,7 +116,7 @@ func (c *Camera) wake() {
 }
 
 // Shoot sends a frame, even if the camera is not Manual. Without a free buffer the frame is dropped, as by a driver. It
-// has no effect while nobody captures.
+// has no effect while no program captures.
 func (c *Camera) Shoot() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -184,7 +184,7 @@ func (c *Camera) Setting(name string) int64 {
 	return 0
 }
 
-// Streaming reports whether somebody captures.
+// Streaming reports whether a program captures.
 func (c *Camera) Streaming() bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -196,7 +196,7 @@ func monotonic() int64 { return readClock(unix.CLOCK_MONOTONIC) }
 func readClock(clock int32) int64 {
 	var t unix.Timespec
 	if err := unix.ClockGettime(clock, &t); err != nil {
-		panic(err) // there is no Linux without
+		panic(err) // every Linux has these clocks
 	}
 	return t.Nano()
 }

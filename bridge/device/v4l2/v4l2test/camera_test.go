@@ -27,14 +27,14 @@ func TestPictures(t *testing.T) {
 			format, err := c.SetFormat(0, 0, 0)
 			require.NoError(t, err)
 			require.Equal(t, f, format.FourCC)
-			s, err := c.Stream(4, new(v4l2.Counter))
+			capture, err := c.Start(4, new(v4l2.Counter))
 			require.NoError(t, err)
 			camera.Shoot()
 			camera.Skip(255)
 			camera.Shoot()
 			var sequences []uint32
 			for range 2 {
-				require.ErrorIs(t, s.Run(t.Context(), 0, func(frame *v4l2.Frame) {
+				require.ErrorIs(t, capture.Run(t.Context(), 0, func(frame *v4l2.Frame) {
 					sequences = append(sequences, v4l2test.Sequence(f, frame.Data))
 					if f.Compressed() {
 						picture, err := jpeg.Decode(bytes.NewReader(frame.Data))

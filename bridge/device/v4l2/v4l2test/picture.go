@@ -10,7 +10,7 @@ import (
 	"tapedeck/bridge/device/v4l2"
 )
 
-// jpegHead is the beginning of a JPEG: start of image, and a comment of 4 bytes, which are a number.
+// jpegHead is the beginning of a JPEG: start of image, and a comment of 4 bytes, the frame number.
 var jpegHead = []byte{0xff, 0xd8, 0xff, 0xfe, 0, 6}
 
 // Sequence returns the frame number in an image of a Camera: from the first four bytes of a raw image, or from the
@@ -29,8 +29,8 @@ func Sequence(format v4l2.FourCC, picture []byte) uint32 {
 	return binary.LittleEndian.Uint32(picture)
 }
 
-// fill writes an image into a buffer and returns its length. Of images for Sequence only the number is written each
-// time, so that they cost little.
+// fill writes an image into a buffer and returns its length. A buffer that already contains the image of Sequence only
+// gets a new number, which costs little.
 func (c *Camera) fill(index int, sequence uint32) int {
 	buffer := c.memory[index]
 	if c.Fill != nil {

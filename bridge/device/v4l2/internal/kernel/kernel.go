@@ -1,6 +1,6 @@
-// Package kernel has the structs, requests and flags of linux/videodev2.h that capturing takes, under the names they
-// have there. Structs are laid out as C does on the machine that is compiled for, which holds for little-endian
-// machines of 32 and 64 bits; what is reserved there is blank here, and so always zero, as the kernel demands.
+// Package kernel has the structs, requests and flags of linux/videodev2.h that capturing needs, under the kernel's
+// names. The structs have the layout of C on little-endian machines of 32 and 64 bits. Reserved fields are blank, and
+// so always zero, as the kernel demands.
 package kernel
 
 import (
@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Requests, with the size of their argument in them. The numbers are those of the kernel's asm-generic/ioctl.h: of
-// amd64, arm64, 386, arm and riscv64.
+// Requests, which contain the size of their argument. They are encoded as in the kernel's asm-generic/ioctl.h, which
+// amd64, arm64, 386, arm and riscv64 use.
 const (
 	VIDIOC_QUERYCAP            = read | uint32(unsafe.Sizeof(Capability{}))<<16 | 'V'<<8
 	VIDIOC_ENUM_FMT            = read | write | uint32(unsafe.Sizeof(FmtDesc{}))<<16 | 'V'<<8 | 2
@@ -153,8 +153,8 @@ type PlanePixFormat struct {
 	_            [6]uint16
 }
 
-// FrmSizeEnum is struct v4l2_frmsizeenum. Of a discrete size, the width is at MinWidth and the height at MaxWidth, by
-// the C union.
+// FrmSizeEnum is struct v4l2_frmsizeenum. By its union, MinWidth is the width of a discrete size, and MaxWidth its
+// height.
 type FrmSizeEnum struct {
 	Index       uint32
 	PixelFormat uint32
@@ -168,7 +168,7 @@ type FrmSizeEnum struct {
 	_           [2]uint32
 }
 
-// FrmIvalEnum is struct v4l2_frmivalenum. A discrete interval is at Min, by the C union.
+// FrmIvalEnum is struct v4l2_frmivalenum. By its union, Min is the discrete interval.
 type FrmIvalEnum struct {
 	Index       uint32
 	PixelFormat uint32
@@ -208,8 +208,8 @@ type RequestBuffers struct {
 	_            [3]uint8
 }
 
-// Buffer is struct v4l2_buffer. M is its union: the low 32 bits are the offset of a buffer to map, or all of it is the
-// address of Planes.
+// Buffer is struct v4l2_buffer. M is its union: the offset of a buffer to map, in the low 32 bits, or the address of
+// the Planes.
 type Buffer struct {
 	Index     uint32
 	Type      BufType
