@@ -22,7 +22,7 @@ func receiver(t testing.TB) bridge.Node {
 	return n
 }
 
-// flood publishes COUNT payloads of SIZE bytes as fast as it may.
+// flood publishes COUNT payloads of SIZE bytes without a pause.
 func flood(n bridge.Node) error {
 	p, err := offer(n)
 	if err != nil {
@@ -38,7 +38,7 @@ func flood(n bridge.Node) error {
 	return nil
 }
 
-// BenchmarkReceive measures what a subscription takes from another process.
+// BenchmarkReceive measures the rate at which a subscription receives messages from another process.
 func BenchmarkReceive(b *testing.B) {
 	for _, size := range []int{100, 10_000, 1_000_000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
@@ -66,7 +66,7 @@ func BenchmarkReceive(b *testing.B) {
 	}
 }
 
-// BenchmarkPublish measures what a publisher sends to another process.
+// BenchmarkPublish measures the rate at which a publisher sends messages to another process.
 func BenchmarkPublish(b *testing.B) {
 	for _, size := range []int{100, 10_000, 1_000_000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
@@ -91,7 +91,7 @@ func BenchmarkPublish(b *testing.B) {
 	}
 }
 
-// TestAllocations measures what messages cost on their way through a node to a handler and back: no Go memory.
+// TestAllocations checks that publishing, handling and retaining messages allocates no Go memory.
 func TestAllocations(t *testing.T) {
 	n := receiver(t)
 	const count = 20_000
@@ -113,7 +113,7 @@ func TestAllocations(t *testing.T) {
 	p, err := n.Advertise("bytes", BytesType, KeepAll())
 	require.NoError(t, err)
 	data := Pattern(100, 0)
-	perRun := testing.AllocsPerRun(1, func() { // and once more to warm up
+	perRun := testing.AllocsPerRun(1, func() { // AllocsPerRun runs the function twice
 		for range count {
 			if err := p.Publish(data); err != nil {
 				panic(err)
@@ -121,5 +121,5 @@ func TestAllocations(t *testing.T) {
 		}
 	})
 	<-done
-	require.Less(t, perRun/count, 0.2, "allocations per message") // the node has other things to do too
+	require.Less(t, perRun/count, 0.2, "allocations per message") // the node's other goroutines may allocate
 }

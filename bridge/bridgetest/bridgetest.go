@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patience is the longest time to wait for anything. Discovery takes seconds on a busy machine.
+// patience is the longest time for which a test waits. Discovery takes seconds on a busy machine.
 const patience = 90 * time.Second
 
-// eventually waits until a condition holds. The condition runs in the goroutine of the test, so it may use require. The
-// condition of require.Eventually may not.
-func eventually(t *testing.T, what string, condition func() bool) {
+// eventually waits until a condition holds. The condition runs in the goroutine of the test, so it may use require,
+// unlike the condition of require.Eventually.
+func eventually(t *testing.T, description string, condition func() bool) {
 	t.Helper()
 	for began := time.Now(); !condition(); time.Sleep(5 * time.Millisecond) {
-		require.Less(t, time.Since(began), patience, what)
+		require.Less(t, time.Since(began), patience, description)
 	}
 }

@@ -18,17 +18,17 @@ import (
 	"tapedeck/msgs"
 )
 
-// quiet is how long the tests wait before they believe that nothing comes.
+// quiet is the time without a message after which tests assume that no message comes.
 const quiet = 500 * time.Millisecond
 
 // Open opens a node, or fails the test. The nodes of one test must find each other and run in the test's process.
 type Open func(t *testing.T, o bridge.Options) bridge.Node
 
-// conform runs the tests that every implementation of bridge.Node must pass. Each opens nodes in a namespace of its own
-// and closes them. With oneType a node cannot have endpoints of two types on one topic, as with Fast DDS.
-func conform(t *testing.T, make func(bridge.Options) (bridge.Node, error), oneType bool) {
+// conform runs the tests that every implementation of bridge.Node must pass. Each test opens nodes in its own namespace
+// and closes them. oneType means that a node cannot have endpoints of two types on one topic, as with Fast DDS.
+func conform(t *testing.T, openNode func(bridge.Options) (bridge.Node, error), oneType bool) {
 	open := func(t *testing.T, o bridge.Options) bridge.Node {
-		n, err := make(o)
+		n, err := openNode(o)
 		require.NoError(t, err)
 		return n
 	}
@@ -84,7 +84,7 @@ func TestNetwork(t *testing.T) {
 	conform(t, network.Open, false)
 }
 
-// start opens a node of that name in the test's namespace and closes it at the test's end.
+// start opens a node in the test's namespace. The node is closed at the end of the test.
 func start(t *testing.T, open Open, name string, with ...func(*bridge.Options)) bridge.Node {
 	t.Helper()
 	o := bridge.Options{Name: name, Namespace: namespace(t), Domain: -1, LogLevel: bridge.Fatal}
@@ -96,7 +96,7 @@ func start(t *testing.T, open Open, name string, with ...func(*bridge.Options)) 
 	return n
 }
 
-// namespace returns a namespace of the test's own, so that tests that run at once don't disturb each other.
+// namespace returns the namespace of a test. Tests have different namespaces, so that they may run at the same time.
 func namespace(t *testing.T) string {
 	name := strings.Map(func(r rune) rune {
 		if r == '/' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
@@ -107,13 +107,13 @@ func namespace(t *testing.T) string {
 	return "/" + strings.ToLower(name)
 }
 
-// pair opens two nodes.
+// pair opens two nodes in the test's namespace.
 func pair(t *testing.T, open Open) (talker, listener bridge.Node) {
 	t.Helper()
 	return start(t, open, "talker"), start(t, open, "listener")
 }
 
-// patient returns a context that ends when patience does.
+// patient returns a context with the timeout patience.
 func patient(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
@@ -136,7 +136,7 @@ func subscribe(t *testing.T, n bridge.Node, topic, typeName string, qos codec.Qo
 	return b
 }
 
-// matched waits until p has that many subscribers and each of the nodes knows p.
+// matched waits until p has the given number of subscribers and each of the nodes knows p.
 func matched(t *testing.T, p bridge.Publisher, subscribers int, nodes ...bridge.Node) {
 	t.Helper()
 	eventually(t, "publisher and subscribers match", func() bool { return p.Subscribers() == subscribers })
@@ -145,7 +145,7 @@ func matched(t *testing.T, p bridge.Publisher, subscribers int, nodes ...bridge.
 	}
 }
 
-// topic returns a topic of the graph, empty if there is none.
+// topic returns a topic of the graph, or the zero value if there is none.
 func topic(n bridge.Node, name string) bridge.Topic {
 	for _, t := range n.Topics() {
 		if t.Name == name {
@@ -155,24 +155,24 @@ func topic(n bridge.Node, name string) bridge.Topic {
 	return bridge.Topic{}
 }
 
-// keepAll is a QoS with which nothing may be lost.
+// keepAll returns a QoS with which no message may be lost.
 func keepAll() codec.QoS {
 	q := codec.DefaultQoS()
 	q.History = codec.KeepAll
 	return q
 }
 
-// received is a sample with a payload of its own.
+// received is a sample with a copy of its payload.
 type received struct {
 	data      []byte
-	sent, got int64
-	monotonic int64 // the time of got by the clock of bridge.Monotonic
+	sent, got int64 // ns since the Unix epoch
+	monotonic int64 // time of reception by bridge.Monotonic
 	lost      uint64
 	publisher bridge.GUID
 	sequence  uint64
 }
 
-// inbox is a subscription that keeps everything.
+// inbox is a subscription that stores all samples.
 type inbox struct {
 	bridge.Subscription
 
@@ -208,7 +208,7 @@ func (b *inbox) wait(t *testing.T, n int) []received {
 	return samples
 }
 
-// payload returns body behind a little-endian encapsulation header.
+// payload returns a little-endian encapsulation header and body.
 func payload(body ...byte) []byte { return append([]byte{0, 1, 0, 0}, body...) }
 
 // text returns a std_msgs/msg/String.
@@ -220,7 +220,7 @@ func text(s string) []byte {
 // number returns a std_msgs/msg/UInt64.
 func number(n int) []byte { return binary.LittleEndian.AppendUint64(payload(), uint64(n)) }
 
-// numbers returns what samples of number carry.
+// numbers returns the numbers in samples of std_msgs/msg/UInt64.
 func numbers(t *testing.T, samples []received) []int {
 	t.Helper()
 	list := make([]int, len(samples))
@@ -231,6 +231,7 @@ func numbers(t *testing.T, samples []received) []int {
 	return list
 }
 
+// count returns the integers from from up to to-1.
 func count(from, to int) []int {
 	var list []int
 	for i := from; i < to; i++ {
@@ -256,8 +257,8 @@ func marshal(t *testing.T, m msgs.Message) []byte {
 	return data
 }
 
-// requirePayload compares payloads but for what middleware may add: the length of padding in the encapsulation header,
-// and padding.
+// requirePayload compares payloads. The middleware may have added padding, and the length of the padding in the
+// encapsulation header.
 func requirePayload(t *testing.T, want, got []byte) {
 	t.Helper()
 	require.GreaterOrEqual(t, len(got), len(want))

@@ -13,15 +13,15 @@ import (
 
 var open = dds.Open
 
-// TestMain keeps the tests on this machine, and nodes of other tests in the same domain out by a tag. Where a role is
-// named it plays it instead.
+// TestMain plays the role of the process, if it has one. Otherwise it runs the tests. Nodes communicate only on this
+// machine. A tag keeps out nodes of other tests in the same domain.
 func TestMain(m *testing.M) {
 	Roles{"flood": func() error { return inNode(open, flood) }}.Play(open)
 	for name, value := range map[string]string{
-		"ROS_DOMAIN_ID":      fmt.Sprint(1 + os.Getpid()%98), // those from 100 on are those of tests of bridge/graph/dds
+		"ROS_DOMAIN_ID":      fmt.Sprint(1 + os.Getpid()%98), // tests of bridge/graph/dds use the domains from 100 on
 		"ROS_LOCALHOST_ONLY": "1",
-		// Process ids repeat in containers, which may share the network. A process that is not scheduled for a while
-		// does not count as gone.
+		// The tag has a random number because containers may share the network and repeat process ids. The long lease
+		// keeps a process alive in the graph that is not scheduled for a while.
 		"CYCLONEDDS_URI": fmt.Sprintf("<Discovery><Tag>conformance-%d-%08x</Tag><LeaseDuration>3600s</LeaseDuration>"+
 			"</Discovery>", os.Getpid(), rand.Uint32()),
 	} {

@@ -72,11 +72,12 @@ func testGraph(t *testing.T, open Open) {
 	})
 }
 
-func hasPublisher(n bridge.Node, name string, of bridge.Node) bool {
-	return slices.ContainsFunc(topic(n, name).Publishers, func(e bridge.Endpoint) bool { return e.Node == of.Name() })
+// hasPublisher reports whether n knows a publisher of owner on a topic.
+func hasPublisher(n bridge.Node, name string, owner bridge.Node) bool {
+	return slices.ContainsFunc(topic(n, name).Publishers, func(e bridge.Endpoint) bool { return e.Node == owner.Name() })
 }
 
-// requireQoS compares what middleware announces: not all announces history and lifespan.
+// requireQoS compares QoS, except for a history or lifespan that the middleware does not announce.
 func requireQoS(t *testing.T, want, got codec.QoS) {
 	t.Helper()
 	if got.History == codec.UnknownHistory {
@@ -94,17 +95,17 @@ func testWatch(t *testing.T, open Open) {
 	defer cancel()
 	watch := listener.Watch(ctx)
 
-	// change makes a change and waits for the announcement behind which condition holds.
-	change := func(what string, make func(), condition func() bool) {
+	// change calls act and waits for an announcement after which condition holds.
+	change := func(description string, act func(), condition func() bool) {
 		t.Helper()
-		for settled := false; !settled; { // what earlier changes left is not to count
+		for settled := false; !settled; { // announcements of earlier changes must not count
 			select {
 			case <-watch:
 			case <-time.After(quiet):
 				settled = true
 			}
 		}
-		make()
+		act()
 		timeout := time.After(patience)
 		for {
 			select {
@@ -114,7 +115,7 @@ func testWatch(t *testing.T, open Open) {
 					return
 				}
 			case <-timeout:
-				require.FailNow(t, "no change announced", what)
+				require.FailNow(t, "no change announced", description)
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Keystore is a keystore of SROS 2. It has the files that `ros2 security` makes, but is made with openssl.
+// Keystore is a keystore of SROS 2. It has the files that `ros2 security` would make. openssl makes them.
 type Keystore struct {
 	t      testing.TB
 	Path   string // ROS_SECURITY_KEYSTORE
@@ -28,7 +28,7 @@ type Enclave struct {
 	NotAfter time.Time // end of the permissions; zero: in 10 years
 }
 
-// NewKeystore makes a keystore for a domain, with the governance of sros2. It skips the test if there is no openssl.
+// NewKeystore makes a keystore for a domain, with the governance of sros2. It skips the test if openssl is missing.
 func NewKeystore(t testing.TB, domain int) *Keystore {
 	t.Helper()
 	if _, err := exec.LookPath("openssl"); err != nil {
@@ -51,7 +51,7 @@ func (k *Keystore) openssl(args ...string) {
 	require.NoError(k.t, err, "openssl %s: %s", args, out)
 }
 
-// Govern makes a governance document. protection is the protection of data and metadata: NONE, SIGN or ENCRYPT.
+// Govern writes the governance document. protection is the protection of data and metadata: NONE, SIGN or ENCRYPT.
 func (k *Keystore) Govern(protection string) {
 	k.t.Helper()
 	rtps := "SIGN"

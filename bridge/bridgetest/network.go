@@ -19,7 +19,7 @@ import (
 // Network is a ROS graph inside the process, without middleware, for tests of packages that use a bridge.Node. The zero
 // value is ready to use.
 type Network struct {
-	// Library has the definitions of types. Publishers announce the hashes of these types; nil: no hashes.
+	// Library holds definitions of types. Publishers announce the hashes of these types; nil: no hashes.
 	Library *rosidl.Library
 
 	mu      sync.Mutex
@@ -31,7 +31,7 @@ type Network struct {
 	handled   *sync.Cond // signals that unhandled is 0; nil before Drain
 }
 
-// Drain waits until the subscriptions' handlers have returned for all published samples.
+// Drain waits until the handlers of subscriptions have returned for all published samples.
 func (w *Network) Drain() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,7 +107,7 @@ type memoryNode struct {
 	ctx        context.Context // ends with the node
 	cancel     context.CancelFunc
 
-	// Under net.mu.
+	// The fields below are guarded by net.mu.
 	publishers    []*memoryPublisher
 	subscriptions []*memorySubscription
 	services      []*memoryService
@@ -138,7 +138,7 @@ func (n *memoryNode) Advertise(topic, typeName string, qos codec.QoS) (bridge.Pu
 	p := &memoryPublisher{node: n, topic: name, endpoint: bridge.Endpoint{GUID: n.net.newGUID(), Node: n.Name(),
 		Type: typeName, QoS: qos}}
 	if n.net.Library != nil {
-		p.endpoint.TypeHash, _ = n.net.Library.Hash(typeName) // "" for others
+		p.endpoint.TypeHash, _ = n.net.Library.Hash(typeName) // "" for a type that is not in the library
 	}
 	n.publishers = append(n.publishers, p)
 	n.net.announce()
@@ -249,6 +249,7 @@ func (c *memoryClient) Send(request []byte) (func(context.Context) ([]byte, erro
 	}, nil
 }
 
+// service returns a service, or nil if there is none. The caller holds w.mu.
 func (w *Network) service(name, typeName string) *memoryService {
 	for _, n := range w.nodes {
 		for _, s := range n.services {
@@ -350,7 +351,7 @@ type memoryPublisher struct {
 	topic    string
 	endpoint bridge.Endpoint
 
-	// Under net.mu.
+	// The fields below are guarded by net.mu.
 	sequence uint64
 	latched  []bridge.Sample
 }
@@ -426,10 +427,10 @@ type memorySubscription struct {
 	endpoint bridge.Endpoint
 	ctx      context.Context
 	cancel   context.CancelFunc
-	wake     chan struct{}
-	done     chan struct{} // closed when the last handler returned
+	wake     chan struct{} // wakes run after push
+	done     chan struct{} // closed when run has returned
 
-	queue []bridge.Sample // under net.mu
+	queue []bridge.Sample // guarded by net.mu
 }
 
 func (s *memorySubscription) Topic() string { return s.topic }
@@ -448,6 +449,7 @@ func (s *memorySubscription) push(samples ...bridge.Sample) {
 	}
 }
 
+// run calls handle with queued samples until the subscription is closed.
 func (s *memorySubscription) run(handle func([]bridge.Sample)) {
 	w := s.node.net
 	defer close(s.done)
@@ -497,6 +499,7 @@ type memoryService struct {
 
 func (s *memoryService) Name() string { return s.name }
 
+// answer calls the handler in a goroutine, and sends the response to reply unless the handler fails.
 func (s *memoryService) answer(request []byte, reply chan<- []byte) {
 	if s.calls.Begin(len(request)) {
 		s.calls.Answer(len(request), func(ctx context.Context) error {

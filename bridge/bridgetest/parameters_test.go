@@ -18,7 +18,7 @@ import (
 	"tapedeck/msgs/rosgraph_msgs"
 )
 
-// ask calls a parameter service of server: "GetParameters" is get_parameters.
+// ask calls a parameter service of server. The type "GetParameters" means the service get_parameters.
 func ask(t *testing.T, client, server bridge.Node, service string, request, response msgs.Message) {
 	t.Helper()
 	var name strings.Builder
@@ -152,7 +152,7 @@ func testParameters(t *testing.T, open Open) {
 	require.Equal(t, "b", valueOf(p, "output.file.name"))
 }
 
-// testDeclaredFirst has a client ask for a node's parameters from before the node opens.
+// testDeclaredFirst checks that a client that calls before a node opens receives all declared parameters.
 func testDeclaredFirst(t *testing.T, open Open) {
 	client := start(t, open, "client")
 	in := subscribe(t, client, "/parameter_events", "rcl_interfaces/msg/ParameterEvent", bridge.ParameterEventsQoS())
@@ -198,12 +198,12 @@ func testParameterEvents(t *testing.T, open Open) {
 			"/parameter_events").Subscribers) > 0
 	})
 
-	// Other nodes of the graph may have changes of their own.
+	// Other nodes of the graph publish events, too.
 	events := func() (list []rcl_interfaces.ParameterEvent) {
 		for _, s := range in.all() {
 			var e rcl_interfaces.ParameterEvent
 			require.NoError(t, cdr.Unmarshal(s.data, &e))
-			// What was declared while the server started may or may not be heard.
+			// The client may miss the declarations during the start of the server.
 			if e.Node == server.Name() && !(len(e.NewParameters) > 0 && e.NewParameters[0].Name == "use_sim_time") {
 				list = append(list, e)
 			}
@@ -247,12 +247,12 @@ func testRosout(t *testing.T, open Open) {
 	eventually(t, "the line", func() bool {
 		talker.Log(bridge.Info, "below the level")
 		talker.Log(bridge.Warn, "count is %d", 42)
-		said := time.Now() // and not before: the next listener must not receive this line, too
-		// Late subscribers receive the last 10 s; a busy machine may not get that far in time.
+		logged := time.Now() // after Log: the next listener must not receive this line, too
+		// Late subscribers receive the last 10 s. On a busy machine, discovery may take longer.
 		listeners++
 		listener := start(t, open, fmt.Sprint("listener", listeners))
 		in = subscribe(t, listener, "/rosout", "rcl_interfaces/msg/Log", bridge.RosoutQoS())
-		for len(lines()) == 0 && time.Since(said) < bridge.RosoutQoS().Lifespan {
+		for len(lines()) == 0 && time.Since(logged) < bridge.RosoutQoS().Lifespan {
 			time.Sleep(5 * time.Millisecond)
 		}
 		return len(lines()) > 0
@@ -263,7 +263,7 @@ func testRosout(t *testing.T, open Open) {
 	require.Len(t, got, 2)
 	require.Equal(t, "count is 42", got[0].Msg)
 	require.Equal(t, uint8(bridge.Warn), got[0].Level)
-	require.Contains(t, got[0].File, "parameters_test.go", "the place is that of the caller of Node.Log")
+	require.Contains(t, got[0].File, "parameters_test.go", "the place of the call of Node.Log")
 	require.Contains(t, got[0].Function, "testRosout")
 	require.NotZero(t, got[0].Line)
 	require.Equal(t, "second", got[1].Msg)
@@ -271,7 +271,7 @@ func testRosout(t *testing.T, open Open) {
 }
 
 func testSimTime(t *testing.T, open Open) {
-	// /clock is kept out of the other tests' way.
+	// The remap keeps /clock out of the graph of other tests.
 	own := func(o *bridge.Options) { o.Remaps = []string{"/clock:=" + namespace(t) + "/clock"} }
 	player := start(t, open, "player", own)
 	node := start(t, open, "node", own, func(o *bridge.Options) { o.Parameters = map[string]any{"use_sim_time": true} })

@@ -20,12 +20,12 @@ import (
 // roleVariable is the environment variable with the role of a process.
 const roleVariable = "TAPEDECK_TEST_ROLE"
 
-// Roles are the functions that other processes of a test may run, by name. Such a process ends when its standard input
-// ends.
+// Roles holds the functions that other processes of a test may run, by name. A function must return when the standard
+// input of its process ends.
 type Roles map[string]func() error
 
-// Play runs the role of a process that Start started, and exits. It returns in any other process. Play adds the roles
-// publisher and sink; open opens their nodes.
+// Play runs the role of a process that Start started, and exits. In any other process it returns. Play adds the roles
+// publisher and sink; open opens the nodes of these roles.
 func (r Roles) Play(open func(bridge.Options) (bridge.Node, error)) {
 	name := os.Getenv(roleVariable)
 	if name == "" {
@@ -46,7 +46,7 @@ func (r Roles) Play(open func(bridge.Options) (bridge.Node, error)) {
 	os.Exit(0)
 }
 
-// inNode runs play with a node until standard input ends.
+// inNode runs play with a new node, and closes the node when standard input ends.
 func inNode(open func(bridge.Options) (bridge.Node, error), play func(bridge.Node) error) error {
 	n, err := open(bridge.Options{Name: "other", Namespace: "/test", Domain: -1})
 	if err != nil {
@@ -97,7 +97,7 @@ func KeepAll() codec.QoS {
 // BytesType is the type of the messages that the processes of tests publish.
 const BytesType = "std_msgs/msg/UInt8MultiArray"
 
-// Pattern returns a payload with the given size in bytes, which contains number.
+// Pattern returns a payload with the given size in bytes. The payload contains number.
 func Pattern(size, number int) []byte {
 	b := make([]byte, size)
 	b[1] = 1
@@ -116,13 +116,13 @@ func offer(n bridge.Node) (bridge.Publisher, error) {
 	}
 	for deadline := time.Now().Add(patience); p.Subscribers() == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			return nil, fmt.Errorf("nobody subscribes to %s", p.Topic())
+			return nil, fmt.Errorf("no subscriber of %s", p.Topic())
 		}
 	}
 	return p, nil
 }
 
-// amount returns the SIZE of payloads in bytes and their COUNT from the environment.
+// amount returns the SIZE of payloads in bytes, and the COUNT of payloads, from the environment.
 func amount() (size, count int) {
 	_, _ = fmt.Sscan(os.Getenv("SIZE"), &size)
 	_, _ = fmt.Sscan(os.Getenv("COUNT"), &count)

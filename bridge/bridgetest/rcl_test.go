@@ -12,7 +12,7 @@ import (
 
 var open = rcl.Open
 
-// TestMain plays the role that is named, if there is one: the other process of a test.
+// TestMain plays the role of the process, if it has one. Otherwise it runs the tests.
 func TestMain(m *testing.M) {
 	Roles{"flood": func() error { return inNode(open, flood) }}.Play(open)
 	os.Exit(RunOnROS2(m))

@@ -53,7 +53,7 @@ func (r *Recording) Read(q codec.Query) (codec.Iterator, error) {
 	it := new(recordingIterator)
 	for _, m := range r.Messages {
 		if q.Wants(m.Channel) && q.Covers(m.LogTime) {
-			it.left = append(it.left, m)
+			it.remaining = append(it.remaining, m)
 		}
 	}
 	return it, nil
@@ -62,14 +62,14 @@ func (r *Recording) Read(q codec.Query) (codec.Iterator, error) {
 // Close implements codec.Reader.
 func (*Recording) Close() error { return nil }
 
-type recordingIterator struct{ left []codec.Message }
+type recordingIterator struct{ remaining []codec.Message }
 
 func (it *recordingIterator) Next() (*codec.Message, error) {
-	if len(it.left) == 0 {
+	if len(it.remaining) == 0 {
 		return nil, io.EOF
 	}
-	m := it.left[0]
-	it.left = it.left[1:]
+	m := it.remaining[0]
+	it.remaining = it.remaining[1:]
 	return &m, nil
 }
 
@@ -81,12 +81,12 @@ func Translate(
 	t testing.TB, r codec.Reader, from, to string, translator func(codec.Reader) (bridge.Translator, error),
 ) *bridge.Translated {
 	t.Helper()
-	out, left, err := bridge.Translate(r, to, nil,
+	translated, skipped, err := bridge.Translate(r, to, nil,
 		map[string]func(codec.Reader) (bridge.Translator, error){from: translator})
 	require.NoError(t, err)
-	require.Empty(t, left)
-	t.Cleanup(func() { _ = out.Close() }) // a translation of it may have closed it
-	return out
+	require.Empty(t, skipped)
+	t.Cleanup(func() { _ = translated.Close() }) // fails if a further translation has closed the reader
+	return translated
 }
 
 // Each calls f with the messages of a recording.
@@ -108,14 +108,14 @@ func Each(t testing.TB, r codec.Reader, q codec.Query, f func(*codec.Message)) {
 // ByTopic returns the messages of a recording by their topics.
 func ByTopic(t testing.TB, r codec.Reader) map[string][]codec.Message {
 	t.Helper()
-	all := map[string][]codec.Message{}
+	messages := map[string][]codec.Message{}
 	Each(t, r, codec.Query{}, func(m *codec.Message) {
-		all[m.Channel.Topic] = append(all[m.Channel.Topic], m.Clone())
+		messages[m.Channel.Topic] = append(messages[m.Channel.Topic], m.Clone())
 	})
-	return all
+	return messages
 }
 
-// Decode returns a message with CDR as its Go type.
+// Decode returns the decoded payload of a CDR message.
 func Decode[T any, P interface {
 	*T
 	msgs.Message
@@ -127,21 +127,22 @@ func Decode[T any, P interface {
 	return v
 }
 
-// Announce returns a translator of a recording, which may be nil, and the topics to which it translates the channels.
+// Announce returns a translator of the recording r, which may be nil, and the topics to which the translator translates
+// the channels.
 func Announce(
-	t testing.TB, r codec.Reader, make func(codec.Reader) (bridge.Translator, error), channels ...*codec.Channel,
+	t testing.TB, r codec.Reader, open func(codec.Reader) (bridge.Translator, error), channels ...*codec.Channel,
 ) (bridge.Translator, []codec.TopicInfo) {
 	t.Helper()
-	translator, err := make(r)
+	translator, err := open(r)
 	require.NoError(t, err)
-	var all []codec.TopicInfo
+	var announced []codec.TopicInfo
 	for _, c := range channels {
 		topics, err := translator.Topics(codec.TopicInfo{Channel: c, MessageCount: 7})
 		require.NoError(t, err)
 		for _, topic := range topics {
 			require.EqualValues(t, 7, topic.MessageCount)
 		}
-		all = append(all, topics...)
+		announced = append(announced, topics...)
 	}
-	return translator, all
+	return translator, announced
 }

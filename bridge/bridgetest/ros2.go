@@ -8,7 +8,7 @@ import (
 )
 
 // RunOnROS2 runs the tests of a package with ROS 2's libraries, on the middleware that RMW_IMPLEMENTATION names, and
-// returns the exit code. The tests run on this machine only, in a domain that other tests hardly use.
+// returns the exit code. Nodes communicate only on this machine, in a domain that other tests rarely use.
 func RunOnROS2(m *testing.M) (code int) {
 	dir, err := os.MkdirTemp("", "tapedeck-rcl-")
 	profiles := filepath.Join(dir, "profiles.xml")
@@ -44,8 +44,8 @@ func RunOnROS2(m *testing.M) (code int) {
 // localhostOnly is the environment variable that keeps nodes of Humble and older releases on this machine.
 const localhostOnly = "ROS_LOCALHOST_ONLY"
 
-// Loopback returns the variable that keeps the nodes of the sourced ROS 2 on this machine. Iron and later log warnings
-// about ROS_LOCALHOST_ONLY, or ignore it.
+// Loopback returns the environment variable that keeps the nodes of the sourced ROS 2 on this machine. Iron and later
+// releases ignore ROS_LOCALHOST_ONLY or warn about it.
 func Loopback() (name, value string) {
 	switch os.Getenv("ROS_DISTRO") {
 	case "", "humble":
@@ -55,7 +55,7 @@ func Loopback() (name, value string) {
 }
 
 // fastDDSProfiles makes Fast DDS treat the nodes of a test as if each had its own process. Fast DDS 2.6 sometimes
-// crashes when one of several participants in a process closes: it passes discovery data to deleted readers.
+// crashes when one of several participants in a process closes, because it passes discovery data to deleted readers.
 const fastDDSProfiles = `<?xml version="1.0" encoding="UTF-8"?>
 <dds xmlns="http://www.eprosima.com/XMLSchemas/fastRTPS_Profiles">
 	<library_settings><intraprocess_delivery>OFF</intraprocess_delivery></library_settings>

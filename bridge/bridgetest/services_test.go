@@ -24,7 +24,7 @@ const (
 	listType    = "rcl_interfaces/srv/ListParameters"
 )
 
-// echo answers calls of listType with what it was asked for.
+// echo answers calls of listType with the prefixes and the depth of the request.
 func echo(_ context.Context, request []byte) ([]byte, error) {
 	var in rcl_interfaces.ListParameters_Request
 	if err := cdr.Unmarshal(request, &in); err != nil {
@@ -36,10 +36,10 @@ func echo(_ context.Context, request []byte) ([]byte, error) {
 	return cdr.Marshal(&out)
 }
 
-// callEcho calls such a service and returns the answer: what was asked, and depth as text.
-func callEcho(ctx context.Context, n bridge.Node, service, what string, depth uint64) (names,
+// callEcho calls a service with the handler echo. names holds the echoed prefix, prefixes the depth as text.
+func callEcho(ctx context.Context, n bridge.Node, service, prefix string, depth uint64) (names,
 	prefixes []string, err error) {
-	request, err := cdr.Marshal(&rcl_interfaces.ListParameters_Request{Prefixes: []string{what}, Depth: depth})
+	request, err := cdr.Marshal(&rcl_interfaces.ListParameters_Request{Prefixes: []string{prefix}, Depth: depth})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -104,7 +104,7 @@ func testClient(t *testing.T, open Open) {
 		<-release
 		return echo(ctx, request)
 	})
-	eventually(t, "the service is there", c.Available)
+	eventually(t, "the service is available", c.Available)
 	var waits []func(context.Context) ([]byte, error)
 	for i := range calls {
 		wait, err := c.Send(request(i))
@@ -129,12 +129,12 @@ func testClient(t *testing.T, open Open) {
 
 func testConcurrentCalls(t *testing.T, open Open) {
 	server, client := pair(t, open)
-	// No call is answered before all have come: each runs in a goroutine of its own.
+	// The handler answers no call before all calls have come, so each call must run in its own goroutine.
 	const calls = 30
-	var came atomic.Int32
+	var arrived atomic.Int32
 	all := make(chan struct{})
 	serve(t, server, "echo", listType, func(ctx context.Context, request []byte) ([]byte, error) {
-		if came.Add(1) == calls {
+		if arrived.Add(1) == calls {
 			close(all)
 		}
 		select {
@@ -154,7 +154,7 @@ func testTwoClients(t *testing.T, open Open) {
 	requireEachAnswered(t, 30, client, second)
 }
 
-// requireEachAnswered makes calls at once from each client and checks that each got its own answer.
+// requireEachAnswered makes concurrent calls from each client, and checks that each call gets its own answer.
 func requireEachAnswered(t *testing.T, calls int, clients ...bridge.Node) {
 	t.Helper()
 	ctx := patient(t)
@@ -181,6 +181,7 @@ func requireEachAnswered(t *testing.T, calls int, clients ...bridge.Node) {
 	}
 }
 
+// testLargeRequest checks that a server ignores a request that is larger than bridge.MaxRequest.
 func testLargeRequest(t *testing.T, open Open) {
 	server, client := pair(t, open)
 	var answered []string
@@ -314,14 +315,14 @@ func testCloseService(t *testing.T, open Open) {
 	select {
 	case <-returned:
 	default:
-		require.FailNow(t, "the handler has not returned though Close has")
+		require.FailNow(t, "Close returned before the handler")
 	}
 	cancel()
 	require.Error(t, <-done)
 
 	serve(t, server, "slow", listType, echo)
 	eventually(t, "a service can be served anew", func() bool {
-		// a request is lost if the client does not know yet that the old service is gone
+		// A request is lost if the client does not know yet that the old service is gone.
 		ctx, cancel := context.WithTimeout(t.Context(), 10*quiet)
 		defer cancel()
 		names, _, err := callEcho(ctx, client, "slow", "new", 0)

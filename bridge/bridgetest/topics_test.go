@@ -62,7 +62,7 @@ func testOrder(t *testing.T, open Open) {
 	begin := start.UnixNano()
 	buf := number(0)
 	for i := range n {
-		copy(buf, number(i)) // the buffer is the caller's again after each call
+		copy(buf, number(i)) // Publish must not keep the buffer
 		require.NoError(t, out.Publish(buf))
 	}
 	require.NoError(t, out.Flush(patient(t)))
@@ -103,11 +103,11 @@ func testSourceTime(t *testing.T, open Open) {
 	require.NoError(t, out.PublishAt(number(1), stamp))
 	require.NoError(t, out.Publish(number(2)))
 	samples := in.wait(t, 2)
-	// RTPS keeps 2⁻³² s, and not all middleware lets the time be given.
+	// RTPS has a resolution of 2⁻³² s. Some middleware ignores the given time.
 	if d := samples[0].sent - stamp; d < -1 || d > 1 {
 		require.GreaterOrEqual(t, samples[0].sent, begin)
 	}
-	require.GreaterOrEqual(t, samples[1].sent, begin, "the time given for one sample must not stay for the next")
+	require.GreaterOrEqual(t, samples[1].sent, begin, "the time given for one sample must not apply to the next")
 }
 
 func testSameNode(t *testing.T, open Open) {
@@ -194,7 +194,7 @@ func testTransientLocal(t *testing.T, open Open) {
 	matched(t, out, 2, listener)
 	require.NoError(t, out.Publish(number(5)))
 	require.Equal(t, count(2, 6), numbers(t, late.wait(t, 4)))
-	require.Equal(t, []int{5}, numbers(t, volatile.wait(t, 1)), "a volatile subscriber gets nothing of before")
+	require.Equal(t, []int{5}, numbers(t, volatile.wait(t, 1)), "a volatile subscriber gets no earlier messages")
 }
 
 func testVolatile(t *testing.T, open Open) {
@@ -206,7 +206,7 @@ func testVolatile(t *testing.T, open Open) {
 	matched(t, out, 1, listener)
 	require.NoError(t, out.Publish(number(1)))
 	require.Equal(t, []int{1}, numbers(t, in.wait(t, 1)))
-	require.Empty(t, latched.all(), "transient local is not to be had from a volatile publisher")
+	require.Empty(t, latched.all(), "a volatile publisher does not match a transient local subscriber")
 }
 
 func testBestEffort(t *testing.T, open Open) {
@@ -219,7 +219,7 @@ func testBestEffort(t *testing.T, open Open) {
 		require.NoError(t, out.Publish(number(1)))
 		return len(in.all()) > 0
 	})
-	require.Empty(t, reliable.all(), "reliable is not to be had from a best-effort publisher")
+	require.Empty(t, reliable.all(), "a best-effort publisher does not match a reliable subscriber")
 
 	sure := advertise(t, talker, "sure", numberType, keepAll())
 	in = subscribe(t, listener, "sure", numberType, bridge.SensorDataQoS())
@@ -292,7 +292,7 @@ func testSlowHandler(t *testing.T, open Open) {
 	out := advertise(t, talker, "numbers", numberType, codec.DefaultQoS())
 	matched(t, out, 2, listener)
 
-	// The publisher keeps only 10 samples, so samples that are not drained while the handler is busy would be lost.
+	// The publisher keeps only 10 samples, so the node must take samples while the handler is busy.
 	const n = 1000
 	for i := range n {
 		require.NoError(t, out.Publish(number(i)))
@@ -306,13 +306,13 @@ func testSlowHandler(t *testing.T, open Open) {
 	require.Equal(t, count(0, n), numbers(t, in.wait(t, n)))
 }
 
-// testSlowHandlers has handlers wait again and again, each at other times.
+// testSlowHandlers checks that no sample is lost if handlers sometimes wait, and that no handler runs twice at a time.
 func testSlowHandlers(t *testing.T, open Open) {
 	talker, listener := pair(t, open)
 	const topics, n = 10, 300
 	var ins []*inbox
 	var outs []bridge.Publisher
-	var together atomic.Int32
+	var overlaps atomic.Int32
 	for i := range topics {
 		in := new(inbox)
 		var running atomic.Int32
@@ -320,7 +320,7 @@ func testSlowHandlers(t *testing.T, open Open) {
 		subscription, err := listener.Subscribe(fmt.Sprintf("topic%d", i), numberType, keepAll(),
 			func(batch []bridge.Sample) {
 				if running.Add(1) > 1 {
-					together.Add(1)
+					overlaps.Add(1)
 				}
 				defer running.Add(-1)
 				calls++
@@ -342,14 +342,14 @@ func testSlowHandlers(t *testing.T, open Open) {
 			require.NoError(t, out.Publish(number(i)))
 		}
 		if i%10 == 9 {
-			time.Sleep(time.Millisecond) // for more than one batch
+			time.Sleep(time.Millisecond) // so that there are several batches
 		}
 	}
 	for _, in := range ins {
 		require.Equal(t, count(0, n), numbers(t, in.wait(t, n)), in.Topic())
 		require.Zero(t, in.Lost())
 	}
-	require.Zero(t, together.Load(), "a handler is called while it runs")
+	require.Zero(t, overlaps.Load(), "a handler is called while it runs")
 }
 
 func testCloseFromHandler(t *testing.T, open Open) {
@@ -407,12 +407,12 @@ func testCloseSubscription(t *testing.T, open Open) {
 	}
 	other.wait(t, 1)
 	require.NoError(t, subscription.Close())
-	require.Zero(t, running.Load(), "the handler has returned when Close has")
+	require.Zero(t, running.Load(), "Close returned before the handler")
 	closed.Store(true)
 	matched(t, out, 1)
 	require.NoError(t, out.Publish(number(50)))
-	eventually(t, "a message from after the end", func() bool {
-		all := numbers(t, other.all()) // those from before may come late
+	eventually(t, "a message after Close", func() bool {
+		all := numbers(t, other.all()) // earlier messages may come late
 		return all[len(all)-1] == 50
 	})
 	require.Zero(t, after.Load())
@@ -452,7 +452,7 @@ func testCloseInTraffic(t *testing.T, open Open) {
 	}
 	eventually(t, "handlers are at work", func() bool { return running.Load() > 1 })
 	require.NoError(t, listener.Close())
-	require.Zero(t, running.Load(), "handlers have returned when Close has")
+	require.Zero(t, running.Load(), "Close returned before the handlers")
 	require.Zero(t, failed.Load(), "publishers outlive subscribers")
 	require.NoError(t, talker.Close())
 	close(stop)
@@ -464,7 +464,7 @@ func testAfterClose(t *testing.T, open Open) {
 	out := advertise(t, n, "numbers", numberType, codec.DefaultQoS())
 	in := subscribe(t, n, "numbers", numberType, codec.DefaultQoS())
 	require.NoError(t, n.Close())
-	require.NoError(t, n.Close(), "twice is as once")
+	require.NoError(t, n.Close(), "a second Close does nothing")
 	require.NoError(t, out.Close())
 	require.NoError(t, in.Close())
 	require.Error(t, out.Publish(number(1)))

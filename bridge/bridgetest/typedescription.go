@@ -12,8 +12,8 @@ import (
 	tdi "tapedeck/msgs/type_description_interfaces"
 )
 
-// ServeTypeDescriptions makes n serve ~/get_type_description for the types of a library, as nodes of ROS 2 Iron and
-// later do. change is called with each answer before it is sent; it may be nil.
+// ServeTypeDescriptions makes n serve ~/get_type_description for the types of a library, like nodes of ROS 2 Iron and
+// later. change, which may be nil, is called with each response before n sends the response.
 func ServeTypeDescriptions(t *testing.T, n bridge.Node, l *rosidl.Library,
 	change func(*tdi.GetTypeDescription_Response)) {
 	t.Helper()

@@ -50,12 +50,12 @@ func near(t *testing.T, want, got []float64) {
 
 func TestTwoArms(t *testing.T) {
 	node := open(t)
-	left := bridgetest.Hear[sensor_msgs.JointState](t, node, "/lab/left/joint_states", codec.DefaultQoS())
-	right := bridgetest.Hear[sensor_msgs.JointState](t, node, "/lab/right/joint_states", codec.DefaultQoS())
-	pose := bridgetest.Hear[geometry_msgs.PoseStamped](t, node, "/lab/right/tool_pose", codec.DefaultQoS())
-	gripper := bridgetest.Hear[sensor_msgs.JointState](t, node, "/lab/left/gripper", codec.DefaultQoS())
-	wrench := bridgetest.Hear[geometry_msgs.WrenchStamped](t, node, "/lab/right/wrench", codec.DefaultQoS())
-	state := bridgetest.Hear[diag.DiagnosticArray](t, node, "/diagnostics", codec.DefaultQoS())
+	left := bridgetest.Listen[sensor_msgs.JointState](t, node, "/lab/left/joint_states", codec.DefaultQoS())
+	right := bridgetest.Listen[sensor_msgs.JointState](t, node, "/lab/right/joint_states", codec.DefaultQoS())
+	pose := bridgetest.Listen[geometry_msgs.PoseStamped](t, node, "/lab/right/tool_pose", codec.DefaultQoS())
+	gripper := bridgetest.Listen[sensor_msgs.JointState](t, node, "/lab/left/gripper", codec.DefaultQoS())
+	wrench := bridgetest.Listen[geometry_msgs.WrenchStamped](t, node, "/lab/right/wrench", codec.DefaultQoS())
+	state := bridgetest.Listen[diag.DiagnosticArray](t, node, "/diagnostics", codec.DefaultQoS())
 
 	seven := realmantest.Still
 	seven.Joints, seven.Speeds = []int{1000, 2000, 3000, 4000, 5000, 6000, 200000}, []int{100, 0, 0, 0, 0, 0, -100}

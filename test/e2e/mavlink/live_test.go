@@ -48,12 +48,12 @@ func TestTwoVehiclesOnOneLink(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, node.Close()) }()
 	sensor := bridge.SensorDataQoS()
-	drone, rover := bridgetest.Hear[sensor_msgs.Imu](t, node, "/robot/drone/imu/data", sensor),
-		bridgetest.Hear[sensor_msgs.Imu](t, node, "/robot/rover/imu/data", sensor)
+	drone, rover := bridgetest.Listen[sensor_msgs.Imu](t, node, "/robot/drone/imu/data", sensor),
+		bridgetest.Listen[sensor_msgs.Imu](t, node, "/robot/rover/imu/data", sensor)
 	latched := codec.DefaultQoS()
 	latched.Durability = codec.TransientLocal
-	states := bridgetest.Hear[mavros_msgs.State](t, node, "/robot/rover/state", latched)
-	diagnostics := bridgetest.Hear[diag.DiagnosticArray](t, node, "/diagnostics", codec.DefaultQoS())
+	states := bridgetest.Listen[mavros_msgs.State](t, node, "/robot/rover/state", latched)
+	diagnostics := bridgetest.Listen[diag.DiagnosticArray](t, node, "/diagnostics", codec.DefaultQoS())
 
 	var sequence byte
 	say := func(system, id byte, payload []byte) {
