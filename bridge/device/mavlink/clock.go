@@ -80,8 +80,7 @@ func (c *componentClock) delay(at, received int64) (delay int64, ok bool) {
 	return delay, ok
 }
 
-// learn updates the component's own Unix time from f, if f carries it. stamp is this computer's time of the same
-// moment.
+// learn updates the component's own Unix time from f, if f carries it. stamp is this computer's time at that moment.
 func (c *componentClock) learn(f *Frame, at, stamp int64) {
 	if m, ok := f.Message.(*ardupilotmega.MessageSystemTime); ok {
 		if m.TimeUnixUsec <= validMicros || m.TimeUnixUsec > tlog.LatestStamp {
@@ -108,7 +107,7 @@ type envelope struct {
 	known  bool
 	offset int64 // ns
 	at     int64 // last confirmation, in ns
-	doubt  int64 // time of the first of the last messages that did not confirm it, in ns; 0: none
+	doubt  int64 // reception of the first message after at that does not fit, in ns; 0: none
 	since  int64 // beginning of the current minute, in ns
 	least  int64 // least delay in that minute, in ns
 	jumps  int
@@ -150,7 +149,7 @@ func (e *envelope) begin(offset, now int64) {
 	*e = envelope{known: true, offset: offset, at: now, since: now, jumps: e.jumps}
 }
 
-// wrapped returns the difference that is nearest to 0 of all that differ from d by multiples of wrap.
+// wrapped returns d plus the multiple of wrap that brings it nearest to 0.
 func wrapped(d, wrap int64) int64 {
 	if wrap == 0 {
 		return d
@@ -194,7 +193,7 @@ func (t *timeSync) request(now int64) {
 }
 
 // reply takes the reply, received at now, to the request sent at sent; remote is the other clock's time. ok is false if
-// it does not answer a request of ours.
+// we did not send this request, or it was answered before.
 func (t *timeSync) reply(sent, remote, now int64) (ok bool) {
 	if !t.pending(sent) {
 		return false

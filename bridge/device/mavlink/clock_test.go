@@ -87,7 +87,7 @@ func newClockTest(t *testing.T, stamps Stamps) *clockTest {
 	return &clockTest{t: t, clock: componentClock{stamps: make(map[uint32]lastTime)}, known: known, stamps: stamps}
 }
 
-// stamp returns when m was measured that comes at received, in s after someTime.
+// stamp returns the stamp of m, received at a time. Both are in s after someTime.
 func (c *clockTest) stamp(received float64, m message.Message) float64 {
 	f := &Frame{Message: m, Received: someTime + int64(received*1e9)}
 	return float64(c.clock.stamp(f, c.known[m.GetID()].Time(m), c.stamps)-someTime) / 1e9
@@ -137,7 +137,7 @@ func TestStampsOfUnknownMessages(t *testing.T) {
 	require.Empty(t, c.clock.stamps)
 }
 
-// Time since boot in ms wraps after 49.7 days, that in µs does not.
+// Time since boot wraps after 49.7 days in ms, but not in µs.
 func TestStampsWhenTimeWraps(t *testing.T) {
 	const round = 1 << 32
 	c := newClockTest(t, StampSync)

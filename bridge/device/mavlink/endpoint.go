@@ -28,7 +28,7 @@ type endpoint struct {
 	ctx  context.Context
 }
 
-// start starts a node at the link's source.
+// start starts a node on the link's transport.
 func (e *endpoint) start() (*gomavlib.Node, error) {
 	o := &e.link.options
 	node := &gomavlib.Node{
@@ -46,7 +46,7 @@ func (e *endpoint) start() (*gomavlib.Node, error) {
 		IdleTimeout:  idle,
 	}
 	var conf gomavlib.EndpointConf = gomavlib.EndpointCustomClient{Connect: e.connect, Label: e.link.name}
-	switch e.link.source.kind {
+	switch e.link.transport.kind {
 	case udpServer:
 		conf = gomavlib.EndpointCustomServer{Listen: e.listen, Label: "udp"}
 	case tcpServer:
@@ -77,14 +77,14 @@ func (e *endpoint) connect(ctx context.Context) (net.Conn, error) {
 }
 
 func (e *endpoint) dial(ctx context.Context) (net.Conn, error) {
-	s := e.link.source
-	switch s.kind {
+	t := e.link.transport
+	switch t.kind {
 	case serialPort:
-		return openSerial(s.path, s.baud, s.flowControl)
+		return openSerial(t.path, t.baud, t.flowControl)
 	case tcpClient:
-		return new(net.Dialer).DialContext(ctx, "tcp", s.remote)
+		return new(net.Dialer).DialContext(ctx, "tcp", t.remote)
 	default:
-		return openBound(ctx, s.local, s.remote, s.follow, s.shared)
+		return openBound(ctx, t.local, t.remote, t.follow, t.shared)
 	}
 }
 
@@ -97,8 +97,8 @@ func (e *endpoint) wrap(c net.Conn) net.Conn {
 
 // listen listens for connections as a server. Each UDP sender is a connection.
 func (e *endpoint) listen() (l net.Listener, err error) {
-	local := e.link.source.local
-	if e.link.source.kind == tcpServer {
+	local := e.link.transport.local
+	if e.link.transport.kind == tcpServer {
 		l, err = new(net.ListenConfig).Listen(e.ctx, "tcp", local)
 	} else if a, resolved := net.ResolveUDPAddr("udp", local); resolved != nil {
 		err = resolved
@@ -182,8 +182,8 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// boundConn is a UDP socket that receives from any sender, and sends to one address: with follow, that of the last
-// sender. It is not connected, and so does not fail when nobody listens there.
+// boundConn is a UDP socket that receives from any sender, and sends to remote: a fixed address, or with follow the
+// last sender. It is not connected, and so does not fail when no program listens at remote.
 type boundConn struct {
 	*net.UDPConn
 	remote atomic.Pointer[net.UDPAddr]

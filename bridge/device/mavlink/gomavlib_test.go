@@ -17,7 +17,7 @@ import (
 	"tapedeck/codec/format/tlog/tlogtest"
 )
 
-// packets is a connection that reads one datagram at a time, and loses what does not fit, as UDP does.
+// packets is a connection that reads one datagram at a time, and drops the rest of it that does not fit, as UDP does.
 type packets [][]byte
 
 func (p *packets) Read(b []byte) (int, error) {
@@ -35,7 +35,7 @@ func TestGomavlibLosesFrames(t *testing.T) {
 	e := tlogtest.NewEncoder(t, 1, streamwriter.V2)
 	rw, err := tlogtest.Dialect()
 	require.NoError(t, err)
-	damaged := []byte{frame.V2MagicByte, 200, 0, 0, 0, 1, 1, 30, 0, 0} // which claims 200 bytes that do not come
+	damaged := []byte{frame.V2MagicByte, 200, 0, 0, 0, 1, 1, 30, 0, 0} // claims 200 bytes, but has none
 	var many []byte
 	for i := range uint32(20) {
 		many = append(many, e.Encode(t, attitude(i))...)
@@ -47,7 +47,8 @@ func TestGomavlibLosesFrames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			theirs := slices.Clone(stream)
-			r := &frame.Reader{BufByteReader: bufio.NewReaderSize(&theirs, 512), DialectRW: rw} // as its endpoints do
+			// As gomavlib's endpoints read.
+			r := &frame.Reader{BufByteReader: bufio.NewReaderSize(&theirs, 512), DialectRW: rw}
 			require.NoError(t, r.Initialize())
 			read := 0
 			for {

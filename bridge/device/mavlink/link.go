@@ -26,14 +26,14 @@ import (
 // queueSize is how many frames may wait for the handler: over ten seconds of a busy telemetry stream.
 const queueSize = 4096
 
-// Link is a source of MAVLink frames.
+// Link receives MAVLink frames.
 type Link struct {
-	name    string
-	source  *source
-	options Options
-	formats map[uint32]tlog.MessageFormat
-	counts  *statistics
-	tracker *tracker
+	name      string
+	transport *transport
+	options   Options
+	formats   map[uint32]tlog.MessageFormat
+	counts    *statistics
+	tracker   *tracker
 }
 
 // Open returns the link that source names:
@@ -51,7 +51,7 @@ type Link struct {
 //
 // Run opens the source. Open returns an error for an invalid source or invalid options.
 func Open(source string, options Options) (*Link, error) {
-	s, err := parseSource(source)
+	t, err := parseTransport(source)
 	if err != nil {
 		return nil, err
 	}
@@ -62,12 +62,12 @@ func Open(source string, options Options) (*Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Link{name: source, source: s, options: options, formats: known, counts: newStatistics(),
+	return &Link{name: source, transport: t, options: options, formats: known, counts: newStatistics(),
 		tracker: newTracker(known, options.Stamps)}, nil
 }
 
 // IsLog reports whether the source is a log, which ends.
-func (l *Link) IsLog() bool { return l.source.kind == logFile }
+func (l *Link) IsLog() bool { return l.transport.kind == logFile }
 
 // Run receives until ctx or the log ends, and passes each frame to handle, one at a time. A source that cannot be
 // opened or was closed is reopened every two seconds without limit; connections and sockets that are silent for a
@@ -169,7 +169,7 @@ func (l *Link) failed(err error) {
 	}
 }
 
-// now returns the time for statistics, in ns: for a log its own.
+// now returns the time for statistics, in ns: for a log, the stamp of its last frame.
 func (l *Link) now() int64 {
 	if l.IsLog() {
 		return l.tracker.latest()
@@ -191,17 +191,18 @@ type Frame struct {
 	V2        bool // of MAVLink 2
 
 	// Message is a pointer to a message type of gomavlib's dialect ardupilotmega, such as *common.MessageAttitude, or a
-	// *message.MessageRaw if its id is not in the dialect. It is the handler's to keep.
+	// *message.MessageRaw if its id is not in the dialect. The handler may keep it.
 	Message message.Message
 
-	// Received is when the frame arrived, in ns since the Unix epoch: by this computer's clock, or as a log stamped it.
+	// Received is when the frame arrived, in ns since the Unix epoch: by this computer's clock, or by the clock that
+	// stamped a log.
 	Received int64
 
 	// Stamp is when the message's content was measured, in ns since the Unix epoch, as Options.Stamps asks. It is
 	// Received for messages that carry no time.
 	Stamp int64
 
-	// Autopilot is whether the frame is from the autopilot of its system rather than from a gimbal, radio, camera or
+	// Autopilot reports whether the frame is from the autopilot of its system, not from a gimbal, radio, camera or
 	// ground station.
 	Autopilot bool
 }

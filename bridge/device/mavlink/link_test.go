@@ -49,7 +49,7 @@ func runLink(t *testing.T, source string, o Options) *linkUnderTest {
 	return l
 }
 
-// end ends the link, and waits until it has.
+// end ends the link, and waits for Run to return.
 func (l *linkUnderTest) end() {
 	l.cancel()
 	select {
@@ -128,7 +128,7 @@ func freePort(t *testing.T) string {
 // peer is the other side of a link, in bytes.
 type peer struct {
 	write func([]byte)
-	read  func([]byte, time.Duration) int // how many bytes come within this time
+	read  func([]byte, time.Duration) int // returns the number of bytes received within this time
 }
 
 func connPeer(t *testing.T, c interface {
@@ -152,7 +152,7 @@ func connPeer(t *testing.T, c interface {
 	}
 }
 
-// udpPeer is a UDP socket that sends to this address.
+// udpPeer is a UDP socket that sends to an address.
 func udpPeer(t *testing.T, own, to string) peer {
 	c, err := net.ListenPacket("udp4", own)
 	require.NoError(t, err)
@@ -185,8 +185,8 @@ func tcpServerLink(t *testing.T, o Options) (*linkUnderTest, peer) {
 	return l, connPeer(t, c)
 }
 
-// endpoints are all kinds of sources, each with a connected peer. A peer can send to a UDP client only after the client
-// has sent something.
+// endpoints are all kinds of live transports, each with a connected peer. A peer can send to a UDP client only after
+// the client has sent something.
 var endpoints = []struct {
 	name   string
 	silent bool // whether we are not known before we send
@@ -285,7 +285,7 @@ func TestLinksReceiveSilently(t *testing.T) {
 			e := tlogtest.NewEncoder(t, 1, streamwriter.V2)
 			if endpoint.silent {
 				require.Zero(t, p.read(make([]byte, 2048), 100*time.Millisecond))
-				return // nobody can know where it is
+				return // the peer does not know our address
 			}
 			for ms := range uint32(20) {
 				// Several frames in a datagram of more than 512 bytes, as autopilots send them.

@@ -55,7 +55,7 @@ func (d *Decoder) Vehicles() []Vehicle { return d.tracker.snapshot(d.tracker.lat
 
 // runLog plays a log to its end.
 func (l *Link) runLog(ctx context.Context, handle func(*Frame)) error {
-	log, err := tlog.Format.Open(l.source.path)
+	log, err := tlog.Format.Open(l.transport.path)
 	if err != nil {
 		return err
 	}

@@ -149,7 +149,7 @@ func TestFlightStamps(t *testing.T) {
 		last[m.GetID()] = f
 	}))
 	require.Greater(t, steps, 2500)
-	require.Less(t, wrong, 60) // when a message came that was less delayed than all before
+	require.Less(t, wrong, 60) // steps at which a less delayed message lowered the clock offset
 	require.Greater(t, late, 20)
 	require.Equal(t, 1, link.Vehicles()[0].Clock.Jumps)
 }
@@ -213,7 +213,7 @@ func TestUnreadableLog(t *testing.T) {
 	require.ErrorIs(t, l.Run(t.Context(), func(*Frame) {}), os.ErrNotExist)
 }
 
-// writeLog writes a log of one heartbeat at each of these times, in s after someTime.
+// writeLog writes a log with one heartbeat at each time, in s after someTime.
 func writeLog(t testing.TB, seconds ...float64) string {
 	e := tlogtest.NewEncoder(t, 1, streamwriter.V2)
 	var data []byte

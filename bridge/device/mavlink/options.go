@@ -18,7 +18,7 @@ const (
 	StampReceive
 
 	// StampVehicle is StampSync shifted to the vehicle's own Unix time (SYSTEM_TIME, usually from GPS), once it is
-	// known: for when this computer's clock, or the one that stamped a log, is wrong.
+	// known: for a wrong clock of this computer, or of the computer that wrote a log.
 	StampVehicle
 )
 
@@ -48,7 +48,8 @@ type Options struct {
 	// REQUEST_DATA_STREAM when an autopilot connects, and every 30 s. A rate of 0 stops the stream.
 	Streams map[uint8]uint16
 
-	// Intervals are rates in Hz of messages by id, requested with MAV_CMD_SET_MESSAGE_INTERVAL as often. A rate of 0 is
+	// Intervals are rates in Hz of messages by id, requested with MAV_CMD_SET_MESSAGE_INTERVAL when an autopilot
+	// connects, and every 30 s. A rate of 0 is
 	// the autopilot's default, a negative one stops the message.
 	Intervals map[uint32]float64
 

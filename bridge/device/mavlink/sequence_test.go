@@ -76,7 +76,7 @@ func TestStatistics(t *testing.T) {
 	b := newConnection(total, knownFormats(t))
 	h := tlog.Header{System: 1, Component: 1, Size: 20}
 	now := someTime + 1
-	for i := range 20 * 50 { // 20 s at 50 Hz, of which every fifth frame is lost
+	for i := range 20 * 50 { // 20 s at 50 Hz; every fifth frame is lost
 		h.Sequence = uint8(i)
 		if i%5 != 4 {
 			a.frame(h, now)
@@ -84,7 +84,7 @@ func TestStatistics(t *testing.T) {
 		now += 20e6
 	}
 	b.frame(tlog.Header{System: 2, Component: 3, Sequence: 77, ID: 0xffff, Size: 30}, now)
-	b.frame(tlog.Header{System: 1, Component: 1, Sequence: 3, Size: 20}, now) // by another way
+	b.frame(tlog.Header{System: 1, Component: 1, Sequence: 3, Size: 20}, now) // on another connection
 	s := total.snapshot(now)
 	require.EqualValues(t, 802, s.Received)
 	require.EqualValues(t, 801*20+30, s.Bytes)
@@ -108,7 +108,7 @@ func TestStatistics(t *testing.T) {
 	s.UnknownIDs[1] = 1
 	require.NotContains(t, later.UnknownIDs, uint32(1))
 
-	for id := range uint32(1000) { // made up by a sender, who has 2^24
+	for id := range uint32(1000) { // a sender can make up 2^24 ids
 		b.frame(tlog.Header{System: 2, Component: 3, ID: 1e6 + id, Size: 30}, now)
 	}
 	b.frame(tlog.Header{System: 2, Component: 3, ID: 0xffff, Size: 30}, now)

@@ -12,7 +12,7 @@ import (
 )
 
 // serialConn is an open serial port. Reads never time out: an autopilot may be silent, and reopening the port resets
-// some of them.
+// some autopilots.
 type serialConn struct{ *os.File }
 
 func (serialConn) LocalAddr() net.Addr             { return nil }

@@ -44,7 +44,7 @@ type Statistics struct {
 
 	Open    int    // open ports and connections
 	Opened  uint64 // ports and connections opened so far
-	Problem string // why the source could not be opened, or was closed; empty while open
+	Problem string // why the source could not be opened, or was closed; empty while it is open
 }
 
 // mostUnknownIDs bounds what senders of made-up message ids make a link remember.

@@ -92,7 +92,7 @@ func TestTimeSyncIgnores(t *testing.T) {
 	require.Equal(t, 2, s.exchanges)
 	require.Zero(t, s.deviations)
 
-	for i := range int64(syncRequests + 1) { // of which the first is forgotten
+	for i := range int64(syncRequests + 1) { // the first is forgotten
 		s.request(someTime + i)
 	}
 	require.False(t, s.reply(someTime, 1, someTime+1e6))

@@ -43,7 +43,7 @@ func newTracker(formats map[uint32]tlog.MessageFormat, stamps Stamps) *tracker {
 		clocks: make(map[address]*componentClock), others: make(map[address]bool)}
 }
 
-// note registers a frame received on channel, and sets its Stamp and Autopilot.
+// note takes a frame received on channel, and sets its Stamp and Autopilot.
 func (t *tracker) note(f *Frame, channel *gomavlib.Channel) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,8 +95,8 @@ func (t *tracker) latest() int64 {
 // connected reports whether v is connected at now.
 func (v *vehicle) connected(now int64) bool { return now-v.LastHeartbeat <= heartbeatTimeout }
 
-// due reports whether messages must be requested from a system at now, and assumes that they are: when it connects, and
-// periodically, as requests get lost and autopilots reboot.
+// due reports whether messages must be requested from a system at now, and notes that the caller requests them. They
+// are requested when the system connects, and periodically, as requests get lost and autopilots reboot.
 func (t *tracker) due(system uint8, now int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -177,7 +177,7 @@ type Vehicle struct {
 
 	// Connected reports whether the autopilot's HEARTBEAT was received within the last ten seconds.
 	Connected bool
-	// LastHeartbeat is its time of reception, in ns since the Unix epoch.
+	// LastHeartbeat is when the last HEARTBEAT of the autopilot was received, in ns since the Unix epoch.
 	LastHeartbeat int64
 
 	Clock VehicleClock

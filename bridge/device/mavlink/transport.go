@@ -16,7 +16,7 @@ const (
 	defaultTCPPort = 5760
 )
 
-// kind is the kind of a source.
+// kind is the kind of a transport.
 type kind int
 
 const (
@@ -28,8 +28,8 @@ const (
 	tcpClient
 )
 
-// source describes where frames come from.
-type source struct {
+// transport describes how frames arrive.
+type transport struct {
 	kind        kind
 	path        string // of the log or the serial port
 	baud        int
@@ -37,31 +37,31 @@ type source struct {
 	local       string // host:port to listen at; port 0 is any
 	remote      string // host:port to connect or send to
 	follow      bool   // a bound socket sends to the last sender instead
-	shared      bool   // others may bind the port, too
+	shared      bool   // other sockets may bind the port, too
 }
 
-// parseSource parses the name of a source, as Open describes them.
-func parseSource(name string) (*source, error) {
-	s := new(source)
-	if err := s.parse(name); err != nil {
+// parseTransport parses a source, in the forms that Open lists.
+func parseTransport(name string) (*transport, error) {
+	t := new(transport)
+	if err := t.parse(name); err != nil {
 		return nil, fmt.Errorf("MAVLink source %q: %w", name, err)
 	}
-	return s, nil
+	return t, nil
 }
 
-func (s *source) parse(name string) error {
+func (t *transport) parse(name string) error {
 	if strings.HasSuffix(strings.ToLower(name), ".tlog") {
-		s.kind, s.path = logFile, name
+		t.kind, t.path = logFile, name
 		return nil
 	}
 	scheme, rest, found := strings.Cut(name, ":")
 	scheme = strings.ToLower(scheme)
 	switch {
 	case strings.HasPrefix(name, "/dev/"):
-		return s.parseSerial(name)
+		return t.parseSerial(name)
 	case found && (scheme == "serial" || scheme == "serial-hwfc"):
-		s.flowControl = scheme == "serial-hwfc"
-		return s.parseSerial(strings.TrimPrefix(rest, "//"))
+		t.flowControl = scheme == "serial-hwfc"
+		return t.parseSerial(strings.TrimPrefix(rest, "//"))
 	}
 	where, slashes := strings.CutPrefix(rest, "//")
 	if !found || !slashes {
@@ -72,15 +72,15 @@ func (s *source) parse(name string) error {
 	var err error
 	switch scheme {
 	case "udp":
-		return s.parseUDP(where)
+		return t.parseUDP(where)
 	case "udp-broadcast":
-		return s.parseBroadcast(where)
+		return t.parseBroadcast(where)
 	case "tcp":
-		s.kind = tcpClient
-		s.remote, err = hostPort(where, "localhost", defaultTCPPort)
+		t.kind = tcpClient
+		t.remote, err = hostPort(where, "localhost", defaultTCPPort)
 	case "tcp-l":
-		s.kind = tcpServer
-		s.local, err = hostPort(where, "", defaultTCPPort)
+		t.kind = tcpServer
+		t.local, err = hostPort(where, "", defaultTCPPort)
 	default:
 		err = fmt.Errorf("unknown scheme %q; want serial, serial-hwfc, udp, udp-broadcast, tcp or tcp-l", scheme)
 	}
@@ -88,61 +88,61 @@ func (s *source) parse(name string) error {
 }
 
 // parseSerial parses DEVICE[:BAUD].
-func (s *source) parseSerial(name string) error {
-	s.kind, s.path, s.baud = serialPort, name, defaultBaud
+func (t *transport) parseSerial(name string) error {
+	t.kind, t.path, t.baud = serialPort, name, defaultBaud
 	if i := strings.LastIndexByte(name, ':'); i >= 0 {
 		baud, err := strconv.Atoi(name[i+1:])
 		switch {
 		case err == nil && 0 < baud && baud <= 20e6:
-			s.path, s.baud = name[:i], baud
+			t.path, t.baud = name[:i], baud
 		case err == nil || !strings.HasPrefix(name, "/dev/serial/by-path/"): // names with colons
 			return fmt.Errorf("baud rate %q is not a number from 1 to 20000000", name[i+1:])
 		}
 	}
-	if s.path == "" {
+	if t.path == "" {
 		return errors.New("missing device, as in serial:/dev/ttyACM0:57600")
 	}
 	return nil
 }
 
 // parseUDP parses :PORT (a server), HOST:PORT, and MAVROS' [HOST][:PORT]@[HOST][:PORT].
-func (s *source) parseUDP(where string) (err error) {
+func (t *transport) parseUDP(where string) (err error) {
 	own, other, both := strings.Cut(where, "@")
 	if !both {
 		if host, _, err := net.SplitHostPort(where); err == nil && (host == "" || host == "0.0.0.0" || host == "::") {
-			s.kind = udpServer
-			s.local, err = hostPort(where, "", 0)
+			t.kind = udpServer
+			t.local, err = hostPort(where, "", 0)
 			return err
 		}
-		s.kind, s.local = udpBound, ":0"
-		s.remote, err = hostPort(where, "", 0)
+		t.kind, t.local = udpBound, ":0"
+		t.remote, err = hostPort(where, "", 0)
 		return err
 	}
-	s.local, err = hostPort(own, "", defaultUDPOwn)
+	t.local, err = hostPort(own, "", defaultUDPOwn)
 	if err != nil {
 		return err
 	}
 	if other == "" {
-		s.kind = udpServer
+		t.kind = udpServer
 		return nil
 	}
-	s.kind, s.follow = udpBound, true
-	s.remote, err = hostPort(other, "", defaultUDPPort)
+	t.kind, t.follow = udpBound, true
+	t.remote, err = hostPort(other, "", defaultUDPPort)
 	return err
 }
 
 // parseBroadcast parses ADDRESS:PORT. Broadcasts to that port are received, too.
-func (s *source) parseBroadcast(where string) (err error) {
-	s.kind, s.shared = udpBound, true
-	s.remote, err = hostPort(where, "255.255.255.255", defaultUDPPort)
+func (t *transport) parseBroadcast(where string) (err error) {
+	t.kind, t.shared = udpBound, true
+	t.remote, err = hostPort(where, "255.255.255.255", defaultUDPPort)
 	if err != nil {
 		return err
 	}
-	host, port, err := net.SplitHostPort(s.remote)
+	host, port, err := net.SplitHostPort(t.remote)
 	if ip := net.ParseIP(host); err != nil || ip.To4() == nil {
 		return fmt.Errorf("%q is not an IPv4 broadcast address, such as 192.168.5.255", host)
 	}
-	s.local = ":" + port
+	t.local = ":" + port
 	return nil
 }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestParseSource(t *testing.T) {
-	for name, want := range map[string]source{
+func TestTransport(t *testing.T) {
+	for name, want := range map[string]transport{
 		"serial:/dev/ttyACM0:57600":    {kind: serialPort, path: "/dev/ttyACM0", baud: 57600},
 		"serial:/dev/ttyACM0":          {kind: serialPort, path: "/dev/ttyACM0", baud: 57600},
 		"serial:///dev/ttyUSB0:921600": {kind: serialPort, path: "/dev/ttyUSB0", baud: 921600},
@@ -46,14 +46,14 @@ func TestParseSource(t *testing.T) {
 		"a:b.tlog":                {kind: logFile, path: "a:b.tlog"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := parseSource(name)
+			s, err := parseTransport(name)
 			require.NoError(t, err)
 			require.Equal(t, &want, s)
 		})
 	}
 }
 
-func TestParseSourceErrors(t *testing.T) {
+func TestTransportErrors(t *testing.T) {
 	for name, want := range map[string]string{
 		"":                                  "want a .tlog file or one of serial:DEVICE:BAUD",
 		"flight.bin":                        "want a .tlog file",
