@@ -24,21 +24,21 @@ type Arm struct {
 	Silence time.Duration // without any data, beyond the shortest period, until the connection is closed
 	Retry   time.Duration // until the next attempt to connect; doubled each time, up to 10 times
 	Push    *Push         // nil: its push is not configured
-	Fresh   time.Duration // parts that were pushed this recently are not queried
+	Fresh   time.Duration // fields that were pushed this recently are not queried
 
-	// Handle is called with each update, one at a time. Parts that the arm pushes are removed from replies.
+	// Handle is called with each update, one at a time. Fields that the arm pushes are removed from replies.
 	Handle func(*Update)
 	// Problem is called with errors. It may be called by several goroutines at once.
 	Problem func(error)
 
-	handling sync.Mutex // held during Handle; guards what follows
+	handling sync.Mutex // held during Handle; guards packets and latest
 	packets  *decoder
-	latest   [len(stamped)]time.Time // stamps of the parts last passed to Handle
+	latest   [len(stamped)]time.Time // by stamped: stamp of the field last passed to Handle
 
-	mu     sync.Mutex // for all below
+	mu     sync.Mutex // guards the fields below
 	counts Counts
-	pushed part
-	fresh  time.Time    // until then pushed parts are not queried
+	pushed fieldSet     // of the last packet
+	fresh  time.Time    // until then pushed fields are not queried
 	ips    []netip.Addr // possible senders of packets
 }
 
@@ -46,11 +46,11 @@ type Arm struct {
 type Counts struct {
 	Connected   bool
 	Connections uint64
-	Replies     uint64 // good ones
-	Packets     uint64 // good ones
+	Replies     uint64 // that could be decoded
+	Packets     uint64 // that could be decoded
 	Bad         uint64 // replies and packets that cannot be decoded
-	Timeouts    uint64 // replies that were late: to the first of Polls, and to those that were answered before
-	Unknown     uint64 // other queries without a reply: arms do not know all of them
+	Timeouts    uint64 // late replies to the first of Polls, and to queries that had a reply before
+	Unknown     uint64 // queries without a reply that never had one: arms do not know all of Polls
 	Refused     uint64 // replies without content
 	Others      uint64 // messages that are no replies
 	Late        uint64 // updates dropped as no newer than the one before
@@ -70,7 +70,7 @@ func (a *Arm) Counts() Counts {
 // Address returns host and port.
 func (a *Arm) Address() string { return net.JoinHostPort(a.Host, strconv.Itoa(a.Port)) }
 
-// Run observes until ctx ends. It returns an error only for an invalid field.
+// Run observes the arm until ctx ends. It returns an error only for an invalid field.
 func (a *Arm) Run(ctx context.Context) error {
 	for _, p := range a.Polls {
 		if err := p.check(); err != nil {
@@ -162,7 +162,7 @@ func (a *Arm) Receive(data []byte, at time.Time) {
 	a.give(u)
 }
 
-// deliver passes on a reply, without the parts that are pushed.
+// deliver passes on a reply, without the fields that are pushed.
 func (a *Arm) deliver(u *Update) {
 	a.handling.Lock()
 	defer a.handling.Unlock()
@@ -184,16 +184,16 @@ func (a *Arm) deliver(u *Update) {
 	a.give(u)
 }
 
-// stamped are the parts whose stamps always increase.
-var stamped = [...]part{partJoints, partPose, partForce, partGripper}
+// stamped are the fields whose stamps always increase.
+var stamped = [...]fieldSet{fieldJoints, fieldPose, fieldForce, fieldGripper}
 
 // clockSet is how far a stamp must go back to count as a clock that was set.
 const clockSet = time.Second
 
-// give passes u to Handle without parts that are no newer than before: replies and packets overtake each other, and two
-// replies may arrive at once.
+// give passes u to Handle without fields that are no newer than before: replies and packets overtake each other, and
+// two replies may arrive at once.
 func (a *Arm) give(u *Update) {
-	var late part
+	var late fieldSet
 	for i, p := range stamped {
 		if u.has&p == 0 {
 			continue
@@ -214,8 +214,8 @@ func (a *Arm) give(u *Update) {
 	}
 }
 
-// known returns the parts that need not be queried because they are pushed.
-func (a *Arm) known(now time.Time) part {
+// known returns the fields that need not be queried because they are pushed.
+func (a *Arm) known(now time.Time) fieldSet {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if now.Before(a.fresh) {

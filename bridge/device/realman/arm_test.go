@@ -19,7 +19,7 @@ import (
 
 const patience = 90 * time.Second
 
-// updates records the last update of each kind, and how many there were.
+// updates records the last update of each kind, and the number of updates.
 type updates struct {
 	mu       sync.Mutex
 	joints   []float64
@@ -265,9 +265,9 @@ func TestPushReplacesQueries(t *testing.T) {
 	require.Equal(t, 1, fake.Requests("set_realtime_push"))
 	asked := fake.Requests("get_current_arm_state")
 	grips := fake.Requests("get_gripper_state")
-	eventually(t, "parts that are not pushed are queried",
+	eventually(t, "fields that are not pushed are queried",
 		func() bool { return fake.Requests("get_gripper_state") > grips+50 })
-	require.LessOrEqual(t, fake.Requests("get_current_arm_state"), asked+1, "pushed parts are not")
+	require.LessOrEqual(t, fake.Requests("get_current_arm_state"), asked+1, "pushed fields are not")
 	require.InDelta(t, -293.299*math.Pi/180, s.pushedJoints()[5], 1e-9)
 
 	fake.Silence()
@@ -339,7 +339,7 @@ func TestRefusedPush(t *testing.T) {
 // Packets of an arm that is given by a name are recognised even if it refuses connections.
 func TestArmWithANameThatOnlyPushes(t *testing.T) {
 	fake := start(t, "127.0.0.1:0", &realmantest.Arm{})
-	// A socket that does not listen keeps its port from others, who might.
+	// A socket that does not listen keeps its port from processes that might listen.
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	require.NoError(t, err)
 	defer unix.Close(socket)
@@ -355,7 +355,7 @@ func TestArmWithANameThatOnlyPushes(t *testing.T) {
 	require.False(t, a.Counts().Connected)
 }
 
-// Replies and packets may arrive in another order than that of their states. Older states are dropped.
+// Replies and packets may overtake each other. Older states are dropped.
 func TestStampsAscend(t *testing.T) {
 	const packet = `{"state":"realtime_arm_joint_state","joint_status":{"joint_position":[1,2,3,4,5,6],` +
 		`"joint_en_flag":[1,1,1,1,1,1]}}`
@@ -372,7 +372,7 @@ func TestStampsAscend(t *testing.T) {
 	}
 	require.Equal(t, []time.Duration{5, 10, 15, -time.Hour, 5 - time.Hour}, joints,
 		"and a clock that was set is followed")
-	require.Len(t, others, 7, "parts without stamps are delivered")
+	require.Len(t, others, 7, "fields without stamps are delivered")
 	require.EqualValues(t, 2, a.Counts().Late)
 	require.EqualValues(t, 7, a.Counts().Packets)
 }

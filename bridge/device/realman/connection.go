@@ -15,12 +15,12 @@ import (
 type connection struct {
 	arm   *Arm
 	conn  net.Conn
-	wake  chan struct{} // the goroutine that sends
-	quiet time.Duration // without data until it is closed, or until a reply counts as missed
+	wake  chan struct{} // wakes the goroutine that sends
+	quiet time.Duration // time without data until the connection is closed, or without a reply until it counts as missed
 
-	mu    sync.Mutex // for all below
+	mu    sync.Mutex // guards the fields below
 	asked []*asked
-	heard time.Time // when data last came
+	heard time.Time // when data were last received
 }
 
 func newConnection(a *Arm, conn net.Conn) *connection {
@@ -29,7 +29,7 @@ func newConnection(a *Arm, conn net.Conn) *connection {
 	c := &connection{arm: a, conn: conn, wake: make(chan struct{}, 1), heard: now, quiet: a.Silence + a.Polls[0].Period}
 	for i, p := range a.Polls {
 		q := newAsked(p)
-		// Queries are spread: a reply that waits behind many others would get a wrong stamp.
+		// Spread the queries: a reply that waits behind many others would get a wrong stamp.
 		q.due = now.Add(min(p.Period, time.Second) * time.Duration(i) / time.Duration(len(a.Polls)))
 		c.asked = append(c.asked, q)
 	}
@@ -51,7 +51,7 @@ func (c *connection) run(ctx context.Context) error {
 	})
 	err := c.read()
 	if asking := context.Cause(ctx); asking != nil {
-		err = asking // that closed the connection
+		err = asking // why the connection was closed
 	}
 	cancel(nil)
 	done.Wait()
@@ -120,14 +120,14 @@ func (c *connection) next(due []*asked, now time.Time) ([]*asked, time.Duration)
 					}
 				})
 			}
-			// Otherwise queries to a slow arm would pile up, and replies be matched to later ones.
+			// Wait for quiet: else queries to a slow arm would pile up, and replies be matched to later queries.
 			if waited >= c.quiet {
 				q.end(true)
 			}
 		}
 		switch {
 		case !q.sent.IsZero() || q.due.After(now):
-		case q.tells&^known == 0:
+		case q.fields&^known == 0:
 			q.postpone(now)
 		default:
 			q.begin(now)
@@ -210,7 +210,7 @@ func (c *connection) match(u *Update) time.Time {
 	return u.Received
 }
 
-// lose gives up the reply that is awaited for longest: it was the data that could not be decoded.
+// lose gives up the oldest awaited reply: the data that could not be decoded are taken for it.
 func (c *connection) lose() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -88,7 +88,7 @@ func TestCommandsAreDue(t *testing.T) {
 	require.Contains(t, lines, "get_controller_state")
 }
 
-// Where replies take longer than a timeout, questions do not pile up, and each reply is that to its question.
+// If replies take longer than a timeout, queries do not pile up, and each reply is matched to its query.
 func TestSlowReplies(t *testing.T) {
 	c := testConnection(t, Poll{"get_joint_degree", 100 * time.Millisecond})
 	for i := range 5 {
@@ -104,7 +104,7 @@ func TestSlowReplies(t *testing.T) {
 	}
 }
 
-// Queries that arms may not reply to do not prove that a connection works.
+// Queries that an arm may leave without a reply do not prove that a connection works.
 func TestQuietIsThatOfTheFirstCommand(t *testing.T) {
 	require.Equal(t, 8*time.Second, testConnection(t, Poll{"get_joint_degree", 5 * time.Second},
 		Poll{"get_gripper_state", time.Millisecond}).quiet)
@@ -122,8 +122,8 @@ func TestLostReplies(t *testing.T) {
 	require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n", lines, "it was asked for before")
 }
 
-// Other replies keep a connection, on which a lost one is not awaited for all of a timeout that is longer than the
-// silence.
+// Other replies keep a connection open. A lost reply is not awaited longer than the silence, even if the timeout is
+// longer.
 func TestLostReplyIsAskedForAgain(t *testing.T) {
 	c := testConnection(t, Poll{"get_joint_degree", 100 * time.Millisecond},
 		Poll{"get_gripper_state", 100 * time.Millisecond})
@@ -141,7 +141,7 @@ func TestLostReplyIsAskedForAgain(t *testing.T) {
 func TestPushSavesAsking(t *testing.T) {
 	c := testConnection(t, Poll{"get_current_arm_state", 100 * time.Millisecond},
 		Poll{"get_gripper_state", 100 * time.Millisecond})
-	c.arm.pushed, c.arm.fresh = partJoints|partPose|partErrors|partJointErrors, at(2000)
+	c.arm.pushed, c.arm.fresh = fieldJoints|fieldPose|fieldErrors|fieldJointErrors, at(2000)
 	lines, _ := c.due(0)
 	require.Equal(t, "{\"command\":\"get_gripper_state\"}\r\n", lines)
 	c.match(&Update{Name: "get_gripper_state", Received: at(1)})
@@ -160,7 +160,7 @@ func TestWithoutWhatIsPushed(t *testing.T) {
 	u, err := d.decode([]byte(`{"state":"current_arm_state","arm_state":{"joint":[1,2,3,4,5,6],"pose":[1,2,3,4,5,6],` +
 		`"err":[0]}}`))
 	require.NoError(t, err)
-	u.without(partJoints | partGripper)
+	u.without(fieldJoints | fieldGripper)
 	require.Nil(t, u.Joints)
 	require.NotNil(t, u.Pose)
 	require.NotNil(t, u.Errors)

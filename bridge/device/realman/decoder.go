@@ -15,8 +15,8 @@ const (
 	gram   = 9.80665e-3 // N
 )
 
-// unit converts numbers on the wire: count of them are is in SI.
-type unit struct{ count, is float64 }
+// unit converts numbers on the wire: the number wire is si in SI.
+type unit struct{ wire, si float64 }
 
 var (
 	whole       = unit{1, 1}
@@ -40,14 +40,14 @@ const (
 	maxCode        = 1 << 32
 )
 
-// decoder turns replies and packets of one arm into updates. Each call overwrites the update before.
+// decoder turns replies and packets of one arm into updates. Each call of decode overwrites the last update.
 type decoder struct {
 	joints int     // of the arm; 0: 6 or 7
 	speed  float64 // unit of speeds, in rad/s
 
 	packet     packet
 	update     Update
-	count      int // of joints, by the first field that has them
+	count      int // of joints, by the first field with a number for each joint
 	err        error
 	errors     []int
 	codes      [7]int
@@ -65,16 +65,16 @@ type decoder struct {
 type quantity struct {
 	unit  unit
 	limit float64 // in SI
-	part  part
+	field fieldSet
 }
 
 var (
-	angles       = quantity{millidegree, maxAngle, partJoints}
-	currents     = quantity{micro, maxCurrent, partCurrents}
-	voltages     = quantity{milli, maxVoltage, partVoltages}
-	temperatures = quantity{milli, maxTemperature, partTemperatures}
-	jointErrs    = quantity{whole, maxCode, partJointErrors}
-	enabledFlags = quantity{whole, maxCode, partEnabled}
+	angles       = quantity{millidegree, maxAngle, fieldJoints}
+	currents     = quantity{micro, maxCurrent, fieldCurrents}
+	voltages     = quantity{milli, maxVoltage, fieldVoltages}
+	temperatures = quantity{milli, maxTemperature, fieldTemperatures}
+	jointErrs    = quantity{whole, maxCode, fieldJointErrors}
+	enabledFlags = quantity{whole, maxCode, fieldEnabled}
 )
 
 // readers read decoder.packet into decoder.update, by the name of the reply or packet.
@@ -145,7 +145,8 @@ func (d *decoder) fail(field, format string, args ...any) {
 	}
 }
 
-// scaled returns the numbers of a field in SI, from least to most of them; nil if the field is missing.
+// scaled returns the numbers of a field in SI; nil if the field is missing. It fails unless there are least to most
+// numbers.
 func (d *decoder) scaled(field string, n *numbers, least, most int, u unit, limit float64) []float64 {
 	if !n.given {
 		return nil
@@ -164,7 +165,7 @@ func (d *decoder) scaled(field string, n *numbers, least, most int, u unit, limi
 		return nil
 	}
 	for i := range list {
-		x := list[i] / u.count * u.is
+		x := list[i] / u.wire * u.si
 		if math.Abs(x) > limit {
 			d.fail(field, "has %g, which is implausible", list[i])
 			return nil
@@ -183,7 +184,7 @@ func (d *decoder) perJoint(field string, n *numbers, q quantity) []float64 {
 	list := d.scaled(field, n, least, most, q.unit, q.limit)
 	if list != nil {
 		d.count = len(list)
-		d.update.has |= q.part
+		d.update.has |= q.field
 	}
 	return list
 }
@@ -313,7 +314,7 @@ func (d *decoder) readErrors(prefix string, e *errorCodes) {
 		list = []int{}
 	}
 	d.errors, d.update.Errors = list, list
-	d.update.has |= partErrors
+	d.update.has |= fieldErrors
 }
 
 func (d *decoder) readWaypoint() {
@@ -341,7 +342,7 @@ func (d *decoder) setPosition(field string, n *numbers) {
 	if list := d.scaled(field, n, 3, 3, micro, maxPosition); list != nil {
 		d.pose.Position = [3]float64(list)
 		d.update.Pose = &d.pose
-		d.update.has |= partPose
+		d.update.has |= fieldPose
 	}
 }
 
@@ -383,7 +384,7 @@ func (d *decoder) setForce(field string, n *numbers, axes int, to *[6]float64) {
 		*to = [6]float64(list)
 	}
 	d.update.Force = &d.force
-	d.update.has |= partForce
+	d.update.has |= fieldForce
 }
 
 func (d *decoder) readForceData() {
@@ -416,7 +417,7 @@ func (d *decoder) readController() {
 		Error:       max(0, d.integer("err_flag", &p.ErrFlag)),
 	}
 	d.update.Controller = &d.controller
-	d.update.has |= partController
+	d.update.has |= fieldController
 }
 
 func (d *decoder) readGripper() {
@@ -434,7 +435,7 @@ func (d *decoder) readGripper() {
 func (d *decoder) setGripper(g Gripper) {
 	d.gripper = g
 	d.update.Gripper = &d.gripper
-	d.update.has |= partGripper
+	d.update.has |= fieldGripper
 }
 
 // readHand reads the fingers of a hand, pushed by arms of the fourth generation.
@@ -491,7 +492,7 @@ func (d *decoder) readPlus() {
 }
 
 func (d *decoder) readModel() {
-	d.update.has |= partModel
+	d.update.has |= fieldModel
 	d.update.Model = string(d.packet.Product)
 	if v := d.packet.CtrlInfo.Version; v != "" {
 		d.update.Model += " " + string(v)

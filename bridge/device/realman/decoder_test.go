@@ -54,7 +54,7 @@ func TestPush(t *testing.T) {
 	require.Equal(t, []bool{true, true, true, true, true, false}, u.Enabled)
 	require.Equal(t, []int{}, u.Errors)
 	near(t, []float64{-0.086608, 0.01175, 0.820234}, u.Pose.Position[:], "position")
-	// The angles of the packet are those of its quaternion: that is what order both have.
+	// The angles and the quaternion of the packet agree, which proves the order of their elements.
 	q, fromAngles := u.Pose.Quaternion, quaternion(-0.447, 0.551, 2.325)
 	for i := range q {
 		require.InDelta(t, fromAngles[i], q[i], 1e-3, "quaternion[%d]", i)
@@ -63,8 +63,8 @@ func TestPush(t *testing.T) {
 	require.InDelta(t, 1, q[0]*q[0]+q[1]*q[1]+q[2]*q[2]+q[3]*q[3], 1e-12)
 	require.Nil(t, u.Gripper)
 	require.Nil(t, u.Force)
-	require.Equal(t, partJoints|partCurrents|partVoltages|partTemperatures|partJointErrors|partEnabled|partPose|
-		partErrors,
+	require.Equal(t, fieldJoints|fieldCurrents|fieldVoltages|fieldTemperatures|fieldJointErrors|fieldEnabled|fieldPose|
+		fieldErrors,
 		u.has)
 }
 
@@ -184,7 +184,7 @@ func TestPushVariants(t *testing.T) {
 		"an offline device": {more(`"rm_plus_state":"offline","rm_plus_base":"offline"`),
 			func(t *testing.T, u *Update) {
 				require.Nil(t, u.Gripper)
-				require.Zero(t, u.has&partGripper, "there may be another one, which is asked for")
+				require.Zero(t, u.has&fieldGripper, "there may be another one, which is asked for")
 			}},
 		"words": {more(`"rm_plus_state":"disable","hand":"offline","lift_state":0,"aloha_state":null,` +
 			`"six_force_sensor":[]`),
@@ -209,7 +209,7 @@ func TestPushVariants(t *testing.T) {
 	}
 }
 
-// The packets of the documentation, whose angles are not those of its quaternions.
+// The packets of the documentation. Its angles and quaternions do not agree.
 func TestDocumentedPackets(t *testing.T) {
 	for _, packet := range []string{
 		`{"aloha_state":{"io1_state":0,"io2_state":0},"arm_current_status":"idle","arm_err":0,` +
@@ -265,7 +265,7 @@ func TestReplies(t *testing.T) {
 				near(t, []float64{0.1, 0.2, 0.03}, u.Pose.Position[:], "position")
 				require.Equal(t, quaternion(0.4, 0.5, 0.6), u.Pose.Quaternion)
 				require.Equal(t, []int{}, u.Errors)
-				require.Equal(t, partJoints|partPose|partErrors, u.has)
+				require.Equal(t, fieldJoints|fieldPose|fieldErrors, u.has)
 			},
 		},
 		"state of newer software": {

@@ -47,7 +47,7 @@ func SystemError(code int) string {
 	return "unknown error"
 }
 
-// jointErrors are by bit.
+// jointErrors describes the bits of a joint's error code.
 var jointErrors = []string{
 	"motor control failed", "voltage too high", "voltage too low", "too hot", "it did not start", "encoder failed",
 	"current too high", "software failed", "temperature sensor failed", "position beyond its limit", "wrong joint id",
@@ -65,7 +65,7 @@ func JointError(code int) string {
 	return bits(code, jointErrors)
 }
 
-// gripperErrors are by bit.
+// gripperErrors describes the bits of a gripper's error code.
 var gripperErrors = []string{"blocked", "too hot", "current too high", "driver failed", "communication failed"}
 
 // bits returns the names of the bits of a code.

@@ -2,7 +2,7 @@ package realman
 
 import "time"
 
-// Forget makes pushed parts too old to replace queries.
+// Forget makes pushed fields too old to replace queries.
 func (a *Arm) Forget() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -20,8 +20,8 @@ const maxPacket = 64 << 10
 type Listener struct {
 	conn *net.UDPConn
 
-	mu        sync.Mutex // for all below
-	strangers map[netip.Addr]uint64
+	mu        sync.Mutex            // guards strangers
+	strangers map[netip.Addr]uint64 // packets by sender
 }
 
 // Listen listens to an address of this machine, such as ":8089".
@@ -84,7 +84,7 @@ func (l *Listener) give(arms []*Arm, from netip.Addr, data []byte, at time.Time)
 	}
 }
 
-// stamp returns when a packet was received by its control messages, or the current time.
+// stamp returns when a packet was received: by its control messages, or else the current time.
 func stamp(control []byte) time.Time {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err == nil {

@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// maxNumbers is how many numbers a field has at most: the codes of errors are up to 24.
+// maxNumbers is the most numbers of a field: there are up to 24 codes of errors.
 const maxNumbers = 24
 
 // numbers is a field of one or more numbers. Errors are kept until the field is used.
@@ -20,8 +20,8 @@ type numbers struct {
 	err   error
 }
 
-// UnmarshalJSON takes a number, a list of numbers, or an object of coordinates: some firmware names the parts of a
-// pose. Numbers may be strings or bools. null counts as missing.
+// UnmarshalJSON takes a number, a list of numbers, or an object of coordinates: some firmware names the
+// coordinates of a pose. Numbers may be strings or bools. null counts as missing.
 func (n *numbers) UnmarshalJSON(data []byte) error {
 	*n = numbers{given: string(data) != "null"}
 	switch {

@@ -5,7 +5,7 @@ type packet struct {
 	State   word `json:"state"`
 	Command word `json:"command"`
 	errorCodes
-	GetState  word `json:"get_state"` // false in replies that tell nothing
+	GetState  word `json:"get_state"` // false in replies without values
 	ReadState word `json:"read_state"`
 
 	// Replies.
@@ -35,7 +35,7 @@ type packet struct {
 		Version word `json:"version"`
 	} `json:"ctrl_info"`
 
-	// What is pushed.
+	// Packets.
 	JointStatus struct {
 		Current     numbers `json:"joint_current"`
 		EnFlag      numbers `json:"joint_en_flag"`
@@ -71,7 +71,7 @@ type packet struct {
 	PlusBase  plus `json:"rm_plus_base"`
 }
 
-// errorCodes are the errors of an arm: of the second generation, and of the third and fourth.
+// errorCodes are the errors of an arm: ArmErr and SysErr of the second generation, Err of the third and fourth.
 type errorCodes struct {
 	ArmErr numbers `json:"arm_err"`
 	SysErr numbers `json:"sys_err"`

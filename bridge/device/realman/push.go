@@ -8,8 +8,8 @@ import (
 // pushUnit is the unit of Push.Cycle on the wire.
 const pushUnit = 5 * time.Millisecond
 
-// Push configures how an arm pushes its state: the only setting of an arm that is ever changed. The arm keeps it until
-// it is changed again.
+// Push configures how an arm pushes its state. No other setting of an arm is ever changed. The arm keeps the
+// configuration until the next one.
 type Push struct {
 	Cycle      time.Duration // in steps of 5 ms
 	IP         string        // destination; "": this machine, as the arm sees it

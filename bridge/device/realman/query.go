@@ -11,45 +11,46 @@ type Poll struct {
 	Period  time.Duration // at least; longer if the arm takes longer to reply
 }
 
-// part is a set of the parts of an Update, which arms can be asked for one by one.
-type part uint16
+// fieldSet is a set of fields of an Update, one for each kind of value that an arm reports. Speeds belong to
+// fieldJoints.
+type fieldSet uint16
 
 const (
-	partJoints part = 1 << iota
-	partCurrents
-	partVoltages
-	partTemperatures
-	partJointErrors
-	partEnabled
-	partPose
-	partErrors
-	partForce
-	partGripper
-	partController
-	partModel
+	fieldJoints fieldSet = 1 << iota
+	fieldCurrents
+	fieldVoltages
+	fieldTemperatures
+	fieldJointErrors
+	fieldEnabled
+	fieldPose
+	fieldErrors
+	fieldForce
+	fieldGripper
+	fieldController
+	fieldModel
 )
 
-// without removes the parts p from u.
-func (u *Update) without(p part) {
-	p &= u.has
-	u.has &^= p
-	drop(p&partJoints, &u.Joints, &u.Speeds)
-	drop(p&partCurrents, &u.Currents)
-	drop(p&partVoltages, &u.Voltages)
-	drop(p&partTemperatures, &u.Temperatures)
-	drop(p&partJointErrors, &u.JointErrors)
-	drop(p&partEnabled, &u.Enabled)
-	drop(p&partPose, &u.Pose)
-	drop(p&partErrors, &u.Errors)
-	drop(p&partForce, &u.Force)
-	drop(p&partGripper, &u.Gripper)
+// without removes the fields of s from u.
+func (u *Update) without(s fieldSet) {
+	s &= u.has
+	u.has &^= s
+	drop(s&fieldJoints, &u.Joints, &u.Speeds)
+	drop(s&fieldCurrents, &u.Currents)
+	drop(s&fieldVoltages, &u.Voltages)
+	drop(s&fieldTemperatures, &u.Temperatures)
+	drop(s&fieldJointErrors, &u.JointErrors)
+	drop(s&fieldEnabled, &u.Enabled)
+	drop(s&fieldPose, &u.Pose)
+	drop(s&fieldErrors, &u.Errors)
+	drop(s&fieldForce, &u.Force)
+	drop(s&fieldGripper, &u.Gripper)
 }
 
-// drop clears fields unless p is empty.
-func drop[T any](p part, fields ...*T) {
+// drop clears fields unless s is empty.
+func drop[T any](s fieldSet, fields ...*T) {
 	var none T
 	for _, f := range fields {
-		if p != 0 {
+		if s != 0 {
 			*f = none
 		}
 	}
@@ -57,23 +58,23 @@ func drop[T any](p part, fields ...*T) {
 
 // query is a command that only reads.
 type query struct {
-	reply string // name of the reply
-	tells part
+	reply  string   // name of the reply
+	fields fieldSet // in the reply
 }
 
 var queries = map[string]query{
-	"get_current_arm_state":         {"current_arm_state", partJoints | partPose | partErrors},
-	"get_joint_degree":              {"joint_degree", partJoints},
-	"get_joint_en_state":            {"joint_en_state", partEnabled},
-	"get_joint_err_flag":            {"joint_err_flag", partJointErrors},
-	"get_current_joint_temperature": {"current_joint_temperature", partTemperatures},
-	"get_current_joint_current":     {"current_joint_current", partCurrents},
-	"get_current_joint_voltage":     {"current_joint_voltage", partVoltages},
-	"get_controller_state":          {"controller_state", partController},
-	"get_gripper_state":             {"get_gripper_state", partGripper},
-	"get_force_data":                {"get_force_data", partForce},
-	"get_arm_software_info":         {"arm_software_info", partModel},
-	"get_arm_software_version":      {"arm_software_version", partModel},
+	"get_current_arm_state":         {"current_arm_state", fieldJoints | fieldPose | fieldErrors},
+	"get_joint_degree":              {"joint_degree", fieldJoints},
+	"get_joint_en_state":            {"joint_en_state", fieldEnabled},
+	"get_joint_err_flag":            {"joint_err_flag", fieldJointErrors},
+	"get_current_joint_temperature": {"current_joint_temperature", fieldTemperatures},
+	"get_current_joint_current":     {"current_joint_current", fieldCurrents},
+	"get_current_joint_voltage":     {"current_joint_voltage", fieldVoltages},
+	"get_controller_state":          {"controller_state", fieldController},
+	"get_gripper_state":             {"get_gripper_state", fieldGripper},
+	"get_force_data":                {"get_force_data", fieldForce},
+	"get_arm_software_info":         {"arm_software_info", fieldModel},
+	"get_arm_software_version":      {"arm_software_version", fieldModel},
 }
 
 // asked is the state of a Poll on a connection.
@@ -102,7 +103,7 @@ func (p *Poll) check() error {
 	return nil
 }
 
-// A query without any reply after manyMisses attempts is sent rarely: the arm may lack the device.
+// A query that had no reply in manyMisses attempts is sent every rarely: the arm may lack the device.
 const (
 	manyMisses = 3
 	rarely     = 10 * time.Second
@@ -115,7 +116,7 @@ func (a *asked) period() time.Duration {
 	return a.Period
 }
 
-// begin records that the query is sent.
+// begin records that the query is sent now.
 func (a *asked) begin(now time.Time) {
 	a.sent = now
 	a.due = a.due.Add(a.period())
@@ -127,7 +128,7 @@ func (a *asked) begin(now time.Time) {
 // postpone skips the query once.
 func (a *asked) postpone(now time.Time) { a.due = now.Add(a.period()) }
 
-// end records that no reply is awaited any more: it came, or it was missed or empty.
+// end records that the reply came, or that it was missed or empty.
 func (a *asked) end(missed bool) {
 	a.sent, a.late = time.Time{}, false
 	if missed {

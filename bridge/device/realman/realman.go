@@ -1,9 +1,9 @@
 // Package realman observes arms of RealMan over the JSON protocol of their controllers: it queries their state over TCP
-// many times a second, and receives what they push over UDP. It never moves one.
+// many times a second, and receives their pushed packets over UDP. It never moves an arm.
 //
 // The protocol is that of RealMan's documentation, https://github.com/RealManRobot/rm_docs in docs/robot/json, in all
-// forms that controllers of the second to fourth generation write; what the documentation leaves open follows
-// https://github.com/RealManRobot/rm_robot and https://github.com/RealManRobot/RM_API2. Numbers on the wire are
+// forms that controllers of the second to fourth generation write. Where the documentation is silent, the package
+// follows https://github.com/RealManRobot/rm_robot and https://github.com/RealManRobot/RM_API2. Numbers on the wire are
 // integers in units such as 0.001°; an Update has SI units.
 package realman
 
@@ -17,12 +17,12 @@ const (
 	FiftiethRPM           = 6 * degree / 50  // 0.02 revolutions per minute
 )
 
-// Update is the content of one reply or pushed packet. Fields that it lacks are nil, or empty unless said otherwise. It
-// is valid until the call that receives it returns.
+// Update is the content of one reply or pushed packet. Missing fields are nil, or empty unless documented otherwise. An
+// Update is valid until the call that receives it returns.
 type Update struct {
 	Name   string // of the reply, as the controller spells it: "current_arm_state"
 	Pushed bool   // it is a packet, not a reply
-	// When the arm had this state: of a reply halfway between request and reception, of a packet when it was received.
+	// When the arm had this state: for a reply, halfway between request and reception; for a packet, its reception.
 	Stamp    time.Time
 	Received time.Time
 
@@ -46,7 +46,7 @@ type Update struct {
 	PushSet    *bool  // whether the controller accepted the configuration of its push
 	Refused    bool   // the controller reports that it cannot answer
 
-	has part
+	has fieldSet // the present fields
 }
 
 // Pose is the pose of the tool in the work frame that is set in the arm, by default its base.
@@ -75,7 +75,7 @@ const (
 // Gripper is the state of the gripper or hand of an arm.
 type Gripper struct {
 	Online bool
-	// In the device's unit: of RealMan's two-finger gripper 0 (closed) to 1000, of hands one for each finger; empty if
+	// In the device's unit: 0 (closed) to 1000 for RealMan's two-finger gripper; one for each finger of a hand; empty if
 	// offline.
 	Positions []float64
 	Forces    []float64 // N; empty, or one for each of Positions

@@ -11,9 +11,9 @@ const maxObject = 64 << 10
 // maxExcerpt is how many bytes of bad data an error shows.
 const maxExcerpt = 60
 
-// splitter finds JSON objects in a stream of bytes. By the protocol each is on a line of its own; here a line may have
-// several, and the last needs no end of line. An object that is cut off by the end of its line is dropped, so that the
-// next one is found.
+// splitter finds JSON objects in the bytes of a connection. By the protocol each object is on a line of its own; here a
+// line may have several, and the last needs no end of line. An object that is cut off by the end of its line is
+// dropped, so that the next one is found.
 type splitter struct {
 	object  func([]byte) // valid until it returns
 	bad     func(error)
@@ -21,10 +21,10 @@ type splitter struct {
 	depth   int    // of braces
 	text    bool   // within a string
 	escaped bool
-	skip    bool // up to the end of the line
+	skip    bool // the rest of the line
 }
 
-// add takes more of the stream.
+// add takes the next bytes of the connection.
 func (s *splitter) add(data []byte) {
 	for _, c := range data {
 		switch {

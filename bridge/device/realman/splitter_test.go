@@ -10,7 +10,7 @@ import (
 func TestSplitter(t *testing.T) {
 	for name, test := range map[string]struct {
 		text    string
-		objects string // with blanks between
+		objects string // separated by blanks
 		errors  []string
 	}{
 		"lines":            {"{\"a\":1}\r\n{\"b\":2}\r\n", `{"a":1} {"b":2}`, nil},

@@ -24,15 +24,15 @@ type Arm struct {
 	started  time.Time
 	done     sync.WaitGroup
 
-	mu       sync.Mutex // for all below
-	conns    map[net.Conn]bool
-	count    int
-	requests map[string]int
-	stop     []chan struct{} // of the goroutines that push
+	mu       sync.Mutex        // guards the fields below
+	conns    map[net.Conn]bool // open ones
+	count    int               // of all connections so far
+	requests map[string]int    // by command
+	stop     []chan struct{}   // of the goroutines that push
 	closed   bool
 }
 
-// Start listens to an address: a host, and a port or 0 for any. What the arm pushes comes from the host.
+// Start listens to an address: a host, and a port or 0 for any. The arm pushes packets from the host.
 func (a *Arm) Start(address string) error {
 	addr, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil {
@@ -61,7 +61,7 @@ func (a *Arm) Start(address string) error {
 // Host returns the address of the arm.
 func (a *Arm) Host() string { return a.listener.Addr().(*net.TCPAddr).IP.String() }
 
-// Port returns the port that it listens to.
+// Port returns the TCP port that the arm listens to.
 func (a *Arm) Port() int { return a.listener.Addr().(*net.TCPAddr).Port }
 
 // Close stops the arm.

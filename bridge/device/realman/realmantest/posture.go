@@ -24,7 +24,7 @@ type Posture struct {
 	Force       []int // 0.001 N and N·m; nil: there is no sensor
 }
 
-// Still is a state that was seen on an arm with six joints.
+// Still is a state of a real arm with six joints.
 var Still = Posture{
 	Joints: []int{-1968, -35327, 62138, 165412, -9854, -293299}, Speeds: []int{0, 0, 0, 0, 0, 1},
 	Position: [3]int{-86608, 11750, 820234}, Euler: [3]int{-447, 551, 2325},
