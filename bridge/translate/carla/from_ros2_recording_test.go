@@ -23,37 +23,37 @@ import (
 	"tapedeck/msgs/tf2_msgs"
 )
 
-// write writes a log of a recording of ROS 2 messages and returns its path.
-func write(t testing.TB, r codec.Reader, o WriteOptions) (path string, left []string) {
+// write writes a log from a recording of ROS 2 messages. It returns the path of the log and the skipped topics.
+func write(t testing.TB, r codec.Reader, o WriteOptions) (path string, skipped []string) {
 	path = filepath.Join(t.TempDir(), "written.log")
 	w, err := codec.Formats{carla.Format}.Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
-	left, err = writeAll(w, r, o)
+	skipped, err = writeAll(w, r, o)
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
-	return path, left
+	return path, skipped
 }
 
-// writeAll writes a log of r with a Writer that has called Expect, and returns the topics that it is not made of.
-func writeAll(w codec.Writer, r codec.Reader, o WriteOptions) (left []string, err error) {
-	author := NewWriter(w, o)
-	if err := author.Expect(r); err != nil {
+// writeAll writes a log from r with a Writer that has called Expect. It returns the skipped topics.
+func writeAll(w codec.Writer, r codec.Reader, o WriteOptions) (skipped []string, err error) {
+	writer := NewWriter(w, o)
+	if err := writer.Expect(r); err != nil {
 		return nil, err
 	}
 	for m, readErr := range codec.Messages(r, codec.Query{}) {
 		err = readErr
 		if err == nil {
-			err = author.Write(m)
+			err = writer.Write(m)
 		}
 		if err != nil {
 			break
 		}
 	}
-	return author.Skipped(), errors.Join(err, author.finish())
+	return writer.Skipped(), errors.Join(err, writer.finish())
 }
 
-// TestThereAndBack translates a log to ROS 2, writes a log from that and translates it again: the messages are the same
-// within 1e-5 m and 1e-5 rad.
+// TestThereAndBack translates a log to ROS 2, writes a log from the messages, and translates the new log. The messages
+// stay equal within 1e-5 m and 1e-5 rad.
 func TestThereAndBack(t *testing.T) {
 	for _, name := range []string{"scenario_runner_DistanceToLaneCenter.log", "sr2020_DistanceToLaneCenter.log"} {
 		for _, p := range []carla.Profile{carla.UE4New, carla.UE5} {
@@ -62,16 +62,16 @@ func TestThereAndBack(t *testing.T) {
 					t.Skip("one profile is enough for a short test")
 				}
 				there := openROS2(t, sample(t, name))
-				path, left := write(t, there, WriteOptions{Profile: p})
-				require.ElementsMatch(t, []string{"/carla/markers"}, left)
+				path, skipped := write(t, there, WriteOptions{Profile: p})
+				require.ElementsMatch(t, []string{"/carla/markers"}, skipped)
 				back := openROS2(t, path)
-				source, err := there.Info()
+				original, err := there.Info()
 				require.NoError(t, err)
 				result, err := back.Info()
 				require.NoError(t, err)
 				require.True(t, result.Complete)
-				require.Equal(t, source.StartTime, result.StartTime)
-				require.InDelta(t, source.EndTime, result.EndTime, 2)
+				require.Equal(t, original.StartTime, result.StartTime)
+				require.InDelta(t, original.EndTime, result.EndTime, 2)
 				require.Equal(t, p.Name, result.Metadata[carla.KeyProfile])
 				want, got := collect(t, there, codec.Query{}), collect(t, back, codec.Query{})
 				for _, topic := range []string{"/clock", "/carla/hero/odometry", "/carla/hero/vehicle_control_cmd",
@@ -79,13 +79,13 @@ func TestThereAndBack(t *testing.T) {
 					"/carla/traffic_lights/info", "/carla/world_info"} {
 					require.Len(t, got[topic], len(want[topic]), topic)
 					if p.Wide && topic == "/carla/hero/vehicle_info" {
-						continue // UE5 has less of it
+						continue // a log of UE5 holds less of the physics
 					}
 					for i := 0; i < len(want[topic]); i += 7 {
 						requireNear(t, want[topic][i], got[topic][i])
 					}
 				}
-				// The places at the end.
+				// Only the last static transforms must be equal.
 				a, b := want["/tf_static"], got["/tf_static"]
 				requireNear(t, a[len(a)-1], b[len(b)-1])
 			})
@@ -93,13 +93,13 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// collect returns the messages of a recording, decoded, by their topics.
+// collect returns the decoded messages of a recording by topic.
 func collect(t testing.TB, r codec.Reader, q codec.Query) map[string][]msgs.Message {
-	all := map[string][]msgs.Message{}
+	messages := map[string][]msgs.Message{}
 	bridgetest.Each(t, r, q, func(m *codec.Message) {
-		all[m.Channel.Topic] = append(all[m.Channel.Topic], decodeAny(t, m))
+		messages[m.Channel.Topic] = append(messages[m.Channel.Topic], decodeAny(t, m))
 	})
-	return all
+	return messages
 }
 
 // requireNear compares messages: poses and physics within 1e-5 m and rad, the rest exactly.
@@ -177,9 +177,9 @@ func requireNear(t *testing.T, want, got msgs.Message) {
 	}
 }
 
-// TestEverythingThereAndBack is TestThereAndBack with a packet of each kind.
+// TestEverythingThereAndBack is TestThereAndBack for a log with a packet of each kind.
 func TestEverythingThereAndBack(t *testing.T) {
-	r := bridgetest.Translate(t, drive(t, carla.UE5), carla.Encoding, codec.EncodingCDR, ToROS2)
+	r := bridgetest.Translate(t, fullLog(t, carla.UE5), carla.Encoding, codec.EncodingCDR, ToROS2)
 	path, _ := write(t, r, WriteOptions{Profile: carla.UE5})
 	want, got := collect(t, r, codec.Query{}), collect(t, openROS2(t, path), codec.Query{})
 	for _, topic := range []string{
@@ -260,13 +260,13 @@ func TestWriteCar(t *testing.T) {
 	require.Equal(t, []float64{4, 9, 14, 19, 24, 29, 29}, places)
 }
 
-// TestWriteBackwards has a clock that jumps back, as in a restarted simulation: time in the log continues.
+// TestWriteBackwards checks that time in the log continues if the clock jumps back, as in a restarted simulation.
 func TestWriteBackwards(t *testing.T) {
 	var c bridgetest.Recording
 	for i, s := range []int32{5, 6, 5, 7} {
 		c.Add(t, "/clock", int64(i), &rosgraph_msgs.Clock{Clock: builtin_interfaces.Time{Sec: s}})
 	}
-	var w recorder
+	var w memoryWriter
 	_, err := writeAll(&w, &c, WriteOptions{Step: time.Second})
 	require.NoError(t, err)
 	require.Equal(t, []float64{0, 1, 2, 4}, w.elapsed(t))

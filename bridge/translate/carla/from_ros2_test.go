@@ -24,17 +24,17 @@ import (
 	"tapedeck/msgs/tf2_msgs"
 )
 
-// recorder is a codec.Writer of a log in memory.
-type recorder struct {
+// memoryWriter is a codec.Writer that keeps the frames of a log in memory.
+type memoryWriter struct {
 	codec.NoSplits
 	frames []codec.Message
-	err    error // of the next Write
+	err    error // result of the next Write
 	closed bool
 }
 
-func (r *recorder) Declare(*codec.Channel) error { return nil }
+func (r *memoryWriter) Declare(*codec.Channel) error { return nil }
 
-func (r *recorder) Write(m *codec.Message) error {
+func (r *memoryWriter) Write(m *codec.Message) error {
 	if err := r.err; err != nil {
 		r.err = nil
 		return err
@@ -45,21 +45,21 @@ func (r *recorder) Write(m *codec.Message) error {
 	return nil
 }
 
-func (r *recorder) Sync() error { return nil }
+func (r *memoryWriter) Sync() error { return nil }
 
-func (r *recorder) Losses() []codec.Loss { return nil }
+func (r *memoryWriter) Losses() []codec.Loss { return nil }
 
-func (r *recorder) Close() error {
+func (r *memoryWriter) Close() error {
 	r.closed = true
 	return nil
 }
 
-// packets returns the packets of one type, of each frame that has one.
+// packets returns all packets of a type.
 func packets[T any, P interface {
 	*T
 	carla.Body
-}](t testing.TB, r *recorder) []T {
-	var all []T
+}](t testing.TB, r *memoryWriter) []T {
+	var list []T
 	for _, m := range r.frames {
 		_, p, err := carla.ParseChannel(m.Channel)
 		require.NoError(t, err)
@@ -70,39 +70,39 @@ func packets[T any, P interface {
 			b, err := carla.Decode(p, k)
 			require.NoError(t, err)
 			if b, ok := b.(P); ok {
-				all = append(all, *b)
+				list = append(list, *b)
 			}
 		}
 	}
-	return all
+	return list
 }
 
 // elapsed returns the times of the frames.
-func (r *recorder) elapsed(t testing.TB) []float64 {
-	var all []float64
+func (r *memoryWriter) elapsed(t testing.TB) []float64 {
+	var times []float64
 	for _, s := range packets[carla.FrameStart](t, r) {
-		all = append(all, s.Elapsed)
+		times = append(times, s.Elapsed)
 	}
-	return all
+	return times
 }
 
-// live is a Writer of a log in memory, and messages for it.
-type live struct {
+// testWriter is a Writer of a log in memory, with functions that write messages.
+type testWriter struct {
 	*Writer
 	t        *testing.T
-	log      recorder
+	log      memoryWriter
 	channels map[string]*codec.Channel
-	now      int64
+	now      int64 // log time of the next message, in ns since the Unix epoch
 }
 
-func newLive(t *testing.T, o WriteOptions) *live {
-	l := &live{t: t, channels: map[string]*codec.Channel{}, now: 1_700_000_000e9}
+func newTestWriter(t *testing.T, o WriteOptions) *testWriter {
+	l := &testWriter{t: t, channels: map[string]*codec.Channel{}, now: 1_700_000_000e9}
 	l.Writer = NewWriter(&l.log, o)
 	return l
 }
 
 // message returns a message with the current log time.
-func (l *live) message(topic string, v msgs.Message) *codec.Message {
+func (l *testWriter) message(topic string, v msgs.Message) *codec.Message {
 	c := l.channels[topic]
 	if c == nil {
 		c = &codec.Channel{Topic: topic, Type: v.TypeName(), Encoding: codec.EncodingCDR}
@@ -114,23 +114,23 @@ func (l *live) message(topic string, v msgs.Message) *codec.Message {
 	return &codec.Message{Channel: c, LogTime: l.now, Data: data}
 }
 
-func (l *live) write(topic string, v msgs.Message) {
+func (l *testWriter) write(topic string, v msgs.Message) {
 	l.t.Helper()
 	require.NoError(l.t, l.Write(l.message(topic, v)))
 }
 
-// tick advances the log time so far that messages are no longer late, and the clock to s seconds after a minute.
-func (l *live) tick(s float64) {
+// tick advances the log time until messages are no longer late, and publishes the clock: s seconds after a minute.
+func (l *testWriter) tick(s float64) {
 	l.t.Helper()
 	l.now += int64(lateness)
 	l.write("/clock", l.clock(s))
 }
 
-func (l *live) clock(s float64) *rosgraph_msgs.Clock {
+func (l *testWriter) clock(s float64) *rosgraph_msgs.Clock {
 	return &rosgraph_msgs.Clock{Clock: Stamp(60 + s)}
 }
 
-func (l *live) tf(parent, child string, x float64) {
+func (l *testWriter) tf(parent, child string, x float64) {
 	l.t.Helper()
 	l.write("/tf", &tf2_msgs.TFMessage{Transforms: []geometry_msgs.TransformStamped{{
 		Header: std_msgs.Header{FrameId: parent}, ChildFrameId: child,
@@ -142,12 +142,12 @@ func actorInfo(id uint32, blueprint, role string) carla_msgs.CarlaActorInfo {
 	return carla_msgs.CarlaActorInfo{Id: id, Type: blueprint, Rolename: role}
 }
 
-func (l *live) list(actors ...carla_msgs.CarlaActorInfo) {
+func (l *testWriter) list(actors ...carla_msgs.CarlaActorInfo) {
 	l.t.Helper()
 	l.write("/carla/actor_list", &carla_msgs.CarlaActorList{Actors: actors})
 }
 
-func (l *live) done() *recorder {
+func (l *testWriter) done() *memoryWriter {
 	l.t.Helper()
 	require.NoError(l.t, l.Close())
 	require.True(l.t, l.log.closed)
@@ -159,42 +159,42 @@ func odometryAt(x float64) *nav_msgs.Odometry {
 	return &o
 }
 
-// lost returns the losses as text.
-func (l *live) lost() []string {
-	var all []string
+// lost returns a description of each loss.
+func (l *testWriter) lost() []string {
+	var lines []string
 	for _, loss := range l.Losses() {
-		all = append(all, fmt.Sprintf("%s: %s (%d)", loss.Topic, loss.What, loss.Messages))
+		lines = append(lines, fmt.Sprintf("%s: %s (%d)", loss.Topic, loss.What, loss.Messages))
 	}
-	return all
+	return lines
 }
 
-// ids returns the actors that appear in each frame.
+// ids returns the ids of the actors that appear in each frame.
 func ids(lists []carla.EventAddList) [][]uint32 {
-	var all [][]uint32
+	var frames [][]uint32
 	for _, l := range lists {
 		var ids []uint32
 		for _, a := range l {
 			ids = append(ids, a.Actor)
 		}
-		all = append(all, ids)
+		frames = append(frames, ids)
 	}
-	return all
+	return frames
 }
 
-// TestActorsAppear checks that actors appear with the first message about them, with the properties that lists and the
-// mapping have by then.
+// TestActorsAppear checks that an actor appears with the first message about the actor. It has the properties that
+// lists and the mapping have at that time.
 func TestActorsAppear(t *testing.T) {
-	l := newLive(t, WriteOptions{Map: "Town01", Actors: []ActorMapping{{Name: "truck", Topics: []string{"/odom"},
+	l := newTestWriter(t, WriteOptions{Map: "Town01", Actors: []ActorMapping{{Name: "truck", Topics: []string{"/odom"},
 		Blueprint: "vehicle.man.tgs", Attributes: []carla.Attribute{{Type: carla.AttributeInt, ID: "number_of_wheels",
 			Value: "6"}}}}})
 	l.tick(0)
 	l.write("/carla/hero/vehicle_control_cmd", &carla_msgs.CarlaEgoVehicleControl{Throttle: 1})
-	l.tick(1) // of the hero it is not known where it is
+	l.tick(1) // the place of the hero is unknown
 	l.write("/carla/hero/odometry", odometryAt(1))
 	l.write("/carla/actor77/odometry", odometryAt(7))
 	l.write("/odom", odometryAt(2))
 	l.tick(2)
-	// A late list: actors in the log stay as they are.
+	// A late list does not change the actors in the log.
 	l.list(actorInfo(1, "spectator", ""),
 		actorInfo(42, "vehicle.audi.tt", "hero"),
 		actorInfo(43, "walker.pedestrian.0002", "child"),
@@ -218,7 +218,7 @@ func TestActorsAppear(t *testing.T) {
 				Value: "6"})},
 	}, adds[1])
 	require.Equal(t, "walker.pedestrian.0002", adds[2][1].BlueprintID)
-	require.Equal(t, "static.prop.box", adds[2][2].BlueprintID) // its id was another's
+	require.Equal(t, "static.prop.box", adds[2][2].BlueprintID) // the log had used the id for another actor
 	require.Equal(t, []carla.EventDelList{nil, nil, nil, {1, 43, 1002}}, packets[carla.EventDelList](t, log))
 	require.Equal(t, carla.CollisionList{{Number: 1, Actor1: 43, Actor2: 1000, Hero2: true}},
 		packets[carla.CollisionList](t, log)[2])
@@ -229,9 +229,10 @@ func TestActorsAppear(t *testing.T) {
 	require.Empty(t, l.Skipped())
 }
 
-// Actors are in the order of lists, and the last frame has the duration that a CarlaStatus has.
+// TestOrderAndLastDuration checks that actors are in the order of lists, and that the last frame has the duration of
+// CarlaStatus.
 func TestOrderAndLastDuration(t *testing.T) {
-	l := newLive(t, WriteOptions{Map: "Town01"})
+	l := newTestWriter(t, WriteOptions{Map: "Town01"})
 	for i := range 2 {
 		l.tick(float64(i))
 		l.write("/carla/status", &carla_msgs.CarlaStatus{FixedDeltaSeconds: 0.1})
@@ -244,9 +245,9 @@ func TestOrderAndLastDuration(t *testing.T) {
 	require.Empty(t, l.Skipped())
 }
 
-// TestIDsUsedAgain has a list in which another actor gets the id of a dead one: in the log it gets a new id.
+// TestIDsUsedAgain checks that an actor gets a new id in the log if the actor's id belonged to a dead actor.
 func TestIDsUsedAgain(t *testing.T) {
-	l := newLive(t, WriteOptions{Map: "Town01"})
+	l := newTestWriter(t, WriteOptions{Map: "Town01"})
 	l.tick(0)
 	l.list(actorInfo(5, "static.prop.box", ""), actorInfo(6, "static.prop.bin", ""))
 	l.tick(1)
@@ -264,7 +265,7 @@ func TestIDsUsedAgain(t *testing.T) {
 
 // TestTransforms checks that the place of a robot follows from its transforms, over any number of frames.
 func TestTransforms(t *testing.T) {
-	l := newLive(t, WriteOptions{Map: "Town01", Actors: []ActorMapping{{Name: "robot", Topics: []string{"/odom"},
+	l := newTestWriter(t, WriteOptions{Map: "Town01", Actors: []ActorMapping{{Name: "robot", Topics: []string{"/odom"},
 		Frames: []string{"base_link"}}}})
 	l.tick(0)
 	l.tf("odom", "base_footprint", 1)
@@ -278,7 +279,7 @@ func TestTransforms(t *testing.T) {
 	o.Header.FrameId = "odom"
 	l.write("/odom", o)
 	l.tick(3)
-	l.tick(4) // nothing new: not where the older transforms had it
+	l.tick(4) // without new transforms, the place stays
 	l.tf("a", "odom", 20)
 	l.tf("odom", "a", 20) // a circle
 	l.tf("odom", "base_footprint", math.NaN())
@@ -297,7 +298,7 @@ func TestTransforms(t *testing.T) {
 
 // TestSensors checks that a sensor keeps the place where it is attached.
 func TestSensors(t *testing.T) {
-	l := newLive(t, WriteOptions{Map: "Town01"})
+	l := newTestWriter(t, WriteOptions{Map: "Town01"})
 	l.tick(0)
 	l.list(actorInfo(2, "vehicle.audi.tt", "hero"),
 		actorInfo(3, "sensor.camera.rgb", ""),
@@ -322,7 +323,7 @@ func TestSensors(t *testing.T) {
 
 // TestTransformsBesideOdometry checks that transforms of an actor with Odometry are ignored.
 func TestTransformsBesideOdometry(t *testing.T) {
-	l := newLive(t, WriteOptions{Map: "Town01"})
+	l := newTestWriter(t, WriteOptions{Map: "Town01"})
 	l.tick(0)
 	l.write("/carla/hero/odometry", odometryAt(1))
 	l.tf("map", "hero", 1)
@@ -332,12 +333,12 @@ func TestTransformsBesideOdometry(t *testing.T) {
 }
 
 func TestControls(t *testing.T) {
-	l := newLive(t, WriteOptions{Map: "Town01"})
+	l := newTestWriter(t, WriteOptions{Map: "Town01"})
 	l.tick(0)
 	l.write("/carla/hero/odometry", odometryAt(0))
 	l.write("/carla/hero/vehicle_status",
 		&carla_msgs.CarlaEgoVehicleStatus{Control: carla_msgs.CarlaEgoVehicleControl{Steer: -0.5, Gear: 2}})
-	l.write("/carla/child/odometry", odometryAt(0)) // a walker, as it turns out
+	l.write("/carla/child/odometry", odometryAt(0)) // later messages show that the child is a walker
 	l.write("/carla/child/walker_control_cmd", &carla_msgs.CarlaWalkerControl{Speed: 1.5, Jump: true})
 	l.tick(1)
 	l.write("/carla/hero/vehicle_control_cmd", &carla_msgs.CarlaEgoVehicleControl{Reverse: true, HandBrake: true,
@@ -371,11 +372,11 @@ func TestPhysics(t *testing.T) {
 			{TireFriction: 1, DampingRate: 2, MaxSteerAngle: math.Pi / 2, Radius: 0.25, MaxBrakeTorque: 4,
 				MaxHandbrakeTorque: 5,
 				Position:           vector3{X: 1.5, Y: 0.5, Z: 0.25}},
-			{Radius: 35}, // cm, as CARLA's bridge sends it
+			{Radius: 35}, // CARLA's bridge sends cm
 		},
 	}
-	written := func(p carla.Profile) (*live, *recorder) {
-		l := newLive(t, WriteOptions{Map: "Town01", Profile: p})
+	written := func(p carla.Profile) (*testWriter, *memoryWriter) {
+		l := newTestWriter(t, WriteOptions{Map: "Town01", Profile: p})
 		l.tick(0)
 		l.write("/carla/hero/vehicle_info", &info)
 		l.write("/carla/hero/odometry", odometryAt(10))
@@ -404,7 +405,7 @@ func TestPhysics(t *testing.T) {
 	require.Equal(t, vector{X: 1150, Y: -50, Z: 25}, list[0][0].Wheels[0].Location)
 	require.EqualValues(t, 90, list[0][0].Wheels[0].MaxSteerAngle)
 	require.Equal(t, []string{"/carla/hero/vehicle_info: clutch_strength and damping rates (1)"}, l.lost())
-	// UE5's part of it comes back.
+	// A log of UE5 keeps some of the physics.
 	info.DampingRateFullThrottle, info.DampingRateZeroThrottleClutchEngaged,
 		info.DampingRateZeroThrottleClutchDisengaged,
 		info.ClutchStrength = 0, 0, 0, 0
@@ -413,18 +414,18 @@ func TestPhysics(t *testing.T) {
 	require.Equal(t, &info, vehicleInfo(&vehicle))
 }
 
-// TestElapsed checks that a written stamp is read as the same one.
+// TestElapsed checks that a stamp that is written is read back unchanged.
 func TestElapsed(t *testing.T) {
 	for at := time.Duration(1); at < 1000*time.Hour; at = at*9/8 + 1 {
 		require.Equal(t, at, time.Duration(Stamp(elapsed(at)).Nanoseconds()))
 	}
 	require.Equal(t, 0.0, elapsed(0))
-	require.NotZero(t, elapsed(math.MaxInt64)) // there is no such stamp
+	require.NotZero(t, elapsed(math.MaxInt64)) // no stamp can be that late
 }
 
 // TestLosses checks that everything that a log cannot hold is counted.
 func TestLosses(t *testing.T) {
-	l := newLive(t, WriteOptions{Map: "Town01"})
+	l := newTestWriter(t, WriteOptions{Map: "Town01"})
 	l.tick(0)
 	l.write("/carla/world_info", &carla_msgs.CarlaWorldInfo{MapName: "Town02", Opendrive: "<xml/>"})
 	o := odometryAt(1)
@@ -461,10 +462,10 @@ func TestLosses(t *testing.T) {
 		packets[carla.WeatherList](t, log))
 }
 
-// TestTimeOfALog checks that log times count until there is a clock.
+// TestTimeOfALog checks that frames follow the log times until a message on /clock comes.
 func TestTimeOfALog(t *testing.T) {
 	t.Run("a clock that comes with the first messages", func(t *testing.T) {
-		l := newLive(t, WriteOptions{Map: "Town01"})
+		l := newTestWriter(t, WriteOptions{Map: "Town01"})
 		l.write("/carla/hero/odometry", odometryAt(1))
 		l.tick(100)
 		l.tick(100)
@@ -474,7 +475,7 @@ func TestTimeOfALog(t *testing.T) {
 		require.EqualValues(t, 1_700_000_001_200_000_000, l.log.frames[1].LogTime)
 	})
 	t.Run("a clock that comes later", func(t *testing.T) {
-		l := newLive(t, WriteOptions{Map: "Town01", Step: 100 * time.Millisecond})
+		l := newTestWriter(t, WriteOptions{Map: "Town01", Step: 100 * time.Millisecond})
 		for range 3 {
 			l.write("/carla/hero/odometry", odometryAt(1))
 			l.now += 100e6
@@ -484,7 +485,7 @@ func TestTimeOfALog(t *testing.T) {
 		require.InDeltaSlice(t, []float64{0, 0.1, 0.2, 0.5, 1.5}, l.done().elapsed(t), 1e-9)
 	})
 	t.Run("none, with a gap", func(t *testing.T) {
-		l := newLive(t, WriteOptions{Map: "Town01"})
+		l := newTestWriter(t, WriteOptions{Map: "Town01"})
 		for _, ms := range []int64{0, 20, 60, 3600_010, 3600_060} {
 			l.now = 1_700_000_000e9 + ms*1e6
 			l.write("/carla/hero/odometry", odometryAt(1))
@@ -494,13 +495,13 @@ func TestTimeOfALog(t *testing.T) {
 		require.InDeltaSlice(t, []float64{0, 0.05, 3600, 3600.05}, l.done().elapsed(t), 1e-9)
 	})
 	t.Run("nothing at all", func(t *testing.T) {
-		require.Empty(t, newLive(t, WriteOptions{}).done().frames)
+		require.Empty(t, newTestWriter(t, WriteOptions{}).done().frames)
 	})
 }
 
-// TestMapIsWaitedFor checks that frames wait for the name of the map, with which a log begins, but not for long.
+// TestMapIsWaitedFor checks that frames wait up to mapPatience for the name of the map.
 func TestMapIsWaitedFor(t *testing.T) {
-	l := newLive(t, WriteOptions{})
+	l := newTestWriter(t, WriteOptions{})
 	l.tick(0)
 	l.tick(1)
 	l.tick(1.5)
@@ -512,7 +513,7 @@ func TestMapIsWaitedFor(t *testing.T) {
 	require.Len(t, l.log.frames, 3)
 	require.Equal(t, "Town04", l.done().frames[0].Channel.Metadata[carla.KeyMap])
 
-	l = newLive(t, WriteOptions{})
+	l = newTestWriter(t, WriteOptions{})
 	l.tick(0)
 	l.tick(1)
 	l.tick(2)
@@ -525,7 +526,7 @@ func TestMapIsWaitedFor(t *testing.T) {
 
 // TestClockStandsStill checks that messages wait for a stopped clock only up to a limit.
 func TestClockStandsStill(t *testing.T) {
-	l := newLive(t, WriteOptions{Map: "Town01"})
+	l := newTestWriter(t, WriteOptions{Map: "Town01"})
 	l.tick(0)
 	l.tick(1)
 	late := odometryAt(1)
@@ -539,7 +540,7 @@ func TestClockStandsStill(t *testing.T) {
 
 // TestDiskErrors checks that frames that could not be written are written after the error.
 func TestDiskErrors(t *testing.T) {
-	l := newLive(t, WriteOptions{Map: "Town01"})
+	l := newTestWriter(t, WriteOptions{Map: "Town01"})
 	l.tick(0)
 	l.write("/carla/hero/odometry", odometryAt(1))
 	l.tick(1)
@@ -557,7 +558,7 @@ func TestDiskErrors(t *testing.T) {
 		packets[carla.PositionList](t, log)[2][0].Location,
 	})
 
-	l = newLive(t, WriteOptions{Map: "Town01"})
+	l = newTestWriter(t, WriteOptions{Map: "Town01"})
 	l.tick(0)
 	l.tick(1)
 	l.log.err = errors.New("no frame")
@@ -571,10 +572,10 @@ func TestDiskErrors(t *testing.T) {
 	require.NoError(t, l.Sync())
 }
 
-// TestLateMessages has messages about a frame that come after the clock has advanced. Messages without a stamp belong
-// to the frame in which they come.
+// TestLateMessages checks that messages with a stamp belong to the frame of the stamp, even after the clock has
+// advanced. Messages without a stamp belong to the frame in which they come.
 func TestLateMessages(t *testing.T) {
-	l := newLive(t, WriteOptions{Map: "Town01"})
+	l := newTestWriter(t, WriteOptions{Map: "Town01"})
 	odometry := func(x, stamp float64) {
 		o := odometryAt(x)
 		o.Header.Stamp = Stamp(60 + stamp)
@@ -591,7 +592,7 @@ func TestLateMessages(t *testing.T) {
 	l.tick(2)
 	odometry(20, 2)
 	odometry(11, 1)
-	l.tick(0) // back
+	l.tick(0) // the clock jumps back
 	odometry(30, 0)
 	log := l.done()
 	var places []float64
@@ -604,10 +605,10 @@ func TestLateMessages(t *testing.T) {
 		{{Actor: 7, Colour: carla.Green}}}, packets[carla.StateList](t, log))
 }
 
-// TestTopicsApart has a topic come three frames before or after the clock, as on a busy machine.
+// TestTopicsApart checks messages that come three frames before or after the clock, as on a busy machine.
 func TestTopicsApart(t *testing.T) {
 	for _, late := range []struct{ clock, odometry int }{{0, 3}, {3, 0}} {
-		l := newLive(t, WriteOptions{Map: "Town01"})
+		l := newTestWriter(t, WriteOptions{Map: "Town01"})
 		l.tick(0)
 		for i := range 13 {
 			l.now += 10e6
@@ -629,12 +630,12 @@ func TestTopicsApart(t *testing.T) {
 	}
 }
 
-// TestSplitLog checks that each file of a split log is a log that begins with the whole state.
+// TestSplitLog checks that each file of a split log is a complete log that begins with the whole state.
 func TestSplitLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "drive.log")
 	file, err := codec.Formats{carla.Format}.Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
-	l := newLive(t, WriteOptions{Map: "Town01"})
+	l := newTestWriter(t, WriteOptions{Map: "Town01"})
 	l.Writer = NewWriter(file, WriteOptions{Map: "Town01"})
 	l.tick(0)
 	l.list(actorInfo(3, "static.prop.box", ""))
@@ -650,13 +651,13 @@ func TestSplitLog(t *testing.T) {
 	for i, want := range [][]float64{{1}, {1, 2, 2}} {
 		name := []string{path, strings.TrimSuffix(path, ".log") + "_1.log"}[i]
 		r := openROS2(t, name)
-		all := collect(t, r, codec.Query{})
+		messages := collect(t, r, codec.Query{})
 		var got []float64
-		for _, m := range all["/carla/hero/odometry"] {
+		for _, m := range messages["/carla/hero/odometry"] {
 			got = append(got, m.(*nav_msgs.Odometry).Pose.Pose.Position.X)
 		}
 		require.Equal(t, want, got)
-		require.Len(t, all["/carla/actor_list"][0].(*carla_msgs.CarlaActorList).Actors, 2)
+		require.Len(t, messages["/carla/actor_list"][0].(*carla_msgs.CarlaActorList).Actors, 2)
 	}
 	second := strings.TrimSuffix(path, ".log") + "_1.log"
 	require.Equal(t, second, l.File())

@@ -22,9 +22,9 @@ import (
 
 // openROS2 opens a log as a recording of ROS 2 messages.
 func openROS2(t testing.TB, path string) codec.Reader {
-	source, err := carla.Open(nil, path)
+	log, err := carla.Open(nil, path)
 	require.NoError(t, err)
-	return bridgetest.Translate(t, source, carla.Encoding, codec.EncodingCDR, ToROS2)
+	return bridgetest.Translate(t, log, carla.Encoding, codec.EncodingCDR, ToROS2)
 }
 
 func sample(t testing.TB, name string) string { return samples.Path(t, "carla/"+name) }
@@ -42,14 +42,14 @@ type frameValues struct {
 	acceleration    vector3
 	steer, throttle float32
 	gear            int32
-	second          carla_msgs.CarlaTrafficLightStatus // of the traffic lights
+	second          carla_msgs.CarlaTrafficLightStatus // state of the second traffic light
 }
 
 func TestSamples(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		frames int
-		size   vector3 // of the hero
+		size   vector3 // size of the hero
 		values []frameValues
 	}{
 		{"scenario_runner_DistanceToLaneCenter.log", 432, vector3{X: 4.901683, Y: 2.128325, Z: 1.510746}, []frameValues{
@@ -189,7 +189,7 @@ func TestSampleVelocities(t *testing.T) {
 				last = o
 				dt := seconds(b.Header.Stamp) - seconds(a.Header.Stamp)
 				if a.ChildFrameId == "" || seconds(a.Header.Stamp) < 3 {
-					return // it falls from where it was put
+					return // the hero still falls after its creation
 				}
 				linear := b.Pose.Pose.Orientation.RotateBack(
 					difference(vector3(b.Pose.Pose.Position), vector3(a.Pose.Pose.Position), dt))
@@ -208,8 +208,8 @@ func TestSampleVelocities(t *testing.T) {
 				}
 			})
 			for i := range wrong {
-				if i != 2 { // there is hardly any motion up
-					require.Less(t, wrong[i], moved[i]/2, i) // with a wrong sign it were all
+				if i != 2 { // there is hardly any vertical motion
+					require.Less(t, wrong[i], moved[i]/2, i) // with a wrong sign, wrong would equal moved
 				}
 			}
 		})

@@ -31,7 +31,7 @@ func children(m msgs.Message) (names []string) {
 }
 
 func TestInterpolate(t *testing.T) {
-	tp := newTape(carla.UE4)
+	log := newTestLog(carla.UE4)
 	for i, at := range []struct {
 		x, yaw float64
 		there  bool
@@ -46,14 +46,14 @@ func TestInterpolate(t *testing.T) {
 		if at.there {
 			list = append(list, carla.Position{Actor: 11, Location: carla.Vector{X: 100 * at.x}})
 		}
-		tp.frame(t, &adds, &list, &carla.AnimVehicleList{{Actor: 10}},
+		log.frame(t, &adds, &list, &carla.AnimVehicleList{{Actor: 10}},
 			&carla.KinematicsList{{Actor: 10, LinearVelocity: carla.Vector{X: at.x}}})
 	}
-	r := ReadOptions{Rate: 5}.read(t, tp)
-	all := collect(t, r, codec.Query{})
+	r := ReadOptions{Rate: 5}.read(t, log)
+	messages := collect(t, r, codec.Query{})
 
 	var clock []float64
-	for _, m := range all["/clock"] {
+	for _, m := range messages["/clock"] {
 		clock = append(clock, seconds(m.(*rosgraph_msgs.Clock).Clock))
 	}
 	require.InDeltaSlice(t, []float64{0, 0.2, 0.4, 0.5, 0.6, 0.8, 1}, clock, 1e-6)
@@ -62,11 +62,11 @@ func TestInterpolate(t *testing.T) {
 	for _, topic := range info.Topics {
 		switch topic.Channel.Topic {
 		case "/clock", "/tf", "/carla/hero/odometry":
-			require.EqualValues(t, len(all[topic.Channel.Topic]), topic.MessageCount, topic.Channel.Topic)
+			require.EqualValues(t, len(messages[topic.Channel.Topic]), topic.MessageCount, topic.Channel.Topic)
 		}
 	}
 	var stamps, places, speeds, yaws []float64
-	for _, m := range all["/carla/hero/odometry"] {
+	for _, m := range messages["/carla/hero/odometry"] {
 		o := m.(*nav_msgs.Odometry)
 		stamps, places = append(stamps, seconds(o.Header.Stamp)), append(places, o.Pose.Pose.Position.X)
 		speeds = append(speeds, length(o.Twist.Twist.Linear))
@@ -75,24 +75,24 @@ func TestInterpolate(t *testing.T) {
 	require.InDeltaSlice(t, []float64{0, 0.2, 0.4, 0.6, 0.8, 1}, stamps, 1e-6)
 	require.InDeltaSlice(t, []float64{1, 1.4, 1.8, 2.6, 3.8, 5}, places, 1e-6)
 	require.InDeltaSlice(t, []float64{1, 1.4, 1.8, 2.6, 3.8, 5}, speeds, 1e-6)
-	require.InDeltaSlice(t, []float64{170, 178, 186, 190, 190, 190}, yaws, 1e-4) // the shorter way
-	require.Len(t, all["/carla/hero/vehicle_control_cmd"], 3)
+	require.InDeltaSlice(t, []float64{170, 178, 186, 190, 190, 190}, yaws, 1e-4) // along the shorter arc
+	require.Len(t, messages["/carla/hero/vehicle_control_cmd"], 3)
 	places = nil
-	for _, m := range all["/carla/other/odometry"] { // where it was before it was anywhere is not known
+	for _, m := range messages["/carla/other/odometry"] { // there is no interpolation before the first place
 		places = append(places, m.(*nav_msgs.Odometry).Pose.Pose.Position.X)
 	}
 	require.InDeltaSlice(t, []float64{2, 2, 2.6, 3.8, 5}, places, 1e-6)
-	require.Len(t, all["/tf"], 6)
+	require.Len(t, messages["/tf"], 6)
 
 	var last int64
 	bridgetest.Each(t, r, codec.Query{}, func(m *codec.Message) {
 		require.GreaterOrEqual(t, m.LogTime, last)
 		last = m.LogTime
 	})
-	require.Equal(t, tp.Messages[2].LogTime, last)
-	// A reading from the middle: the first frame is not interpolated.
+	require.Equal(t, log.Messages[2].LogTime, last)
+	// A translation from the middle does not interpolate before its first frame.
 	places = nil
-	bridgetest.Each(t, r, codec.Query{Start: tp.Messages[1].LogTime}, func(m *codec.Message) {
+	bridgetest.Each(t, r, codec.Query{Start: log.Messages[1].LogTime}, func(m *codec.Message) {
 		if m.Channel.Topic == "/carla/hero/odometry" {
 			places = append(places, bridgetest.Decode[nav_msgs.Odometry](t, m).Pose.Pose.Position.X)
 		}
@@ -158,7 +158,7 @@ func TestInterpolateSamples(t *testing.T) {
 		for _, topic := range info.Topics {
 			require.Equal(t, topic.MessageCount, counts[topic.Channel.Topic], topic.Channel.Topic)
 		}
-		// The place in a frame lies between those of the steps around it.
+		// The place in a frame lies between the places of the steps before and after the frame.
 		i := 0
 		bridgetest.Each(t, openROS2(t, path), codec.Query{}, func(m *codec.Message) {
 			if m.Channel.Topic != "/carla/hero/odometry" {
@@ -179,45 +179,46 @@ func TestInterpolateSamples(t *testing.T) {
 
 func TestFollow(t *testing.T) {
 	for _, follow := range []string{"hero", "10"} {
-		all := collect(t, ReadOptions{Follow: follow}.read(t, drive(t, carla.UE4)), codec.Query{})
-		require.Equal(t, []string{"spectator", "hero", "actor20"}, children(all["/tf"][0]))
+		messages := collect(t, ReadOptions{Follow: follow}.read(t, fullLog(t, carla.UE4)), codec.Query{})
+		require.Equal(t, []string{"spectator", "hero", "actor20"}, children(messages["/tf"][0]))
 		// The hero looks to the right in the world, from (10, 0, 0.5).
-		at := all["/tf"][0].(*tf2_msgs.TFMessage).Transforms[0].Transform
+		at := messages["/tf"][0].(*tf2_msgs.TFMessage).Transforms[0].Transform
 		requireClose(t, vector3{X: 10, Y: 10, Z: 5.5}, at.Translation)
 		requireClose(t, Quaternion(vector{Y: -25, Z: 90}), at.Rotation)
 	}
-	_, _, err := bridge.Translate(drive(t, carla.UE4), codec.EncodingCDR, nil,
+	_, _, err := bridge.Translate(fullLog(t, carla.UE4), codec.EncodingCDR, nil,
 		map[string]func(codec.Reader) (bridge.Translator, error){carla.Encoding: ReadOptions{Follow: "ego"}.ToROS2})
 	require.ErrorContains(t, err, `there is no vehicle or walker "ego" to follow; there are 10 (hero), 20`)
 }
 
 func TestIgnore(t *testing.T) {
-	all := collect(t, ReadOptions{IgnoreHero: true, IgnoreSpectator: true}.read(t, drive(t, carla.UE4)), codec.Query{})
-	for topic := range all {
+	r := ReadOptions{IgnoreHero: true, IgnoreSpectator: true}.read(t, fullLog(t, carla.UE4))
+	messages := collect(t, r, codec.Query{})
+	for topic := range messages {
 		require.NotContains(t, topic, "hero")
 	}
-	require.Equal(t, []string{"actor20"}, children(all["/tf"][0]))
-	require.Len(t, all["/tf"], 2) // in the last frame only the hero is there
-	for _, m := range all["/carla/actor_list"] {
+	require.Equal(t, []string{"actor20"}, children(messages["/tf"][0]))
+	require.Len(t, messages["/tf"], 2) // in the last frame, only the hero has a place
+	for _, m := range messages["/carla/actor_list"] {
 		for _, a := range m.(*carla_msgs.CarlaActorList).Actors {
 			require.NotEqual(t, "hero", a.Rolename)
 		}
 	}
-	for _, m := range all["/tf_static"] {
+	for _, m := range messages["/tf_static"] {
 		require.NotContains(t, children(m), "actor22") // the hero's camera
 	}
 }
 
 // TestTranslatorLosses checks that packets without a message are counted.
 func TestTranslatorLosses(t *testing.T) {
-	tp := newTape(carla.UE4)
-	tp.frame(t, &carla.VehicleLightList{{Actor: 10}}, &carla.SceneLightList{{Light: 1}},
+	log := newTestLog(carla.UE4)
+	log.frame(t, &carla.VehicleLightList{{Actor: 10}}, &carla.SceneLightList{{Light: 1}},
 		&carla.BoundingBoxList{{Actor: 10}})
-	tp.frame(t, &carla.VehicleLightList{{Actor: 10, Lights: 3}}, &carla.SceneLightList{},
+	log.frame(t, &carla.VehicleLightList{{Actor: 10, Lights: 3}}, &carla.SceneLightList{},
 		&carla.BoundingBoxList{{Actor: 10}})
 	own := carla.Packet{ID: 139, Data: []byte("eyes")}.Append(nil)
-	tp.Messages[1].Data = append(tp.Messages[1].Data, own...)
-	r := ReadOptions{}.read(t, tp)
+	log.Messages[1].Data = append(log.Messages[1].Data, own...)
+	r := ReadOptions{}.read(t, log)
 	collect(t, r, codec.Query{})
 	require.Equal(t, []codec.Loss{
 		{Topic: "/carla/log", What: "lights of the scene", Messages: 1},
@@ -229,17 +230,17 @@ func TestTranslatorLosses(t *testing.T) {
 
 // TestOmissions checks that packets are counted if their message omits a part of them.
 func TestOmissions(t *testing.T) {
-	tp := newTape(carla.UE4)
-	tp.frame(t, &carla.EventAddList{{Actor: 10, Type: carla.ActorVehicle, Attributes: role("hero")}},
+	log := newTestLog(carla.UE4)
+	log.frame(t, &carla.EventAddList{{Actor: 10, Type: carla.ActorVehicle, Attributes: role("hero")}},
 		&carla.StateList{{Actor: 1}}, &carla.WeatherList{{Cloudiness: 1, RayleighScatteringScale: 0.0331}})
-	r := ReadOptions{}.read(t, tp)
+	r := ReadOptions{}.read(t, log)
 	collect(t, r, codec.Query{})
 	require.Empty(t, r.Losses())
-	tp.frame(t, &carla.EventAddList{{Actor: 11, Type: carla.ActorVehicle,
+	log.frame(t, &carla.EventAddList{{Actor: 11, Type: carla.ActorVehicle,
 		Attributes: append(role("other"), carla.Attribute{ID: "color", Value: "1,2,3"})}},
 		&carla.StateList{{Actor: 1}, {Actor: 2, Elapsed: 1}}, &carla.WeatherList{{DustStorm: 1}},
 		&carla.PhysicsControlList{{Actor: 11}})
-	r = ReadOptions{}.read(t, tp)
+	r = ReadOptions{}.read(t, log)
 	collect(t, r, codec.Query{})
 	require.Equal(t, []codec.Loss{
 		{Topic: "/carla/log", What: "attributes of actors other than role_name", Messages: 1},

@@ -25,24 +25,24 @@ import (
 	"tapedeck/msgs/visualization_msgs"
 )
 
-// tape is a log in memory.
-type tape struct {
+// testLog is a log in memory.
+type testLog struct {
 	bridgetest.Recording
 	channel *codec.Channel
 }
 
-func newTape(p carla.Profile) *tape {
-	return &tape{channel: &codec.Channel{
+func newTestLog(p carla.Profile) *testLog {
+	return &testLog{channel: &codec.Channel{
 		Topic: carla.Topic, Type: carla.Type, Encoding: carla.Encoding,
 		Metadata: map[string]string{carla.KeyProfile: p.Name, carla.KeyMap: "Town03", carla.KeyDate: "1700000000"},
 	}}
 }
 
 // frame adds a frame of 0.5 s.
-func (tp *tape) frame(t testing.TB, bodies ...carla.Body) *tape {
-	_, p, err := carla.ParseChannel(tp.channel)
+func (log *testLog) frame(t testing.TB, bodies ...carla.Body) *testLog {
+	_, p, err := carla.ParseChannel(log.channel)
 	require.NoError(t, err)
-	n := len(tp.Messages)
+	n := len(log.Messages)
 	bodies = append([]carla.Body{&carla.FrameStart{Frame: uint64(n + 1), Duration: 0.5, Elapsed: float64(n) / 2}},
 		bodies...)
 	var data []byte
@@ -50,14 +50,14 @@ func (tp *tape) frame(t testing.TB, bodies ...carla.Body) *tape {
 		data, err = carla.AppendPacket(data, p, b)
 		require.NoError(t, err)
 	}
-	m := codec.Message{Channel: tp.channel, LogTime: 1_700_000_000e9 + int64(n)*5e8, Data: data}
-	tp.Messages = append(tp.Messages, m)
-	return tp
+	m := codec.Message{Channel: log.channel, LogTime: 1_700_000_000e9 + int64(n)*5e8, Data: data}
+	log.Messages = append(log.Messages, m)
+	return log
 }
 
-// translated returns the decoded messages of a tape's translation by topic.
-func translated(t testing.TB, tp codec.Reader, q codec.Query) map[string][]msgs.Message {
-	return collect(t, bridgetest.Translate(t, tp, carla.Encoding, codec.EncodingCDR, ToROS2), q)
+// translated returns the decoded messages to which a log is translated, by topic.
+func translated(t testing.TB, log codec.Reader, q codec.Query) map[string][]msgs.Message {
+	return collect(t, bridgetest.Translate(t, log, carla.Encoding, codec.EncodingCDR, ToROS2), q)
 }
 
 func decodeAny(t testing.TB, m *codec.Message) msgs.Message {
@@ -89,14 +89,13 @@ func TestNames(t *testing.T) {
 	}
 	vehicles = append(vehicles, carla.EventAdd{Actor: 30, Type: carla.ActorWalker, Attributes: role("child")})
 	vehicles = append(vehicles, carla.EventAdd{Actor: 31, Type: carla.ActorOther, Attributes: role("hero")})
-	translator, err := ToROS2(newTape(carla.UE4).frame(t, &vehicles))
+	translator, err := ToROS2(newTestLog(carla.UE4).frame(t, &vehicles))
 	require.NoError(t, err)
-	tp := newTape(carla.UE4)
-	_, err = translator.Topics(codec.TopicInfo{Channel: tp.channel})
+	log := newTestLog(carla.UE4)
+	_, err = translator.Topics(codec.TopicInfo{Channel: log.channel})
 	require.ErrorContains(t, err, "is not one of the recording")
 	var odometry []string
-	all := newTape(carla.UE4).frame(t, &vehicles)
-	r, _, err := bridge.Translate(all, codec.EncodingCDR, nil,
+	r, _, err := bridge.Translate(newTestLog(carla.UE4).frame(t, &vehicles), codec.EncodingCDR, nil,
 		map[string]func(codec.Reader) (bridge.Translator, error){carla.Encoding: ToROS2})
 	require.NoError(t, err)
 	info, err := r.Info()
@@ -117,10 +116,10 @@ func TestNames(t *testing.T) {
 	}, odometry)
 }
 
-// drive is a log with a packet of each kind.
-func drive(t testing.TB, p carla.Profile) *tape {
-	tp := newTape(p)
-	tp.frame(t,
+// fullLog returns a log with a packet of each kind.
+func fullLog(t testing.TB, p carla.Profile) *testLog {
+	log := newTestLog(p)
+	log.frame(t,
 		&carla.EventAddList{
 			{Actor: 1, BlueprintID: "spectator"},
 			{Actor: 2, Type: carla.ActorTrafficLight, BlueprintID: "traffic.traffic_light",
@@ -146,7 +145,7 @@ func drive(t testing.TB, p carla.Profile) *tape {
 		&carla.TriggerVolumeList{{Actor: 2, Origin: carla.Vector{X: 1000, Y: 2300},
 			Extension: carla.Vector{X: 150, Y: 50, Z: math.Inf(1)}}},
 	)
-	tp.frame(t,
+	log.frame(t,
 		&carla.EventAddList{{Actor: 22, Type: carla.ActorSensor, BlueprintID: "sensor.camera.rgb",
 			Location: carla.Vector{X: 100, Y: 50, Z: 150}, Rotation: carla.Vector{Y: 90}}},
 		&carla.EventParentList{{Actor: 22, Parent: 10}},
@@ -162,73 +161,73 @@ func drive(t testing.TB, p carla.Profile) *tape {
 		&carla.KinematicsList{{Actor: 10, LinearVelocity: carla.Vector{Y: 5}, AngularVelocity: carla.Vector{Z: 18}},
 			{Actor: 20, LinearVelocity: carla.Vector{Y: -1}}, {Actor: 97}},
 	)
-	tp.frame(t,
+	log.frame(t,
 		&carla.EventDelList{20},
 		&carla.PositionList{{Actor: 1}, {Actor: 3, Location: carla.Vector{X: 150}},
 			{Actor: 10, Location: carla.Vector{X: 1000, Y: 300, Z: 50}, Rotation: carla.Vector{Z: 99}}},
 		&carla.AnimVehicleList{{Actor: 10}},
 	)
-	return tp
+	return log
 }
 
 func TestTranslate(t *testing.T) {
-	tp := drive(t, carla.UE4)
-	all := translated(t, tp, codec.Query{})
+	log := fullLog(t, carla.UE4)
+	messages := translated(t, log, codec.Query{})
 	at := func(n int) std_msgs.Header {
 		return std_msgs.Header{Stamp: Stamp(float64(n) / 2), FrameId: "map"}
 	}
-	require.Len(t, all, 16)
+	require.Len(t, messages, 16)
 
 	require.Equal(t, []msgs.Message{&rosgraph_msgs.Clock{Clock: Stamp(0)}, &rosgraph_msgs.Clock{Clock: Stamp(0.5)},
-		&rosgraph_msgs.Clock{Clock: Stamp(1)}}, all["/clock"])
-	require.Equal(t, []msgs.Message{&carla_msgs.CarlaWorldInfo{MapName: "Town03"}}, all["/carla/world_info"])
-	require.Equal(t, &carla_msgs.CarlaStatus{Frame: 2, FixedDeltaSeconds: 0.5}, all["/carla/status"][1])
+		&rosgraph_msgs.Clock{Clock: Stamp(1)}}, messages["/clock"])
+	require.Equal(t, []msgs.Message{&carla_msgs.CarlaWorldInfo{MapName: "Town03"}}, messages["/carla/world_info"])
+	require.Equal(t, &carla_msgs.CarlaStatus{Frame: 2, FixedDeltaSeconds: 0.5}, messages["/carla/status"][1])
 	require.Equal(t, []msgs.Message{&carla_msgs.CarlaWeatherParameters{
 		Cloudiness: 1, Precipitation: 2, PrecipitationDeposits: 3, WindIntensity: 4, SunAzimuthAngle: 5,
 		SunAltitudeAngle: 6,
 		FogDensity:       7, FogDistance: 8, Wetness: 10,
-	}}, all["/carla/weather_control"])
+	}}, messages["/carla/weather_control"])
 
-	require.Len(t, all["/carla/actor_list"], 3)
-	list := all["/carla/actor_list"][1].(*carla_msgs.CarlaActorList).Actors
+	require.Len(t, messages["/carla/actor_list"], 3)
+	list := messages["/carla/actor_list"][1].(*carla_msgs.CarlaActorList).Actors
 	require.Len(t, list, 7)
 	require.Equal(t, carla_msgs.CarlaActorInfo{Id: 10, Type: "vehicle.audi.tt", Rolename: "hero"}, list[3])
 	require.Equal(t, carla_msgs.CarlaActorInfo{Id: 22, ParentId: 10, Type: "sensor.camera.rgb"}, list[6])
-	require.Len(t, all["/carla/actor_list"][2].(*carla_msgs.CarlaActorList).Actors, 6)
+	require.Len(t, messages["/carla/actor_list"][2].(*carla_msgs.CarlaActorList).Actors, 6)
 
 	require.Equal(t, []msgs.Message{
 		&carla_msgs.CarlaTrafficLightStatusList{TrafficLights: []carla_msgs.CarlaTrafficLightStatus{{Id: 2, State: 2},
 			{Id: 98, State: 4}}},
 		&carla_msgs.CarlaTrafficLightStatusList{TrafficLights: []carla_msgs.CarlaTrafficLightStatus{{Id: 2, State: 1}}},
-	}, all["/carla/traffic_lights/status"])
-	require.Len(t, all["/carla/traffic_lights/info"], 1)
-	light := all["/carla/traffic_lights/info"][0].(*carla_msgs.CarlaTrafficLightInfoList).TrafficLights[0]
+	}, messages["/carla/traffic_lights/status"])
+	require.Len(t, messages["/carla/traffic_lights/info"], 1)
+	light := messages["/carla/traffic_lights/info"][0].(*carla_msgs.CarlaTrafficLightInfoList).TrafficLights[0]
 	require.EqualValues(t, 2, light.Id)
 	requireClose(t, geometry_msgs.Point{X: 10, Y: -20}, light.Transform.Position)
 	requireClose(t, rotation{Z: -half, W: half}, light.Transform.Orientation)
-	// 3 m further to the right in the world, where the light looks
+	// The trigger volume is 3 m further to the right in the world, in front of the light.
 	requireClose(t, vector3{X: 3}, light.TriggerVolume.Center)
-	require.Equal(t, vector3{}, light.TriggerVolume.Size) // which is infinite in the log
+	require.Equal(t, vector3{}, light.TriggerVolume.Size) // the size in the log is infinite
 
 	require.Equal(t, []msgs.Message{
 		&carla_msgs.CarlaCollisionEvent{Header: at(1), OtherActorId: 20},
 		&carla_msgs.CarlaCollisionEvent{Header: at(1), OtherActorId: carla.NoActor},
-	}, all["/carla/hero/collision"])
+	}, messages["/carla/hero/collision"])
 
 	control := carla_msgs.CarlaEgoVehicleControl{Header: at(0), Throttle: 0.25, Steer: 0.5, Brake: 0.125,
 		HandBrake: true,
 		Reverse:   true, Gear: -1}
-	require.Equal(t, &control, all["/carla/hero/vehicle_control_cmd"][0])
-	status := all["/carla/hero/vehicle_status"]
+	require.Equal(t, &control, messages["/carla/hero/vehicle_control_cmd"][0])
+	status := messages["/carla/hero/vehicle_status"]
 	require.Equal(t, control, status[0].(*carla_msgs.CarlaEgoVehicleStatus).Control)
 	require.Zero(t, status[0].(*carla_msgs.CarlaEgoVehicleStatus).Velocity)
 	require.EqualValues(t, 5, status[1].(*carla_msgs.CarlaEgoVehicleStatus).Velocity)
-	require.Zero(t, status[1].(*carla_msgs.CarlaEgoVehicleStatus).Acceleration) // the velocity before is not known
+	require.Zero(t, status[1].(*carla_msgs.CarlaEgoVehicleStatus).Acceleration) // the previous velocity is unknown
 	require.EqualValues(t, 2, status[2].(*carla_msgs.CarlaEgoVehicleStatus).Velocity)
-	// from 5 to 2 m/s to the right in 0.5 s
+	// The velocity to the right decreases from 5 to 2 m/s in 0.5 s.
 	requireClose(t, vector3{Y: 6}, status[2].(*carla_msgs.CarlaEgoVehicleStatus).Acceleration.Linear)
 
-	odometry := all["/carla/hero/odometry"]
+	odometry := messages["/carla/hero/odometry"]
 	first, second, third := odometry[0].(*nav_msgs.Odometry), odometry[1].(*nav_msgs.Odometry),
 		odometry[2].(*nav_msgs.Odometry)
 	require.Equal(t, at(0), first.Header)
@@ -236,20 +235,20 @@ func TestTranslate(t *testing.T) {
 	requireClose(t, geometry_msgs.Point{X: 10, Z: 0.5}, first.Pose.Pose.Position)
 	requireClose(t, rotation{Z: -half, W: half}, first.Pose.Pose.Orientation)
 	require.Equal(t, geometry_msgs.Twist{}, first.Twist.Twist)
-	// It looks 9 degrees further to the right than it moves, and turns to the right with 18 degrees/s.
+	// The hero looks 9 degrees further to the right than it moves, and turns to the right at 18 degrees/s.
 	requireClose(t, vector3{X: 5 * math.Cos(math.Pi/20), Y: 5 * math.Sin(math.Pi/20)}, second.Twist.Twist.Linear)
 	requireClose(t, vector3{Z: -math.Pi / 10}, second.Twist.Twist.Angular)
-	// Without kinematics: 1 m in 0.5 s.
+	// Without kinematics, the velocity is computed: 1 m in 0.5 s.
 	requireClose(t, vector3{X: 2 * math.Cos(math.Pi/20), Y: 2 * math.Sin(math.Pi/20)}, third.Twist.Twist.Linear)
 	requireClose(t, vector3{}, third.Twist.Twist.Angular)
 
-	require.Len(t, all["/carla/actor20/odometry"], 2)
-	walk := all["/carla/actor20/walker_control_cmd"]
+	require.Len(t, messages["/carla/actor20/odometry"], 2)
+	walk := messages["/carla/actor20/walker_control_cmd"]
 	require.Len(t, walk, 1)
 	require.EqualValues(t, 1.5, walk[0].(*carla_msgs.CarlaWalkerControl).Speed)
 	requireClose(t, vector3{Y: 1}, walk[0].(*carla_msgs.CarlaWalkerControl).Direction)
 
-	tf := all["/tf"]
+	tf := messages["/tf"]
 	require.Len(t, tf, 3)
 	var names []string
 	for _, transform := range tf[0].(*tf2_msgs.TFMessage).Transforms {
@@ -259,8 +258,8 @@ func TestTranslate(t *testing.T) {
 	require.Equal(t, []string{"spectator", "hero", "actor20"}, names)
 	requireClose(t, vector3{X: 10, Z: 0.5}, tf[0].(*tf2_msgs.TFMessage).Transforms[1].Transform.Translation)
 
-	// At first, when the camera comes, and when the barrel is moved.
-	fixed := all["/tf_static"]
+	// Static transforms come with the first frame, with the camera, and when the barrel has moved.
+	fixed := messages["/tf_static"]
 	require.Len(t, fixed, 3)
 	require.Len(t, fixed[0].(*tf2_msgs.TFMessage).Transforms, 2)
 	camera := fixed[1].(*tf2_msgs.TFMessage).Transforms[2]
@@ -271,7 +270,7 @@ func TestTranslate(t *testing.T) {
 	requireClose(t, vector3{X: 1.5}, fixed[2].(*tf2_msgs.TFMessage).Transforms[1].Transform.Translation)
 }
 
-// TestMarkers checks the boxes of actors, which are as those of CARLA's ROS bridge.
+// TestMarkers checks that the boxes of actors equal the boxes of CARLA's ROS bridge.
 func TestMarkers(t *testing.T) {
 	box := func(id uint32, x, y, z float64) carla.BoundingBox {
 		return carla.BoundingBox{Actor: id, Extension: carla.Vector{X: x, Y: y, Z: z}}
@@ -286,17 +285,17 @@ func TestMarkers(t *testing.T) {
 		{Actor: 11, Rotation: carla.Vector{Z: 90}}, {Actor: 12}, {Actor: 20, Location: carla.Vector{Z: 90}}, {Actor: 30},
 		{Actor: 99}}
 	infinite := math.Inf(1)
-	tp := newTape(carla.UE4).
+	log := newTestLog(carla.UE4).
 		frame(t, &adds, &carla.BoundingBoxList{box(10, 250, 100, 75), box(11, 200, 90, 80), box(20, 20, 20, 90),
 			box(30, 1, 2, 3), box(31, infinite, infinite, infinite), box(98, 1, 2, 3)}, &places).
 		frame(t, &places).
 		frame(t, &carla.EventDelList{11}, &carla.PositionList{places[0], places[3]}).
 		frame(t)
-	read := func(o ReadOptions, q codec.Query) (ids [][]int32, all []*visualization_msgs.MarkerArray) {
-		for _, m := range collect(t, o.read(t, tp), q)["/carla/markers"] {
-			all = append(all, m.(*visualization_msgs.MarkerArray))
+	read := func(o ReadOptions, q codec.Query) (ids [][]int32, arrays []*visualization_msgs.MarkerArray) {
+		for _, m := range collect(t, o.read(t, log), q)["/carla/markers"] {
+			arrays = append(arrays, m.(*visualization_msgs.MarkerArray))
 			list := []int32{}
-			for _, marker := range all[len(all)-1].Markers {
+			for _, marker := range arrays[len(arrays)-1].Markers {
 				if marker.Action == visualization_msgs.Marker_DELETEALL {
 					marker.Id = -1
 				}
@@ -304,12 +303,12 @@ func TestMarkers(t *testing.T) {
 			}
 			ids = append(ids, list)
 		}
-		return ids, all
+		return ids, arrays
 	}
-	ids, all := read(ReadOptions{}, codec.Query{})
+	ids, arrays := read(ReadOptions{}, codec.Query{})
 	require.Equal(t, [][]int32{{-1, 10, 11, 20}, {10, 11, 20}, {-1, 10, 20}, {}}, ids)
-	hero, other, walker := all[1].Markers[0], all[1].Markers[1], all[1].Markers[2]
-	// It lies on its right side: up is to the right.
+	hero, other, walker := arrays[1].Markers[0], arrays[1].Markers[1], arrays[1].Markers[2]
+	// The actor lies on its right side, so its up axis points to the right.
 	requireClose(t, geometry_msgs.Point{X: 10, Y: -2.75}, hero.Pose.Position)
 	requireClose(t, geometry_msgs.Point{Z: 0.8}, other.Pose.Position)
 	requireClose(t, rotation{Z: -half, W: half}, other.Pose.Orientation)
@@ -324,14 +323,14 @@ func TestMarkers(t *testing.T) {
 
 	ids, _ = read(ReadOptions{IgnoreHero: true, Rate: 10}, codec.Query{})
 	require.Equal(t, [][]int32{{-1, 11, 20}, {11, 20}, {-1, 20}, {}}, ids)
-	// Who does not want them does not get them.
+	// Markers that are not wanted are not made.
 	ids, _ = read(ReadOptions{}, codec.Query{Topics: func(c *codec.Channel) bool { return c.Topic == "/tf" }})
 	require.Empty(t, ids)
 }
 
-// TestFromTheMidst checks that a reading from the middle of a log begins with the latched messages from before.
+// TestFromTheMidst checks that a translation from the middle of a log begins with the earlier latched messages.
 func TestFromTheMidst(t *testing.T) {
-	source := drive(t, carla.UE5)
+	source := fullLog(t, carla.UE5)
 	path := filepath.Join(t.TempDir(), "a.log")
 	log := []byte("\x01\x00\x0e\x00CARLA_RECORDER\x00\xf1\x53\x65\x00\x00\x00\x00\x06\x00Town03")
 	for _, m := range source.Messages {
@@ -359,9 +358,9 @@ func TestFromTheMidst(t *testing.T) {
 func TestVehicleInfo(t *testing.T) {
 	add := carla.EventAdd{Actor: 10, Type: carla.ActorVehicle, BlueprintID: "vehicle.audi.tt", Attributes: role("hero"),
 		Location: carla.Vector{X: 1000, Y: 500, Z: 50}, Rotation: carla.Vector{Z: 90}}
-	// The front left wheel of a vehicle that looks to the right in the world.
+	// The vehicle looks to the right in the world. The wheel is at the front left.
 	wheel := carla.Vector{X: 1080, Y: 650, Z: 80}
-	all := translated(t, newTape(carla.UE4).frame(t, &carla.EventAddList{add}, &carla.PhysicsControlList{{
+	messages := translated(t, newTestLog(carla.UE4).frame(t, &carla.EventAddList{add}, &carla.PhysicsControlList{{
 		Actor: 10, MaxRPM: 1, MOI: 2, DampingRateFullThrottle: 3, DampingRateZeroThrottleClutchEngaged: 4,
 		DampingRateZeroThrottleClutchDisengaged: 5,
 		UseGearAutobox:                          true, ClutchStrength: 6, Mass: 7, DragCoefficient: 8,
@@ -369,7 +368,7 @@ func TestVehicleInfo(t *testing.T) {
 		Wheels: []carla.WheelPhysics{{TireFriction: 1, DampingRate: 2, MaxSteerAngle: 90, Radius: 35, MaxBrakeTorque: 4,
 			MaxHandbrakeTorque: 5, Position: wheel}},
 	}}), codec.Query{})
-	info := all["/carla/hero/vehicle_info"][0].(*carla_msgs.CarlaEgoVehicleInfo)
+	info := messages["/carla/hero/vehicle_info"][0].(*carla_msgs.CarlaEgoVehicleInfo)
 	requireClose(t, vector3{X: 1.5, Y: 0.8, Z: 0.3}, info.Wheels[0].Position)
 	info.Wheels[0].Position = vector3{}
 	require.Equal(t, &carla_msgs.CarlaEgoVehicleInfo{
@@ -382,19 +381,19 @@ func TestVehicleInfo(t *testing.T) {
 			Radius: 0.35, MaxBrakeTorque: 4, MaxHandbrakeTorque: 5}},
 	}, info)
 
-	all = translated(t, newTape(carla.UE5).frame(t, &carla.EventAddList{add}, &carla.ChaosPhysicsList{{
+	messages = translated(t, newTestLog(carla.UE5).frame(t, &carla.EventAddList{add}, &carla.ChaosPhysicsList{{
 		Actor: 10, MaxRPM: 1, RevUpMOI: 2, UseAutomaticGears: true, GearChangeTime: 0.5, Mass: 7, DragCoefficient: 8,
 		Wheels: []carla.ChaosWheel{{FrictionForce: 1, MaxSteerAngle: 90, WheelRadius: 35, MaxBrakeTorque: 4,
 			MaxHandBrakeTorque: 5, Location: wheel}},
 	}}), codec.Query{})
-	info = all["/carla/hero/vehicle_info"][0].(*carla_msgs.CarlaEgoVehicleInfo)
+	info = messages["/carla/hero/vehicle_info"][0].(*carla_msgs.CarlaEgoVehicleInfo)
 	requireClose(t, vector3{X: 1.5, Y: 0.8, Z: 0.3}, info.Wheels[0].Position)
 	require.EqualValues(t, 0.5, info.GearSwitchTime)
 	require.EqualValues(t, 2, info.Moi)
 	require.EqualValues(t, float32(0.35), info.Wheels[0].Radius)
 }
 
-// TestLatest checks that a seek returns the latched messages, from one frame and the state before it.
+// TestLatest checks that a seek returns the latched messages, from one frame and the state before that frame.
 func TestLatest(t *testing.T) {
 	r := openROS2(t, sample(t, "scenario_runner_DistanceToLaneCenter.log"))
 	info, err := r.Info()
@@ -419,22 +418,22 @@ func TestLatest(t *testing.T) {
 
 // TestDamagedPacket checks that a damaged packet does not affect others.
 func TestDamagedPacket(t *testing.T) {
-	tp := drive(t, carla.UE4)
+	log := fullLog(t, carla.UE4)
 	broken := carla.Packet{ID: carla.IDAnimVehicle, Data: []byte("\x05\x00few")}.Append(nil)
-	tp.Messages[1].Data = append(tp.Messages[1].Data, broken...)
-	tp.Messages[2].Data = append(tp.Messages[2].Data, "\x06\xff\xff"...)
+	log.Messages[1].Data = append(log.Messages[1].Data, broken...)
+	log.Messages[2].Data = append(log.Messages[2].Data, "\x06\xff\xff"...)
 	var reports []error
-	all := translated(t, tp, codec.Query{Damaged: func(err error) { reports = append(reports, err) }})
+	messages := translated(t, log, codec.Query{Damaged: func(err error) { reports = append(reports, err) }})
 	require.Len(t, reports, 2)
 	require.ErrorContains(t, reports[0], "translate a message of /carla/log [carla.Frame]")
 	require.ErrorIs(t, reports[0], carla.ErrDamaged)
-	require.Len(t, all["/carla/hero/odometry"], 3)
+	require.Len(t, messages["/carla/hero/odometry"], 3)
 }
 
 func TestNotTranslated(t *testing.T) {
-	tp := newTape(carla.UE4)
-	tp.frame(t).channel.Metadata = nil
-	_, left, err := bridge.Translate(tp, codec.EncodingCDR, nil,
+	log := newTestLog(carla.UE4)
+	log.frame(t).channel.Metadata = nil
+	_, left, err := bridge.Translate(log, codec.EncodingCDR, nil,
 		map[string]func(codec.Reader) (bridge.Translator, error){carla.Encoding: ToROS2})
 	require.NoError(t, err)
 	require.Len(t, left, 1)
@@ -444,23 +443,23 @@ func TestNotTranslated(t *testing.T) {
 // TestAllocations checks that a frame without new or removed actors allocates nothing.
 func TestAllocations(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the race detector, with which short tests run, has pools forget what is in them")
+		t.Skip("short tests run with the race detector, with which pools drop items")
 	}
-	tp := drive(t, carla.UE4)
-	tp.frame(t,
+	log := fullLog(t, carla.UE4)
+	log.frame(t,
 		&carla.EventAddList{}, &carla.PositionList{{Actor: 1}, {Actor: 3, Location: carla.Vector{X: 150}},
 			{Actor: 10, Location: carla.Vector{X: 1000, Y: 400}}},
 		&carla.StateList{{Actor: 2}}, &carla.AnimVehicleList{{Actor: 10}}, &carla.KinematicsList{{Actor: 10}},
 	)
-	translator, err := ToROS2(tp)
+	translator, err := ToROS2(log)
 	require.NoError(t, err)
 	translate := translator.Begin(nil)
-	for i := range tp.Messages {
-		_, err := translate(&tp.Messages[i])
+	for i := range log.Messages {
+		_, err := translate(&log.Messages[i])
 		require.NoError(t, err)
 	}
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		if ready, err := translate(&tp.Messages[3]); err != nil || len(ready) != 7 {
+		if ready, err := translate(&log.Messages[3]); err != nil || len(ready) != 7 {
 			t.Error(len(ready), err)
 		}
 	}))
@@ -481,7 +480,7 @@ func BenchmarkTranslate(b *testing.B) {
 // FuzzTranslate checks that any frame becomes valid messages.
 func FuzzTranslate(f *testing.F) {
 	for _, p := range []carla.Profile{carla.UE4, carla.UE5} {
-		for _, m := range drive(f, p).Messages {
+		for _, m := range fullLog(f, p).Messages {
 			f.Add(m.Data, p.Wide)
 		}
 	}
@@ -490,9 +489,9 @@ func FuzzTranslate(f *testing.F) {
 		if wide {
 			p = carla.UE5
 		}
-		tp := drive(t, p)
-		tp.Messages[1].Data = data
-		for _, messages := range translated(t, tp, codec.Query{Damaged: func(error) {}}) {
+		log := fullLog(t, p)
+		log.Messages[1].Data = data
+		for _, messages := range translated(t, log, codec.Query{Damaged: func(error) {}}) {
 			require.NotEmpty(t, messages)
 		}
 	})
