@@ -115,7 +115,7 @@ func newRemoteSeek() *cobra.Command {
 	o := &seekOptions{Options: remote.DefaultOptions()}
 	var cmd *cobra.Command
 	cmd = remote.Player.Command("seek [TIME]", "Let a running player seek to another time",
-		`Lets a running player go to another time of what it plays: to a TIME such as
+		`Lets a running player seek to another time of what it plays: to a TIME such as
 10:31:05, 2026-11-21 10:31:05.2, or seconds or nanoseconds since 1970, or by
 --offset or --by.`, 0, 1, o, &o.Options,
 		func(ctx context.Context, args []string, p *remote.Peer) error {
