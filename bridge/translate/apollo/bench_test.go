@@ -22,8 +22,8 @@ import (
 
 var formats = codec.Formats{mcap.Format, record.Format, rosbag.Format, rosbag2.Format}
 
-// BenchmarkToROS2 translates messages of real recordings to all their ROS 2 messages. For comparison, it generates one
-// of them, and decodes the message with dynamicpb.
+// BenchmarkToROS2 translates messages of real recordings to all their ROS 2 messages. For comparison, it also makes
+// only the generated message, and decodes the Apollo message with dynamicpb.
 func BenchmarkToROS2(b *testing.B) {
 	for name, topics := range map[string][]string{
 		"example.record.00000": {"/apollo/planning", "/apollo/routing_response_history", "/apollo/canbus/chassis"},
@@ -53,7 +53,7 @@ func BenchmarkToROS2(b *testing.B) {
 			})
 			d, err := descriptorOf(m.Channel)
 			require.NoError(b, err)
-			all, err := plansOf(d)
+			plans, err := plansOf(d)
 			require.NoError(b, err)
 			b.Run(topic[1:]+"/generate", func(b *testing.B) {
 				b.ReportAllocs()
@@ -61,7 +61,7 @@ func BenchmarkToROS2(b *testing.B) {
 				var encoder planEncoder
 				var payload []byte
 				for b.Loop() {
-					payload, err = encoder.append(payload[:0], all.root(), m.Data, nil)
+					payload, err = encoder.append(payload[:0], plans.root(), m.Data, nil)
 					require.NoError(b, err)
 				}
 			})
@@ -77,9 +77,10 @@ func BenchmarkToROS2(b *testing.B) {
 	}
 }
 
-// BenchmarkFromROS2 translates a message with a counterpart in Apollo or with the same fields, and the latter back.
+// BenchmarkFromROS2 translates a message with a counterpart in Apollo, and a message that keeps its fields. It also
+// translates the latter message back.
 func BenchmarkFromROS2(b *testing.B) {
-	d := draw{rand.New(rand.NewPCG(1, 2))}
+	d := generator{rand.New(rand.NewPCG(1, 2))}
 	imu := &sensor_msgs.Imu{Header: d.header(), Orientation: d.turn(), AngularVelocity: d.vector(),
 		LinearAcceleration: d.vector()}
 	scan := &sensor_msgs.LaserScan{Header: d.header(), Ranges: make([]float32, 1000),
@@ -110,10 +111,10 @@ func BenchmarkFromROS2(b *testing.B) {
 				b.Fatal(err)
 			}
 			r := oneMessage(b, test.topic, test.message)
-			way := newThereAndBack(b, r, r.Messages[0].Channel)
-			m, translate := &codec.Message{Channel: way.source, Data: payload}, way.there
+			trip := newRoundTrip(b, r, r.Messages[0].Channel)
+			m, translate := &codec.Message{Channel: trip.original, Data: payload}, trip.there
 			if test.back {
-				m, translate = way.middleOf(b, payload), way.back
+				m, translate = trip.toProtobuf(b, payload), trip.back
 			}
 			b.SetBytes(int64(len(payload)))
 			b.ReportAllocs()

@@ -32,7 +32,7 @@ import (
 	"tapedeck/msgs/vision_msgs"
 )
 
-// oneMessage is a recording of a message on a topic.
+// oneMessage returns a recording of one message.
 func oneMessage(t testing.TB, topic string, m msgs.Message) *bridgetest.Recording {
 	t.Helper()
 	payload, err := cdr.Marshal(m)
@@ -42,12 +42,13 @@ func oneMessage(t testing.TB, topic string, m msgs.Message) *bridgetest.Recordin
 	}}
 }
 
-// fromROS2Of translates a message, and returns the result as text, its channel and the losses.
+// fromROS2Of translates a message. It returns the translated message as text, the channel of that message, and
+// the losses.
 func fromROS2Of(t testing.TB, topic string, m msgs.Message) (text string, to *codec.Channel, losses []codec.Loss) {
 	t.Helper()
 	r := oneMessage(t, topic, m)
-	b := newThereAndBack(t, r, r.Messages[0].Channel)
-	out := b.middleOf(t, r.Messages[0].Data)
+	b := newRoundTrip(t, r, r.Messages[0].Channel)
+	out := b.toProtobuf(t, r.Messages[0].Data)
 	d, err := descriptorOf(out.Channel)
 	require.NoError(t, err)
 	read := dynamicpb.NewMessage(d)
@@ -63,7 +64,7 @@ var (
 
 var fraction = regexp.MustCompile(`-?\d+\.\d+(e[+-]\d+)?`)
 
-// plainText joins spaces, which vary in prototext, and rounds numbers to 12 digits.
+// plainText replaces sequences of spaces, which vary in prototext, by one space. It rounds numbers to 12 digits.
 func plainText(s string) string {
 	return fraction.ReplaceAllStringFunc(strings.Join(strings.Fields(s), " "), func(s string) string {
 		v, err := strconv.ParseFloat(s, 64)
@@ -77,7 +78,7 @@ func plainText(s string) string {
 	})
 }
 
-// TestFromROS2 compares messages of each pair with values worked out by hand.
+// TestFromROS2 compares messages of each pair with values that were computed by hand.
 func TestFromROS2(t *testing.T) {
 	const header = `header:{timestamp_sec:1.70000000025e+09 sequence_num:0 frame_id:"here"}`
 	stamped := func(sensor string) string {
@@ -289,19 +290,19 @@ func TestBigEndian(t *testing.T) {
 	text, _, _ = fromROS2Of(t, "/points", &sensor_msgs.PointCloud2{
 		Header: atStamp, Height: 1, Width: 1, PointStep: 4, IsBigendian: true,
 		Fields: []sensor_msgs.PointField{{Name: "rgb", Datatype: sensor_msgs.PointField_UINT32},
-			{Name: "rgba", Datatype: sensor_msgs.PointField_UINT32}, // at the same place
+			{Name: "rgba", Datatype: sensor_msgs.PointField_UINT32}, // overlaps rgb
 			{Name: "red", Offset: 2, Datatype: sensor_msgs.PointField_UINT16}},
 		Data: []byte{0, 0, 1, 2},
 	})
 	require.Contains(t, plainText(text), "point:{rgb:258 rgba:258 red:258}")
 
-	b := newThereAndBack(t, nil, channelOf(t, msgs.Release(""), "/numbers", "std_msgs/msg/Float64MultiArray"))
+	b := newRoundTrip(t, nil, channelOf(t, msgs.Release(""), "/numbers", "std_msgs/msg/Float64MultiArray"))
 	big := append([]byte{0, 0, 0, 0}, make([]byte, 8)...)
 	big = binary.BigEndian.AppendUint32(append(big, 0, 0, 0, 1), 0)
 	big = binary.BigEndian.AppendUint64(big, math.Float64bits(1.5))
 	little, err := cdr.Marshal(&std_msgs.Float64MultiArray{Data: []float64{1.5}})
 	require.NoError(t, err)
-	require.Equal(t, little, b.again(t, big))
+	require.Equal(t, little, b.restore(t, big))
 }
 
 func TestFromROS2Errors(t *testing.T) {
@@ -337,8 +338,8 @@ func TestFromROS2Errors(t *testing.T) {
 				Fields: x, Data: make([]byte, 5)}), "field x of 4 bytes at 2 lies outside of the point, which has 5"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newThereAndBack(t, nil, channelOf(t, msgs.Release(""), "/topic", test.typeName))
-			_, err := b.there(&codec.Message{Channel: b.source, Data: test.payload})
+			b := newRoundTrip(t, nil, channelOf(t, msgs.Release(""), "/topic", test.typeName))
+			_, err := b.there(&codec.Message{Channel: b.original, Data: test.payload})
 			require.ErrorContains(t, err, test.want)
 		})
 	}
@@ -356,14 +357,14 @@ func TestFromROS2Errors(t *testing.T) {
 func TestOtherDefinition(t *testing.T) {
 	library, err := rosidl.ParseConcatenated("sensor_msgs/msg/Imu", "float64 yaw\n")
 	require.NoError(t, err)
-	b := newThereAndBack(t, nil, channelOf(t, library, "/imu", "sensor_msgs/msg/Imu"))
-	require.Equal(t, "sensor_msgs.msg.Imu", b.middle.Type)
+	b := newRoundTrip(t, nil, channelOf(t, library, "/imu", "sensor_msgs/msg/Imu"))
+	require.Equal(t, "sensor_msgs.msg.Imu", b.target.Type)
 	payload := binary.LittleEndian.AppendUint64([]byte{0, 1, 0, 0}, math.Float64bits(0.5))
-	require.Equal(t, payload, b.again(t, payload))
-	require.Equal(t, b.source, b.restore)
+	require.Equal(t, payload, b.restore(t, payload))
+	require.Equal(t, b.original, b.restored)
 }
 
-// TestVendorFields translates clouds with different fields in one recording: their points get one description.
+// TestVendorFields checks that the points of all clouds in a recording get one description.
 func TestVendorFields(t *testing.T) {
 	field := func(name string, datatype uint8) sensor_msgs.PointField {
 		return sensor_msgs.PointField{Name: name, Datatype: datatype, Count: 1}

@@ -17,7 +17,7 @@ import (
 	"tapedeck/test/samples"
 )
 
-// FuzzToROS2 gives damaged messages to the translation of each type of a real recording.
+// FuzzToROS2 translates damaged messages of each type of a real recording.
 func FuzzToROS2(f *testing.F) {
 	r, err := formats.Open(samples.Path(f, "apollo/apollo_cpp_sensors.record"))
 	require.NoError(f, err)
@@ -44,7 +44,7 @@ func FuzzToROS2(f *testing.F) {
 		m := &codec.Message{Channel: channels[int(channel)%len(channels)], LogTime: 1700000000e9, Data: data}
 		out, err := translate(m)
 		for _, m := range out {
-			require.Less(t, len(m.Data), 1024*len(data)+4096) // a message with nothing set in it takes 2 bytes
+			require.Less(t, len(m.Data), 1024*len(data)+4096) // a message with no field set has 2 bytes
 		}
 		if err == nil {
 			require.NotEmpty(t, out)
@@ -52,8 +52,8 @@ func FuzzToROS2(f *testing.F) {
 	})
 }
 
-// FuzzGenerated gives damaged messages of each type of a real recording to dynamicpb and to the translation: both
-// accept the same messages and read the same values.
+// FuzzGenerated decodes damaged messages of each type of a real recording with dynamicpb and with a planEncoder. Both
+// must accept equal messages and read equal values.
 func FuzzGenerated(f *testing.F) {
 	r, err := formats.Open(samples.Path(f, "apollo/example.record.00000"))
 	require.NoError(f, err)
@@ -66,10 +66,10 @@ func FuzzGenerated(f *testing.F) {
 	for _, topic := range info.Topics {
 		d, err := descriptorOf(topic.Channel)
 		require.NoError(f, err)
-		all, err := plansOf(d)
+		plans, err := plansOf(d)
 		require.NoError(f, err)
 		channels[topic.Channel] = uint8(len(types))
-		types, schemas = append(types, all), append(schemas, generatedSchema(f, all))
+		types, schemas = append(types, plans), append(schemas, generatedSchema(f, plans))
 	}
 	bridgetest.Each(f, r, codec.Query{}, func(m *codec.Message) {
 		if len(m.Data) < 4096 {
@@ -78,16 +78,16 @@ func FuzzGenerated(f *testing.F) {
 	})
 	var encoder planEncoder
 	f.Fuzz(func(t *testing.T, which uint8, data []byte) {
-		all, schema := types[int(which)%len(types)], schemas[int(which)%len(types)]
-		got, err := encoder.append(nil, all.root(), data, func(*plan) {})
-		m := dynamicpb.NewMessage(all.root().descriptor)
+		plans, schema := types[int(which)%len(types)], schemas[int(which)%len(types)]
+		got, err := encoder.append(nil, plans.root(), data, func(*plan) {})
+		m := dynamicpb.NewMessage(plans.root().descriptor)
 		if damaged := (proto.UnmarshalOptions{AllowPartial: true, DiscardUnknown: true}).Unmarshal(data,
 			m); damaged != nil {
 			require.Error(t, err, damaged)
 			return
 		}
 		require.NoError(t, err)
-		want, err := schema.Encode(structOf(all.root(), m))
+		want, err := schema.Encode(structOf(plans.root(), m))
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	})
@@ -95,11 +95,11 @@ func FuzzGenerated(f *testing.F) {
 
 // realMessages returns the first ROS 2 messages of real recordings.
 func realMessages(t testing.TB, atMost int) []codec.Message {
-	var all []codec.Message
+	var messages []codec.Message
 	for _, name := range []string{"rosbag2/rosbags_rs/test_bag_mcap", "rosbag2/rosbags_rs/test_bag_sqlite3"} {
 		path, ok := samples.Find(name)
 		if !ok {
-			continue // a fuzz test has fewer seeds
+			continue // a fuzz test needs fewer seeds
 		}
 		r, err := formats.Open(path)
 		require.NoError(t, err)
@@ -109,16 +109,16 @@ func realMessages(t testing.TB, atMost int) []codec.Message {
 			if count <= atMost {
 				kept := *m
 				kept.Data = slices.Clone(m.Data)
-				all = append(all, kept)
+				messages = append(messages, kept)
 			}
 		})
 		require.NoError(t, r.Close())
 	}
-	return all
+	return messages
 }
 
-// FuzzFromROS2 gives damaged payloads to the translation of each pair and of a type with every kind of field, and
-// damaged messages to the translation back.
+// FuzzFromROS2 translates damaged payloads of each pair and of a type with every kind of field. It also translates
+// damaged messages back.
 func FuzzFromROS2(f *testing.F) {
 	odd, err := rosidl.ParseConcatenated("odd_msgs/msg/Odd", oddTypes)
 	require.NoError(f, err)
@@ -173,7 +173,7 @@ func FuzzFromROS2(f *testing.F) {
 	})
 }
 
-// TestReal takes all real messages to Protocol Buffers and back.
+// TestReal translates all messages of real recordings to Protocol Buffers and back.
 func TestReal(t *testing.T) {
 	messages := realMessages(t, 10000)
 	if len(messages) == 0 {

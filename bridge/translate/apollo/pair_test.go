@@ -22,27 +22,27 @@ import (
 	"tapedeck/msgs/vision_msgs"
 )
 
-// draw makes random parts of messages.
-type draw struct{ *rand.Rand }
+// generator makes random messages and fields of messages.
+type generator struct{ *rand.Rand }
 
-func (d draw) header() std_msgs.Header {
+func (d generator) header() std_msgs.Header {
 	return std_msgs.Header{
 		Stamp:   builtin_interfaces.Time{Sec: 1 + d.Int32N(math.MaxInt32-1), Nanosec: d.Uint32N(1e9)},
 		FrameId: []string{"a", "front", "velodyne128"}[d.IntN(3)],
 	}
 }
 
-func (d draw) vector() geometry_msgs.Vector3 {
+func (d generator) vector() geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: 1e3 * d.NormFloat64(), Y: d.NormFloat64(), Z: 1e-3 * d.NormFloat64()}
 }
 
-func (d draw) turn() geometry_msgs.Quaternion {
+func (d generator) turn() geometry_msgs.Quaternion {
 	q := geometry_msgs.Quaternion{X: d.NormFloat64(), Y: d.NormFloat64(), Z: d.NormFloat64(), W: d.NormFloat64()}
 	n := math.Sqrt(q.X*q.X + q.Y*q.Y + q.Z*q.Z + q.W*q.W)
 	return geometry_msgs.Quaternion{X: q.X / n, Y: q.Y / n, Z: q.Z / n, W: q.W / n}
 }
 
-func (d draw) bytes() []byte {
+func (d generator) bytes() []byte {
 	b := make([]byte, d.IntN(100))
 	for i := range b {
 		b[i] = byte(d.Uint32())
@@ -50,8 +50,9 @@ func (d draw) bytes() []byte {
 	return b
 }
 
-// odometry has covariances that are standard deviations along the axes of the world.
-func (d draw) odometry(certain bool) *nav_msgs.Odometry {
+// odometry returns a message. If certain is true, its covariances are variances along the axes of the world, which
+// Apollo keeps.
+func (d generator) odometry(certain bool) *nav_msgs.Odometry {
 	m := &nav_msgs.Odometry{Header: d.header(), ChildFrameId: vehicleFrame}
 	m.Pose.Pose = geometry_msgs.Pose{Position: geometry_msgs.Point(d.vector()), Orientation: d.turn()}
 	m.Twist.Twist = geometry_msgs.Twist{Linear: d.vector(), Angular: d.vector()}
@@ -64,7 +65,7 @@ func (d draw) odometry(certain bool) *nav_msgs.Odometry {
 	return m
 }
 
-func (d draw) cloud(points int) *sensor_msgs.PointCloud2 {
+func (d generator) cloud(points int) *sensor_msgs.PointCloud2 {
 	m := &sensor_msgs.PointCloud2{Header: d.header(), Height: 1, Width: uint32(points), PointStep: 32,
 		RowStep: 32 * uint32(points), IsDense: true}
 	for i, name := range []string{"x", "y", "z", "intensity", "timestamp", "ring"} {
@@ -96,10 +97,10 @@ func (d draw) cloud(points int) *sensor_msgs.PointCloud2 {
 	return m
 }
 
-// TestThereAndBack translates messages of each pair to Apollo and back. The values stay the same, except for stamps, to
-// a quarter of a microsecond, and rounded floats.
+// TestThereAndBack translates messages of each pair to Apollo and back. The values stay equal, except that floats are
+// rounded, and stamps to a quarter of a microsecond.
 func TestThereAndBack(t *testing.T) {
-	d := draw{rand.New(rand.NewPCG(3, 4))}
+	d := generator{rand.New(rand.NewPCG(3, 4))}
 	for name, test := range map[string]struct {
 		topic string
 		make  func() msgs.Message
@@ -212,15 +213,15 @@ func TestThereAndBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := oneMessage(t, test.topic, test.make())
-			b := newThereAndBack(t, r, r.Messages[0].Channel)
+			b := newRoundTrip(t, r, r.Messages[0].Channel)
 			for range 100 {
 				want := test.make()
 				payload, err := cdr.Marshal(want)
 				require.NoError(t, err)
-				out, err := b.back(b.middleOf(t, payload))
+				out, err := b.back(b.toProtobuf(t, payload))
 				require.NoError(t, err)
 				require.Len(t, out, 1)
-				require.Equal(t, b.source, out[0].Channel)
+				require.Equal(t, b.original, out[0].Channel)
 				got := reflect.New(reflect.TypeOf(want).Elem()).Interface().(msgs.Message)
 				require.NoError(t, cdr.Unmarshal(out[0].Data, got))
 				requireNear(t, "", reflect.ValueOf(want).Elem(), reflect.ValueOf(got).Elem())
@@ -237,7 +238,7 @@ func requireNear(t *testing.T, path string, want, got reflect.Value) {
 	case builtin_interfaces.Time:
 		require.InDelta(t, v.Nanoseconds(), got.Interface().(builtin_interfaces.Time).Nanoseconds(), 600, path)
 		return
-	case geometry_msgs.Quaternion: // -q is the same
+	case geometry_msgs.Quaternion: // q and -q are equal rotations
 		w := got.Interface().(geometry_msgs.Quaternion)
 		require.InDelta(t, 1, math.Abs(v.X*w.X+v.Y*w.Y+v.Z*w.Z+v.W*w.W), 1e-6, path)
 		return
@@ -264,7 +265,7 @@ func requireNear(t *testing.T, path string, want, got reflect.Value) {
 	}
 }
 
-// requireNearClouds compares clouds field by field: their offsets may differ.
+// requireNearClouds compares clouds field by field. The offsets of fields may differ.
 func requireNearClouds(t *testing.T, want, got sensor_msgs.PointCloud2) {
 	t.Helper()
 	require.Equal(t, []any{want.Width, want.Height, want.IsDense}, []any{got.Width, got.Height, got.IsDense})

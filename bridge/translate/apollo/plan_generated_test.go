@@ -22,11 +22,11 @@ import (
 	"tapedeck/test/samples"
 )
 
-// generatedSchema returns the schema of the generated message, from the definition of its channel.
-func generatedSchema(t testing.TB, all *plans) *cdr.Schema {
-	library, err := all.library()
+// generatedSchema returns the schema of the generated message, from the definition in a channel.
+func generatedSchema(t testing.TB, plans *plans) *cdr.Schema {
+	library, err := plans.library()
 	require.NoError(t, err)
-	c, err := codec.NewChannel(library, "/topic", all.root().name, codec.DefaultQoS())
+	c, err := codec.NewChannel(library, "/topic", plans.root().name, codec.DefaultQoS())
 	require.NoError(t, err)
 	require.Regexp(t, "^RIHS01_[0-9a-f]{64}$", c.TypeHash)
 	library, err = rosidl.ParseConcatenated(c.Type, string(c.Schema.Data))
@@ -135,13 +135,13 @@ func single(field *planField, v protoreflect.Value) any {
 	return v.Interface()
 }
 
-// requireSame requires that the encoder makes the payload that the schema makes of the values that dynamicpb reads.
-func requireSame(t testing.TB, all *plans, schema *cdr.Schema, encoder *planEncoder, data []byte) {
-	m := dynamicpb.NewMessage(all.root().descriptor)
+// requireSame compares the payload of the encoder with the payload that the schema makes of the values from dynamicpb.
+func requireSame(t testing.TB, plans *plans, schema *cdr.Schema, encoder *planEncoder, data []byte) {
+	m := dynamicpb.NewMessage(plans.root().descriptor)
 	require.NoError(t, proto.UnmarshalOptions{AllowPartial: true}.Unmarshal(data, m))
-	want, err := schema.Encode(structOf(all.root(), m))
+	want, err := schema.Encode(structOf(plans.root(), m))
 	require.NoError(t, err)
-	got, err := encoder.append(nil, all.root(), data, func(f *plan) { require.Fail(t, "unknown field", f.name) })
+	got, err := encoder.append(nil, plans.root(), data, func(f *plan) { require.Fail(t, "unknown field", f.name) })
 	require.NoError(t, err)
 	if string(want) != string(got) {
 		decoded, err := schema.Decode(got)
@@ -196,7 +196,7 @@ func parseFile(t testing.TB, text string) *descriptorpb.FileDescriptorProto {
 	return &file
 }
 
-// odd is a description with everything that ROS 2 does not have.
+// odd is a description with the features of Protocol Buffers that ROS 2 does not have.
 const odd = `
 name: "odd.proto" package: "My.odd__pkg" syntax: "proto2" dependency: "missing.proto"
 message_type {
@@ -286,18 +286,18 @@ MSG: my_odd_pkg/OddTypePart2
 
 func TestGeneratedOddities(t *testing.T) {
 	d := describing(t, parseFile(t, odd))
-	all, err := plansOf(d)
+	plans, err := plansOf(d)
 	require.NoError(t, err)
-	library, err := all.library()
+	library, err := plans.library()
 	require.NoError(t, err)
-	text, err := library.Concatenated(all.root().name)
+	text, err := library.Concatenated(plans.root().name)
 	require.NoError(t, err)
 	require.Equal(t, oddDefinition, text)
-	schema := generatedSchema(t, all)
+	schema := generatedSchema(t, plans)
 
 	decode := func(data []byte, unknown ...string) *cdr.Struct {
 		var names []string
-		payload, err := new(planEncoder).append(nil, all.root(), data, func(f *plan) { names = append(names, f.name) })
+		payload, err := new(planEncoder).append(nil, plans.root(), data, func(f *plan) { names = append(names, f.name) })
 		require.NoError(t, err)
 		require.Equal(t, unknown, names)
 		s, err := schema.Decode(payload)
@@ -321,22 +321,22 @@ func TestGeneratedOddities(t *testing.T) {
 	require.EqualValues(t, 3, get(unset, "mode"))
 	require.Equal(t, "none", get(unset, "text"))
 
-	// A message may be in parts, and numbers may be packed or not, whatever the descriptor says.
+	// A field of messages may occur several times, and numbers may be packed or not, whatever the descriptor says.
 	var b []byte
-	part := func(field protowire.Number, content ...byte) {
+	appendField := func(field protowire.Number, content ...byte) {
 		b = protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), content)
 	}
-	part(7, protowire.AppendTag(nil, 2, protowire.Fixed64Type)[0], 0, 0, 0, 0, 0, 0, 0, 0x40)
-	part(9, 9, 9)
-	part(4, 'a')
-	part(7, 0x0a, 2, 0x08, 1)
-	part(4)
+	appendField(7, protowire.AppendTag(nil, 2, protowire.Fixed64Type)[0], 0, 0, 0, 0, 0, 0, 0, 0x40)
+	appendField(9, 9, 9)
+	appendField(4, 'a')
+	appendField(7, 0x0a, 2, 0x08, 1)
+	appendField(4)
 	b = append(protowire.AppendTag(b, 9, protowire.VarintType), 3)
-	part(7, 0x0a, 0)
-	part(12, 1, 2, 3)
-	part(1000, 1, 0, 0, 0, 2, 0, 0, 0)
-	part(10, 't', 'o', 'o')
-	part(10, 't', 'w', 'o')
+	appendField(7, 0x0a, 0)
+	appendField(12, 1, 2, 3)
+	appendField(1000, 1, 0, 0, 0, 2, 0, 0, 0)
+	appendField(10, 't', 'o', 'o')
+	appendField(10, 't', 'w', 'o')
 	whole := decode(b)
 	inner := get(whole, "inner").(*cdr.Struct)
 	require.Equal(t, 2.0, get(inner, "value"))
@@ -351,9 +351,9 @@ func TestGeneratedOddities(t *testing.T) {
 
 	// Fields without a description are reported with their message.
 	b = nil
-	part(77, 1)
-	part(7, 0x18, 1)
-	part(8, 1) // no number
+	appendField(77, 1)
+	appendField(7, 0x18, 1)
+	appendField(8, 1) // field 8 has another wire type
 	decode(b, "my_odd_pkg/msg/OddType", "my_odd_pkg/msg/OddType", "my_odd_pkg/msg/Inner")
 
 	for name, data := range map[string][]byte{
@@ -362,12 +362,12 @@ func TestGeneratedOddities(t *testing.T) {
 		"unknown": {0xea, 4, 9},
 		"part":    {0x3a, 1, 0x0a, 0x3a, 1, 0},
 	} {
-		_, err := new(planEncoder).append(nil, all.root(), data, func(*plan) {})
+		_, err := new(planEncoder).append(nil, plans.root(), data, func(*plan) {})
 		require.Error(t, err, name)
 	}
 }
 
-// TestGeneratedTooLarge has a description in which every type doubles the size of its messages.
+// TestGeneratedTooLarge checks that a description is refused in which each type doubles the size of the messages.
 func TestGeneratedTooLarge(t *testing.T) {
 	file := &descriptorpb.FileDescriptorProto{Name: proto.String("f"), Package: proto.String("p")}
 	for i := range 60 {
@@ -386,7 +386,7 @@ func TestGeneratedTooLarge(t *testing.T) {
 	require.ErrorContains(t, err, "too large for ROS 2, even when nothing is set")
 }
 
-// TestGeneratedRandom compares random messages of random types with what dynamicpb reads.
+// TestGeneratedRandom compares random messages of random types with the values from dynamicpb.
 func TestGeneratedRandom(t *testing.T) {
 	seeds := uint64(300)
 	if testing.Short() {
@@ -395,23 +395,23 @@ func TestGeneratedRandom(t *testing.T) {
 	for seed := range seeds {
 		r := randomTypes{rand.New(rand.NewPCG(seed, 7))}
 		d := describing(t, r.file())
-		all, err := plansOf(d)
+		plans, err := plansOf(d)
 		require.NoError(t, err)
-		schema := generatedSchema(t, all)
+		schema := generatedSchema(t, plans)
 		var encoder planEncoder
 		for range 10 {
 			m := dynamicpb.NewMessage(d)
 			r.fill(m, 0)
 			data, err := proto.MarshalOptions{Deterministic: true, AllowPartial: true}.Marshal(m)
 			require.NoError(t, err)
-			requireSame(t, all, schema, &encoder, data)
+			requireSame(t, plans, schema, &encoder, data)
 			if one := d.Oneofs().ByName("oneof"); one != nil {
-				for i := range one.Fields().Len() { // the last one counts
+				for i := range one.Fields().Len() { // the last field of a oneof counts
 					if f := one.Fields().Get(i); f.Kind() == protoreflect.BoolKind {
 						data = protowire.AppendVarint(protowire.AppendTag(data, f.Number(), protowire.VarintType), 1)
 					}
 				}
-				requireSame(t, all, schema, &encoder, data)
+				requireSame(t, plans, schema, &encoder, data)
 			}
 		}
 	}
@@ -460,7 +460,8 @@ func (r randomTypes) file() *descriptorpb.FileDescriptorProto {
 					}}})
 				f.TypeName = proto.String(fmt.Sprintf(".a.random.Message%d.%s", i, group))
 			case descriptorpb.FieldDescriptorProto_TYPE_MESSAGE:
-				f.TypeName = proto.String(fmt.Sprint(".a.random.Message", r.IntN(count))) // which may contain this one
+				// The type may contain the type of the field's message.
+				f.TypeName = proto.String(fmt.Sprint(".a.random.Message", r.IntN(count)))
 				if r.IntN(4) == 0 {
 					entry := fmt.Sprintf("Field%dEntry", j)
 					optional := descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()
@@ -560,6 +561,6 @@ func (r randomTypes) value(f protoreflect.FieldDescriptor) protoreflect.Value {
 
 // plansOf returns the plans of a type whose messages are generated.
 func plansOf(d protoreflect.MessageDescriptor) (*plans, error) {
-	all := describe(d)
-	return all, all.encodeBlanks()
+	plans := describe(d)
+	return plans, plans.encodeBlanks()
 }

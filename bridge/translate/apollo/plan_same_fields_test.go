@@ -19,7 +19,7 @@ import (
 	"tapedeck/test/samples/random"
 )
 
-// oddTypes have rare features of ROS 2 types.
+// oddTypes is a definition with rare features of ROS 2 types.
 const oddTypes = `bool flag
 byte raw
 char letter
@@ -60,40 +60,42 @@ string c
 int8[] d
 `
 
-// thereAndBack translates payloads of a ROS 2 channel to Protocol Buffers and back.
-type thereAndBack struct {
-	there, back             func(*codec.Message) ([]codec.Message, error)
-	source, middle, restore *codec.Channel
-	losses                  func() []codec.Loss
+// roundTrip translates payloads of a ROS 2 channel to Protocol Buffers and back.
+type roundTrip struct {
+	there, back                func(*codec.Message) ([]codec.Message, error)
+	original, target, restored *codec.Channel
+	losses                     func() []codec.Loss
 }
 
-func newThereAndBack(t testing.TB, r codec.Reader, source *codec.Channel) *thereAndBack {
+func newRoundTrip(t testing.TB, r codec.Reader, original *codec.Channel) *roundTrip {
 	t.Helper()
-	from, topics := bridgetest.Announce(t, r, FromROS2, source)
+	from, topics := bridgetest.Announce(t, r, FromROS2, original)
 	require.Len(t, topics, 1)
-	middle := topics[0].Channel
-	require.Equal(t, codec.EncodingProtobuf, middle.Encoding)
-	to, topics := bridgetest.Announce(t, nil, ToROS2, middle)
-	return &thereAndBack{from.Begin(nil), to.Begin(nil), source, middle, topics[0].Channel, from.Losses}
+	target := topics[0].Channel
+	require.Equal(t, codec.EncodingProtobuf, target.Encoding)
+	to, topics := bridgetest.Announce(t, nil, ToROS2, target)
+	return &roundTrip{from.Begin(nil), to.Begin(nil), original, target, topics[0].Channel, from.Losses}
 }
 
-func (b *thereAndBack) middleOf(t testing.TB, payload []byte) *codec.Message {
+// toProtobuf returns the message to which a payload is translated.
+func (b *roundTrip) toProtobuf(t testing.TB, payload []byte) *codec.Message {
 	t.Helper()
-	out, err := b.there(&codec.Message{Channel: b.source, LogTime: 5e9, PublishTime: 4e9, Data: payload})
+	out, err := b.there(&codec.Message{Channel: b.original, LogTime: 5e9, PublishTime: 4e9, Data: payload})
 	require.NoError(t, err)
 	require.Len(t, out, 1)
-	require.Equal(t, b.middle, out[0].Channel)
+	require.Equal(t, b.target, out[0].Channel)
 	require.EqualValues(t, 5e9, out[0].LogTime)
 	require.EqualValues(t, 4e9, out[0].PublishTime)
 	return &out[0]
 }
 
-func (b *thereAndBack) again(t testing.TB, payload []byte) []byte {
+// restore returns the payload after the translation to Protocol Buffers and back.
+func (b *roundTrip) restore(t testing.TB, payload []byte) []byte {
 	t.Helper()
-	out, err := b.back(b.middleOf(t, payload))
+	out, err := b.back(b.toProtobuf(t, payload))
 	require.NoError(t, err)
 	require.NotEmpty(t, out)
-	require.Equal(t, b.restore, out[0].Channel)
+	require.Equal(t, b.restored, out[0].Channel)
 	return out[0].Data
 }
 
@@ -104,7 +106,8 @@ func channelOf(t testing.TB, library *rosidl.Library, topic, typeName string) *c
 	return c
 }
 
-// TestGenerated translates messages of all types there and back. The messages in between match their description.
+// TestGenerated translates messages of all types to Protocol Buffers and back. The Protocol Buffers messages match
+// their description.
 func TestGenerated(t *testing.T) {
 	odd, err := rosidl.ParseConcatenated("odd_msgs/msg/Odd", oddTypes)
 	require.NoError(t, err)
@@ -125,19 +128,19 @@ func TestGenerated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			channel := channelOf(t, library, "/topic", name)
 			channel.Metadata = map[string]string{"kept": "yes"}
-			made, err := sameFields(library, channel)
+			translated, err := sameFields(library, channel)
 			require.NoError(t, err)
-			d, err := descriptorOf(made.target)
+			d, err := descriptorOf(translated.target)
 			require.NoError(t, err)
-			back, err := restored(made.target)
+			back, err := restored(translated.target)
 			require.NoError(t, err)
 			require.Equal(t, channel, back.targets[0])
 			schema, err := cdr.NewSchema(library, name)
 			require.NoError(t, err)
-			source := random.Source{Rand: rand.New(rand.NewPCG(1, 2)), Library: library, Unicode: true, Spread: true}
-			translate := made.begin(nil)
+			generator := random.Source{Rand: rand.New(rand.NewPCG(1, 2)), Library: library, Unicode: true, Spread: true}
+			translate := translated.begin(nil)
 			for range count {
-				message, err := source.Message(name)
+				message, err := generator.Message(name)
 				require.NoError(t, err)
 				payload, err := schema.Encode(message)
 				require.NoError(t, err)
@@ -148,7 +151,8 @@ func TestGenerated(t *testing.T) {
 				require.NoError(t, proto.Unmarshal(encoded, read))
 				require.Empty(t, read.GetUnknown())
 				requireFields(t, message, read)
-				for _, options := range []proto.MarshalOptions{{}, {Deterministic: true}} { // in another order, perhaps
+				// The options may order fields differently.
+				for _, options := range []proto.MarshalOptions{{}, {Deterministic: true}} {
 					again, err := options.Marshal(read)
 					require.NoError(t, err)
 					require.Len(t, again, len(encoded))
@@ -174,7 +178,7 @@ func restoredPayload(r *channel, encoded []byte) ([]byte, error) {
 	return out[0].Data, nil
 }
 
-// requireFields compares a ROS 2 message with one of Protocol Buffers, by the names of fields.
+// requireFields compares a ROS 2 message with a message of Protocol Buffers, by the names of fields.
 func requireFields(t *testing.T, want *cdr.Struct, got protoreflect.Message) {
 	t.Helper()
 	require.Equal(t, len(want.Fields), got.Descriptor().Fields().Len())

@@ -32,12 +32,12 @@ uint16 x
 uint16 y
 `
 
-// TestOwnFields restores ROS 2 messages from messages as other programs may write them: with fields in another order,
-// in parts, missing or unknown.
+// TestOwnFields restores ROS 2 messages from messages that other programs may write: with fields in another order,
+// split, missing or unknown.
 func TestOwnFields(t *testing.T) {
 	library, err := rosidl.ParseConcatenated("test_msgs/msg/Test", restoredTypes)
 	require.NoError(t, err)
-	b := newThereAndBack(t, nil, channelOf(t, library, "/test", "test_msgs/msg/Test"))
+	b := newRoundTrip(t, nil, channelOf(t, library, "/test", "test_msgs/msg/Test"))
 	schema, err := cdr.NewSchema(library, "test_msgs/msg/Test")
 	require.NoError(t, err)
 	tag := protowire.AppendTag
@@ -91,7 +91,7 @@ func TestOwnFields(t *testing.T) {
 		"cut inside":   {text(4, []byte{0x08}), nil, "encode test_msgs/msg/Test: inner: byte 0: unexpected EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, err := b.back(&codec.Message{Channel: b.middle, Data: test.message})
+			out, err := b.back(&codec.Message{Channel: b.target, Data: test.message})
 			if test.err != "" {
 				require.EqualError(t, err, test.err)
 				return
@@ -105,17 +105,17 @@ func TestOwnFields(t *testing.T) {
 	require.Empty(t, b.losses())
 }
 
-// TestOwnFieldsOtherDefinition has metadata that does not match the messages: their own description applies.
+// TestOwnFieldsOtherDefinition checks that metadata is ignored if it does not match the description of the messages.
 func TestOwnFieldsOtherDefinition(t *testing.T) {
 	library, err := rosidl.ParseConcatenated("test_msgs/msg/Test", restoredTypes)
 	require.NoError(t, err)
-	middle := newThereAndBack(t, nil, channelOf(t, library, "/test", "test_msgs/msg/Test")).middle
+	target := newRoundTrip(t, nil, channelOf(t, library, "/test", "test_msgs/msg/Test")).target
 	for name, definition := range map[string]string{
 		"fewer fields": "int8 a\n", "another name": "int8 z\n" + restoredTypes[len("int8 a\n"):],
 		"another type": "float32 a\n" + restoredTypes[len("int8 a\n"):], "junk": "int8",
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := *middle
+			c := *target
 			c.Metadata = map[string]string{MetadataROSType: "test_msgs/msg/Test", MetadataROSDefinition: definition}
 			to, topics := bridgetest.Announce(t, nil, ToROS2, &c)
 			require.Equal(t, "test_msgs_msg/msg/Test", topics[0].Channel.Type)
@@ -158,9 +158,9 @@ func TestOriginal(t *testing.T) {
 					require.NoError(t, proto.Unmarshal(want.Data, a))
 					require.NoError(t, proto.Unmarshal(m.Data, b))
 					if exact := pairOf(want.Channel.Type); exact != nil && exact.lossy {
-						continue // TestThereAndBack
+						continue // TestThereAndBack compares messages of lossy pairs
 					}
-					// The generated message has all values of a message.
+					// The generated message has all values of the original message.
 					one, err := e.append(nil, plans.root(), want.Data, func(*plan) { t.Error("unknown field") })
 					require.NoError(t, err)
 					other, err := e.append(nil, plans.root(), m.Data, func(*plan) { t.Error("unknown field") })
@@ -172,11 +172,11 @@ func TestOriginal(t *testing.T) {
 	}
 }
 
-// TestOriginalPart has only some of the channels that an Apollo channel became, or damaged metadata.
+// TestOriginalPart translates only some of the ROS 2 channels of an Apollo channel, or channels with damaged metadata.
 func TestOriginalPart(t *testing.T) {
-	source, err := formats.Open(samples.Path(t, "apollo/apollo_cpp_sensors.record"))
+	recording, err := formats.Open(samples.Path(t, "apollo/apollo_cpp_sensors.record"))
 	require.NoError(t, err)
-	messages := bridgetest.ByTopic(t, bridgetest.Translate(t, source, codec.EncodingProtobuf, codec.EncodingCDR,
+	messages := bridgetest.ByTopic(t, bridgetest.Translate(t, recording, codec.EncodingProtobuf, codec.EncodingCDR,
 		ToROS2))
 	const pose, chassis = "/apollo/localization/pose", "/apollo/canbus/chassis"
 	junk := *messages[pose][0].Channel
@@ -187,7 +187,7 @@ func TestOriginalPart(t *testing.T) {
 	renamed.Topic = "/mine_whole"
 	for name, test := range map[string]struct {
 		channels []*codec.Channel
-		want     []string // topics and types, or nothing
+		want     []string // topic and type of each translated channel; "": not translated
 	}{
 		"all of it": {[]*codec.Channel{messages[pose][0].Channel, messages[pose+"_whole"][0].Channel},
 			[]string{"", pose + " apollo.localization.LocalizationEstimate"}},
@@ -220,7 +220,7 @@ func TestOriginalPart(t *testing.T) {
 	}
 }
 
-// TestOriginalRandom takes random messages of random types there and back.
+// TestOriginalRandom translates random messages of random types to ROS 2 and back.
 func TestOriginalRandom(t *testing.T) {
 	seeds := uint64(300)
 	if testing.Short() {
@@ -232,28 +232,28 @@ func TestOriginalRandom(t *testing.T) {
 		d := describing(t, file)
 		schema, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{file}})
 		require.NoError(t, err)
-		source := &codec.Channel{
+		original := &codec.Channel{
 			Topic: "/random", Type: string(d.FullName()), Encoding: codec.EncodingProtobuf,
 			Schema: codec.Schema{Encoding: codec.SchemaProtobuf, Data: schema},
 		}
-		to, topics := bridgetest.Announce(t, nil, ToROS2, source)
+		to, topics := bridgetest.Announce(t, nil, ToROS2, original)
 		require.Len(t, topics, 1)
 		from, back := bridgetest.Announce(t, nil, FromROS2, topics[0].Channel)
 		require.Len(t, back, 1)
-		require.Equal(t, []string{source.Topic, source.Type}, []string{back[0].Channel.Topic, back[0].Channel.Type})
-		require.Equal(t, source.Schema, back[0].Channel.Schema)
+		require.Equal(t, []string{original.Topic, original.Type}, []string{back[0].Channel.Topic, back[0].Channel.Type})
+		require.Equal(t, original.Schema, back[0].Channel.Schema)
 		there, restore := to.Begin(nil), from.Begin(nil)
 		for range 10 {
 			m := dynamicpb.NewMessage(d)
 			r.fill(m, 0)
 			data, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 			require.NoError(t, err)
-			out, err := there(&codec.Message{Channel: source, Data: data})
+			out, err := there(&codec.Message{Channel: original, Data: data})
 			require.NoError(t, err)
 			payload := append([]byte(nil), out[0].Data...)
 			again, err := restore(&out[0])
 			require.NoError(t, err)
-			out, err = there(&codec.Message{Channel: source, Data: again[0].Data})
+			out, err = there(&codec.Message{Channel: original, Data: again[0].Data})
 			require.NoError(t, err)
 			require.Equal(t, payload, out[0].Data)
 		}

@@ -16,7 +16,7 @@ import (
 	"tapedeck/test/samples"
 )
 
-// TestCompiledSchema compiles the files of the schema: apollo.binpb must be what go generate makes of them.
+// TestCompiledSchema checks that apollo.binpb is the output of go generate for the files of the schema.
 func TestCompiledSchema(t *testing.T) {
 	protoc, err := exec.LookPath("protoc")
 	if err != nil {
@@ -25,8 +25,8 @@ func TestCompiledSchema(t *testing.T) {
 	files, err := fs.Glob(os.DirFS("proto"), "modules/common_msgs/*/*.proto")
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "compiled.binpb")
-	output, err := exec.Command(protoc, append([]string{"-I", "proto", "-o", path}, files...)...).CombinedOutput()
-	require.NoError(t, err, string(output))
+	text, err := exec.Command(protoc, append([]string{"-I", "proto", "-o", path}, files...)...).CombinedOutput()
+	require.NoError(t, err, string(text))
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	var compiled, committed descriptorpb.FileDescriptorSet
@@ -81,7 +81,7 @@ func TestSchema(t *testing.T) {
 	require.Greater(t, len(seen), 12)
 }
 
-// requireSameFields requires all fields of ours to be Apollo's.
+// requireSameFields requires that Apollo has all fields of our types.
 func requireSameFields(t *testing.T, apollo, ours protoreflect.MessageDescriptor) {
 	t.Helper()
 	for i := range ours.Fields().Len() {
@@ -89,7 +89,7 @@ func requireSameFields(t *testing.T, apollo, ours protoreflect.MessageDescriptor
 		theirs := apollo.Fields().ByName(f.Name())
 		if theirs == nil && (f.FullName() == "apollo.drivers.CompressedImage.measurement_time" ||
 			f.FullName() == "apollo.drivers.CompressedImage.frame_type") {
-			continue // came later
+			continue // the recording is older than the field
 		}
 		require.NotNil(t, theirs, f.FullName())
 		require.Equal(t, theirs.Number(), f.Number(), f.FullName())

@@ -35,9 +35,9 @@ func first(t *testing.T, name string) (
 	messages map[string]*codec.Message, counts map[string]int, losses []codec.Loss,
 ) {
 	t.Helper()
-	source, err := formats.Open(samples.Path(t, "apollo/"+name))
+	recording, err := formats.Open(samples.Path(t, "apollo/"+name))
 	require.NoError(t, err)
-	r := bridgetest.Translate(t, source, codec.EncodingProtobuf, codec.EncodingCDR, ToROS2)
+	r := bridgetest.Translate(t, recording, codec.EncodingProtobuf, codec.EncodingCDR, ToROS2)
 	messages, counts = map[string]*codec.Message{}, map[string]int{}
 	bridgetest.Each(t, r, codec.Query{}, func(m *codec.Message) {
 		name := m.Channel.Topic + " " + m.Channel.Type
@@ -51,7 +51,7 @@ func first(t *testing.T, name string) (
 	return messages, counts, r.Losses()
 }
 
-// stampedAt compares a stamp with a time in ns, to the quarter of a microsecond that Apollo's stamps keep.
+// stampedAt compares a stamp with a time in ns. Apollo's stamps have a resolution of a quarter of a microsecond.
 func stampedAt(t *testing.T, want int64, sec int32, nanosec uint32) {
 	t.Helper()
 	require.InDelta(t, 0, int64(sec)*1e9+int64(nanosec)-want, 300)
@@ -100,7 +100,7 @@ func TestSensors(t *testing.T) {
 	require.Equal(t, geometry_msgs.Vector3{X: 0.02, Y: -0.01, Z: 0.03}, imu.AngularVelocity)
 	require.Equal(t, -1.0, imu.OrientationCovariance[0])
 
-	// The car drives at 10 m/s with a heading of 0.3 rad from the east.
+	// The car drives at 10 m/s with a heading of 0.3 rad, counted from the east.
 	pose := bridgetest.Decode[nav_msgs.Odometry](t, messages["/apollo/localization/pose nav_msgs/msg/Odometry"])
 	require.Equal(t, "world", pose.Header.FrameId)
 	require.Equal(t, "base_link", pose.ChildFrameId)
@@ -198,7 +198,7 @@ func TestDriving(t *testing.T) {
 	require.InDelta(t, -2.25563014963147, math.Remainder(2*math.Atan2(q.Z, q.W), 2*math.Pi), 1e-6)
 }
 
-// gearAndWheel is a descriptor with other field numbers, as another release could have it.
+// gearAndWheel is a descriptor with field numbers of another possible release.
 const gearAndWheel = `file { name: "control.proto" package: "apollo.control"
 message_type { name: "ControlCommand"
   field { name: "throttle" number: 13 type: TYPE_DOUBLE label: LABEL_OPTIONAL }
@@ -251,10 +251,10 @@ func TestNoDescription(t *testing.T) {
 	}
 }
 
-// TestFrames turns known vectors and orientations.
+// TestFrames converts known vectors and orientations.
 func TestFrames(t *testing.T) {
 	require.Equal(t, geometry_msgs.Vector3{X: 2, Y: -1, Z: 3}, toFLU(geometry_msgs.Vector3{X: 1, Y: 2, Z: 3}))
-	// A vehicle whose right is the world's x looks along y: that is a yaw of 90 degrees.
+	// The identity orients a vehicle's right along the world's x. The vehicle looks along y: the yaw is 90 degrees.
 	q := orientationToFLU(identity)
 	require.InDelta(t, math.Pi/2, 2*math.Atan2(q.Z, q.W), 1e-12)
 	v := q.RotateBack(geometry_msgs.Vector3{Y: 5})
@@ -434,7 +434,7 @@ func TestChannels(t *testing.T) {
 	require.Equal(t, "wrong", c.Metadata[MetadataTopic])
 }
 
-// TestVendorPoints has points with fields that PointCloud2 cannot hold: they are counted as lost.
+// TestVendorPoints checks that fields of points are counted as lost if PointCloud2 cannot hold them.
 func TestVendorPoints(t *testing.T) {
 	c := channelOfSchema(t, commonSchema+`
 file {
@@ -468,7 +468,7 @@ file {
 		{Topic: "/topic", What: "point.returns", Messages: 1}}, losses)
 }
 
-// TestReads sets one field after the other: it must change the translation or be counted as lost.
+// TestReads sets one field after the other. Each field must change the translation or be counted as lost.
 func TestReads(t *testing.T) {
 	r, err := formats.Open(samples.Path(t, "apollo/apollo_cpp_sensors.record"))
 	require.NoError(t, err)
@@ -526,7 +526,7 @@ func TestReads(t *testing.T) {
 	require.Equal(t, 7, seen)
 }
 
-// TestUndescribed has fields without a description, in a message with a counterpart and in a generated one.
+// TestUndescribed checks that fields without a description are counted, in messages with and without a counterpart.
 func TestUndescribed(t *testing.T) {
 	unknown := protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 0)
 	message := append(protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), unknown), unknown...)
@@ -540,22 +540,22 @@ func TestUndescribed(t *testing.T) {
 	}, losses)
 }
 
-// TestDamagedMessage cuts a message at every byte.
+// TestDamagedMessage translates a message that is cut at every possible byte.
 func TestDamagedMessage(t *testing.T) {
 	c := ownChannel(t, "apollo.localization.CorrectedImu")
 	data := encodedText(t, c, `header { timestamp_sec: 2 } imu { linear_acceleration { x: 1 y: 2 z: 3 } }`)
 	translator, _ := bridgetest.Announce(t, nil, ToROS2, c)
 	translate := translator.Begin(nil)
-	parts := 0
+	valid := 0
 	for n := 1; n < len(data); n++ {
 		if out, err := translate(&codec.Message{Channel: c, Data: data[:n]}); err == nil {
 			require.Len(t, out, 1)
-			parts++
+			valid++
 		}
 	}
-	require.Equal(t, 1, parts) // between the header and the rest
+	require.Equal(t, 1, valid) // the cut between the header and the other field
 
-	// A message may be in parts.
+	// The fields of a message may be split between two occurrences.
 	half := encodedText(t, c, `imu { linear_acceleration { x: 1 } }`)
 	rest := encodedText(t, c, `imu { linear_acceleration { y: 2 } }`)
 	out, err := translate(&codec.Message{Channel: c, Data: append(half, rest...)})
@@ -570,7 +570,7 @@ func TestWanted(t *testing.T) {
 	data := encodedText(t, c, `header { timestamp_sec: 2 } pose { position { x: 1 } }`)
 	translator, topics := bridgetest.Announce(t, nil, ToROS2, c)
 	require.Len(t, topics, 3)
-	made := func(wanted func(*codec.Channel) bool) (channels []*codec.Channel) {
+	translate := func(wanted func(*codec.Channel) bool) (channels []*codec.Channel) {
 		out, err := translator.Begin(wanted)(&codec.Message{Channel: c, Data: data})
 		require.NoError(t, err)
 		for _, m := range out {
@@ -579,11 +579,10 @@ func TestWanted(t *testing.T) {
 		}
 		return channels
 	}
-	all := made(nil)
-	require.Len(t, all, len(topics))
+	require.Len(t, translate(nil), len(topics))
 	for _, topic := range topics {
 		require.Equal(t, []*codec.Channel{topic.Channel},
-			made(func(c *codec.Channel) bool { return c == topic.Channel }))
+			translate(func(c *codec.Channel) bool { return c == topic.Channel }))
 	}
-	require.Empty(t, made(func(*codec.Channel) bool { return false }))
+	require.Empty(t, translate(func(*codec.Channel) bool { return false }))
 }
