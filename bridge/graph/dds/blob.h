@@ -10,7 +10,7 @@
 #include "dds/version.h"
 #include "dds/ddsi/ddsi_serdata.h"
 #include "dds/ddsi/ddsi_sertype.h"
-#include "identity.h"
+#include "inline_qos.h"
 
 #if DDS_VERSION_MAJOR != 0 || DDS_VERSION_MINOR != 10
 #error "This needs Eclipse Cyclone DDS 0.10: the interface of sertypes differs in other versions"

@@ -8,7 +8,7 @@
 #include "dds/ddsi/ddsi_typelookup.h"
 #include "dds/ddsi/q_protocol.h"
 #include "dds/ddsi/q_rtps.h"
-#include "identity.h"
+#include "inline_qos.h"
 
 // Cyclone DDS aborts on descriptions of types by DDS-XTypes that are damaged or of a kind that it does not know. They
 // come in the TypeInformation of endpoints and by the TypeLookup service, whose replies Fast DDS 3 sends to all.

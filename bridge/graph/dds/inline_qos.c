@@ -1,4 +1,4 @@
-#include "identity.h"
+#include "inline_qos.h"
 
 #include <string.h>
 
