@@ -1,30 +1,30 @@
 package ulog
 
 const (
-	// longestDelay is how long before it was logged a message may have been published, for LogTime to be when that was,
-	// in ns. Older messages, as of topics that are seldom published, would spread over the whole log.
+	// longestDelay is the longest time from publishing to logging a message, in ns, for which LogTime is the time of
+	// publishing. Older messages, of topics that are seldom published, would stretch the whole log.
 	longestDelay = 10e9
-	// longestGap is the longest time between two messages, in ns; one after a longer time must be confirmed by others.
+	// longestGap is the longest time between two messages, in ns. A time after a longer gap must be confirmed.
 	longestGap = 60e9
-	// several is how many messages one after the other must agree on a time to confirm it.
-	several = 5
+	// confirmations is the number of consecutive messages that must agree on a time to confirm it.
+	confirmations = 5
 )
 
-// clock tells when messages were logged, from when they were published. All times are in ns, without log.offset.
+// clock estimates when messages were logged from when they were published. All times are in ns, without log.offset.
 type clock struct {
 	start   int64 // of the log
-	last    int64 // of the last message, as logged
-	front   int64 // the latest time that is confirmed
-	far     int64 // a time far from front, of the last messages
-	agree   int   // how many of them agree on it
-	pending int   // messages far ahead of front, since the last that was not
-	strays  int   // messages far ahead of others, which did not confirm them
+	last    int64 // time of logging of the last message
+	front   int64 // the latest confirmed time
+	far     int64 // unconfirmed time of the last message that was far from front
+	agree   int   // consecutive messages that agree on far
+	pending int   // messages far ahead of front since the last message near front
+	strays  int   // messages far ahead whose times were not confirmed
 }
 
-// now returns the time of what has none.
+// now returns the time for messages without a time.
 func (c *clock) now() int64 { return max(c.last, c.start) }
 
-// observe returns when a message was logged that was published at t.
+// observe takes a message that was published at t, and returns when it was logged.
 func (c *clock) observe(t int64) int64 {
 	front := max(c.front, c.start)
 	ahead := t > front+longestGap
@@ -41,7 +41,7 @@ func (c *clock) observe(t int64) int64 {
 			c.pending++
 		}
 		c.agree++
-		if c.agree == several {
+		if c.agree == confirmations {
 			if !ahead {
 				c.strays += c.pending
 			}

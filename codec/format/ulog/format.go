@@ -14,12 +14,11 @@ import (
 )
 
 const (
-	maxStruct = 1<<16 - 1 // bytes: a message has no more
-	maxDepth  = 16        // of formats in formats
-	// maxCopies bounds the copies of all topics of a log, of which some 5000 are usual.
-	maxCopies  = 1 << 20
-	maxSchemas = 64 << 20 // bytes of the definitions of all topics of a log
-	maxTries   = 1000     // to use a format in vain
+	maxStruct  = 1<<16 - 1 // greatest size of a message, in bytes
+	maxDepth   = 16        // of formats in formats
+	maxCopies  = 1 << 20   // of all topics of a log; some 5000 are usual
+	maxSchemas = 64 << 20  // bytes of the definitions of all topics of a log
+	maxTries   = 1000      // topics that get no layout, until no more are tried
 )
 
 // basicTypes are ULog's types: their names in ROS 2 and their sizes.
@@ -81,25 +80,26 @@ func parseFormat(text string) (name string, fields []field, err error) {
 
 // node is a format with its nested formats.
 type node struct {
-	fields []placed
-	size   int
+	fields []placedField
+	size   int // in bytes
 }
 
-// placed is a field in the bytes of a message.
-type placed struct {
+// placedField is a field with its place in the bytes of a message.
+type placedField struct {
 	field
-	offset int
-	size   int   // of an element
-	node   *node // of a nested format
+	offset int   // in bytes
+	size   int   // of an element, in bytes
+	node   *node // nested format; nil for a basic type
 }
 
-// ros returns the field's type in ROS 2; name is that of its nested type.
-func (p *placed) ros(name string) string {
-	if p.node == nil {
-		name = basicTypes[p.kind].name
+// rosType returns the field's type in ROS 2. nested is the name of its nested type, if any.
+func (f *placedField) rosType(nested string) string {
+	name := nested
+	if f.node == nil {
+		name = basicTypes[f.kind].name
 	}
-	if p.count > 0 {
-		name += "[" + strconv.Itoa(p.count) + "]"
+	if f.count > 0 {
+		name += "[" + strconv.Itoa(f.count) + "]"
 	}
 	return name
 }
@@ -107,6 +107,7 @@ func (p *placed) ros(name string) string {
 // formats are the formats of a log by name.
 type formats map[string][]field
 
+// node returns a format with its nested formats. It is nested in depth other formats.
 func (f formats) node(name string, depth int) (*node, error) {
 	fields, ok := f[name]
 	if !ok {
@@ -117,7 +118,7 @@ func (f formats) node(name string, depth int) (*node, error) {
 	}
 	n := new(node)
 	for _, one := range fields {
-		p := placed{field: one, offset: n.size, size: basicTypes[one.kind].size}
+		p := placedField{field: one, offset: n.size, size: basicTypes[one.kind].size}
 		if p.size == 0 {
 			var err error
 			p.node, err = f.node(one.kind, depth+1)
@@ -142,61 +143,62 @@ type layout struct {
 	hash           string
 	least, most    int // bytes of a message: padding at the end may be missing
 	size           int // bytes of the payload
-	copies         []copied
+	copies         []copyRange
 	stamp          int // offset of the timestamp; -1: none
-	utc, utcMoment int // offsets of the UTC time of a GPS receiver, and of its moment; -1: none
+	utc, utcMoment int // offsets of a GPS receiver's UTC time, and of its moment relative to stamp; -1: none
 	fix            int // offset of the kind of fix; -1: none
 }
 
-// copied are bytes that are copied.
-type copied struct{ from, to, size int }
+// copyRange is a range of bytes to copy from a message to a payload.
+type copyRange struct{ from, to, size int }
 
 // layouter makes the layouts of the messages of a log.
 type layouter struct {
 	formats formats
 	layouts map[string]*layout
 	failed  map[string]*failure // topics without a layout
-	tries   int                 // that failed
+	tries   int                 // layouts that could not be made
 	copies  int                 // of all layouts
-	schemas int                 // bytes of all
+	schemas int                 // bytes of the definitions of all layouts
 }
 
-// failure is a topic without a layout.
+// failure describes a topic without a layout.
 type failure struct {
-	at   int64 // where the log announced it first
-	more int   // times that it announced it again
+	at      int64 // position of the first announcement
+	repeats int   // later announcements
 }
 
-// layout returns the layout for a topic, which has a format of its name. The failure to make one is kept.
-func (p *layouter) layout(topic string, at int64) (*layout, error) {
-	if known := p.layouts[topic]; known != nil {
+// layout returns the layout of a topic, whose format has the topic's name. at is the position of the announcement. A
+// failure is kept, and not tried again.
+func (l *layouter) layout(topic string, at int64) (*layout, error) {
+	if known := l.layouts[topic]; known != nil {
 		return known, nil
 	}
-	if known := p.failed[topic]; known != nil {
-		known.more++
-		return nil, errKnown
+	if failed := l.failed[topic]; failed != nil {
+		failed.repeats++
+		return nil, errFailedBefore
 	}
 	err := errTries
-	if p.tries < maxTries {
+	if l.tries < maxTries {
 		var made *layout
-		made, err = p.make(topic)
+		made, err = l.make(topic)
 		if err == nil {
-			p.layouts[topic] = made
+			l.layouts[topic] = made
 			return made, nil
 		}
-		p.tries++
+		l.tries++
 	}
-	p.failed[topic] = &failure{at: at}
+	l.failed[topic] = &failure{at: at}
 	return nil, err
 }
 
 var (
-	errKnown = errors.New("the topic failed before")
-	errTries = errors.New("too many topics have formats that cannot be used")
+	errFailedBefore = errors.New("the topic failed before")
+	errTries        = errors.New("too many topics have formats that cannot be used")
 )
 
-func (p *layouter) make(topic string) (*layout, error) {
-	root, err := p.formats.node(topic, 0)
+func (l *layouter) make(topic string) (*layout, error) {
+	root, err := l.formats.node(topic, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -209,18 +211,18 @@ func (p *layouter) make(topic string) (*layout, error) {
 		to         *int
 	}{{"timestamp", "uint64_t", &made.stamp}, {"time_utc_usec", "uint64_t", &made.utc},
 		{"timestamp_time_relative", "int32_t", &made.utcMoment}, {"fix_type", "uint8_t", &made.fix}} {
-		is := func(p placed) bool { return p.name == f.name && p.kind == f.kind && p.count == 0 }
-		if i := slices.IndexFunc(root.fields, is); i >= 0 {
+		matches := func(p placedField) bool { return p.name == f.name && p.kind == f.kind && p.count == 0 }
+		if i := slices.IndexFunc(root.fields, matches); i >= 0 {
 			*f.to = root.fields[i].offset
 		}
 	}
-	c := compiler{layouter: p, layout: made, text: map[string]string{}, of: map[string]string{}}
+	c := compiler{layouter: l, layout: made, definitions: map[string]string{}, formatOf: map[string]string{}}
 	made.size = 4
 	if err := c.compile(root, topic); err != nil {
 		return nil, err
 	}
-	p.schemas += len(made.schema)
-	if p.schemas > maxSchemas {
+	l.schemas += len(made.schema)
+	if l.schemas > maxSchemas {
 		return nil, errors.New("the definitions of all topics are too long")
 	}
 	return made, nil
@@ -229,32 +231,32 @@ func (p *layouter) make(topic string) (*layout, error) {
 // compiler makes one layout.
 type compiler struct {
 	*layouter
-	layout *layout
-	order  []string          // names of the nested types
-	text   map[string]string // their definitions
-	of     map[string]string // formats by the names of their types
-	err    error             // of define
+	layout      *layout
+	nested      []string          // names of the nested types, in the order of the schema
+	definitions map[string]string // of the nested types, by name
+	formatOf    map[string]string // formats, by the names of their types
+	err         error             // of define
 }
 
 func (c *compiler) compile(root *node, topic string) error {
 	pkg, name := "ulog", camelCase(topic)
-	known := px4Version(root, cmp.Or(px4().topic[topic], name))
-	if known != nil {
-		pkg, name = "px4_msgs", known.name
+	version := px4Version(root, cmp.Or(px4().topicTypes[topic], name))
+	if version != nil {
+		pkg, name = "px4_msgs", version.name
 	}
-	c.of[name] = topic
-	text := c.define(root, known)
+	c.formatOf[name] = topic
+	text := c.define(root, version)
 	if c.err != nil {
 		return c.err
 	}
-	if err := c.add(root, known, 0); err != nil {
+	if err := c.add(root, version, 0); err != nil {
 		return err
 	}
 	c.layout.typeName = pkg + "/msg/" + name
 	var b strings.Builder
 	b.WriteString(text)
-	for _, nested := range c.order {
-		fmt.Fprintf(&b, "%s\nMSG: %s/%s\n%s", strings.Repeat("=", 80), pkg, nested, c.text[nested])
+	for _, nested := range c.nested {
+		fmt.Fprintf(&b, "%s\nMSG: %s/%s\n%s", strings.Repeat("=", 80), pkg, nested, c.definitions[nested])
 	}
 	c.layout.schema = b.String()
 	library, err := rosidl.ParseConcatenated(c.layout.typeName, c.layout.schema)
@@ -265,48 +267,48 @@ func (c *compiler) compile(root *node, topic string) error {
 	return err
 }
 
-// nestedName returns the name of a nested type.
-func nestedName(f *placed, known *px4Type, i int) string {
-	if known != nil {
-		return known.fields[i].kind
+// nestedName returns the name of the nested type of f: that of field i of version, unless version is nil.
+func nestedName(f *placedField, version *px4Type, i int) string {
+	if version != nil {
+		return version.fields[i].kind
 	}
 	return camelCase(f.kind)
 }
 
-// ordered returns the fields of n without padding, in the order of known unless that is nil.
-func ordered(n *node, known *px4Type) []placed {
-	fields := slices.DeleteFunc(slices.Clone(n.fields), func(p placed) bool { return p.isPadding() })
-	if known != nil {
-		at := func(p placed) int {
-			return slices.IndexFunc(known.fields, func(f field) bool { return f.name == p.name })
+// ordered returns the fields of n without padding: in the order of version, or as they are if version is nil.
+func ordered(n *node, version *px4Type) []placedField {
+	fields := slices.DeleteFunc(slices.Clone(n.fields), func(p placedField) bool { return p.isPadding() })
+	if version != nil {
+		at := func(p placedField) int {
+			return slices.IndexFunc(version.fields, func(f field) bool { return f.name == p.name })
 		}
-		slices.SortFunc(fields, func(a, b placed) int { return at(a) - at(b) })
+		slices.SortFunc(fields, func(a, b placedField) int { return at(a) - at(b) })
 	}
 	return fields
 }
 
-// define returns the definition of a type, and adds those of nested types to c.
-func (c *compiler) define(n *node, known *px4Type) string {
+// define returns the definition of a type, and adds the definitions of nested types to c.
+func (c *compiler) define(n *node, version *px4Type) string {
 	var b strings.Builder
-	for i, f := range ordered(n, known) {
+	for i, f := range ordered(n, version) {
 		nested := ""
 		if f.node != nil {
-			nested = nestedName(&f, known, i)
-			if of, ok := c.of[nested]; ok && of != f.kind {
-				c.err = fmt.Errorf("formats %q and %q would have the same name in ROS 2", of, f.kind)
+			nested = nestedName(&f, version, i)
+			if other, ok := c.formatOf[nested]; ok && other != f.kind {
+				c.err = fmt.Errorf("formats %q and %q would have the same name in ROS 2", other, f.kind)
 			}
-			c.of[nested] = f.kind
-			if _, ok := c.text[nested]; !ok {
-				c.text[nested] = ""
-				c.order = append(c.order, nested)
-				c.text[nested] = c.define(f.node, px4Nested(f.node, known, nested))
+			c.formatOf[nested] = f.kind
+			if _, ok := c.definitions[nested]; !ok {
+				c.definitions[nested] = ""
+				c.nested = append(c.nested, nested)
+				c.definitions[nested] = c.define(f.node, px4Nested(f.node, version, nested))
 			}
 		}
 		name := f.name
 		if first := name[0]; first == '_' || '0' <= first && first <= '9' {
 			name = "field" + name // ROS 2 allows no such name
 		}
-		fmt.Fprintf(&b, "%s %s\n", f.ros(nested), name)
+		fmt.Fprintf(&b, "%s %s\n", f.rosType(nested), name)
 	}
 	if b.Len() == 0 {
 		b.WriteString("uint8 structure_needs_at_least_one_member\n")
@@ -314,9 +316,9 @@ func (c *compiler) define(n *node, known *px4Type) string {
 	return b.String()
 }
 
-// add adds the copies of a struct at an offset.
-func (c *compiler) add(n *node, known *px4Type, offset int) error {
-	fields := ordered(n, known)
+// add adds the copies of a format's fields. offset is where the format begins in the message.
+func (c *compiler) add(n *node, version *px4Type, offset int) error {
+	fields := ordered(n, version)
 	if len(fields) == 0 {
 		c.layout.size++
 	}
@@ -327,7 +329,7 @@ func (c *compiler) add(n *node, known *px4Type, offset int) error {
 			}
 			continue
 		}
-		nested := px4Nested(f.node, known, nestedName(&f, known, i))
+		nested := px4Nested(f.node, version, nestedName(&f, version, i))
 		for k := range max(1, f.count) {
 			if err := c.add(f.node, nested, offset+f.offset+k*f.size); err != nil {
 				return err
@@ -337,15 +339,15 @@ func (c *compiler) add(n *node, known *px4Type, offset int) error {
 	return nil
 }
 
-// copy adds the copy of n elements, aligned as in CDR: relative to the payload behind its head of 4 bytes.
+// copy adds the copy of n elements of size bytes. They are aligned as in CDR, relative to the end of the 4-byte header.
 func (c *compiler) copy(from, size, n int) error {
-	p := c.layout
-	p.size += (size - (p.size-4)%size) % size
-	to := p.size
-	p.size += size * n
-	if last := len(p.copies) - 1; last >= 0 {
-		if l := &p.copies[last]; l.from+l.size == from && l.to+l.size == to {
-			l.size += size * n
+	l := c.layout
+	l.size += (size - (l.size-4)%size) % size
+	to := l.size
+	l.size += size * n
+	if last := len(l.copies) - 1; last >= 0 {
+		if r := &l.copies[last]; r.from+r.size == from && r.to+r.size == to {
+			r.size += size * n
 			return nil
 		}
 	}
@@ -353,36 +355,36 @@ func (c *compiler) copy(from, size, n int) error {
 	if c.copies > maxCopies {
 		return errors.New("the formats of all topics have too many fields")
 	}
-	p.copies = append(p.copies, copied{from, to, size * n})
+	l.copies = append(l.copies, copyRange{from, to, size * n})
 	return nil
 }
 
 // convert appends the payload of a message of the layout's format.
-func (p *layout) convert(to, data []byte) []byte {
+func (l *layout) convert(to, data []byte) []byte {
 	start := len(to)
-	to = append(to, make([]byte, p.size)...)
+	to = append(to, make([]byte, l.size)...)
 	payload := to[start:]
 	payload[1] = 1 // little-endian CDR
-	for _, c := range p.copies {
+	for _, c := range l.copies {
 		copy(payload[c.to:c.to+c.size], data[c.from:])
 	}
 	return to
 }
 
 // time returns the timestamp of a message in µs; 0: none.
-func (p *layout) time(data []byte) uint64 {
-	if p.stamp < 0 {
+func (l *layout) time(data []byte) uint64 {
+	if l.stamp < 0 {
 		return 0
 	}
-	return binary.LittleEndian.Uint64(data[p.stamp:])
+	return binary.LittleEndian.Uint64(data[l.stamp:])
 }
 
 // channel returns the channel of a topic's instance.
-func (p *layout) channel(topic string, instance uint8) *codec.Channel {
+func (l *layout) channel(topic string, instance uint8) *codec.Channel {
 	name := namespace + strings.ReplaceAll(topic, "-", "_")
 	if instance > 0 {
 		name += "_" + strconv.Itoa(int(instance))
 	}
-	return &codec.Channel{Topic: name, Type: p.typeName, Encoding: codec.EncodingCDR, TypeHash: p.hash,
-		Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(p.schema)}}
+	return &codec.Channel{Topic: name, Type: l.typeName, Encoding: codec.EncodingCDR, TypeHash: l.hash,
+		Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(l.schema)}}
 }

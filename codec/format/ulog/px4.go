@@ -8,8 +8,8 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// px4Text has the fields of the types of px4_msgs, of each of its releases from 1.13 on: "topic = Type" for each topic
-// that is not named like its type, then "Type: field; field".
+// px4Text has the types of px4_msgs, of each release from 1.13 on: a line "topic = Type" for each topic that is not
+// named like its type, then a line "Type: field; field" for each version of a type.
 //
 //go:embed px4_msgs.txt
 var px4Text string
@@ -17,13 +17,13 @@ var px4Text string
 // px4Type is one version of a type of px4_msgs.
 type px4Type struct {
 	name   string
-	fields []field // kinds are those of ROS 2
-	arrays []string
+	fields []field  // with kinds of ROS 2, without counts
+	arrays []string // by field: its type with the count, "float32[3]"
 }
 
 type px4Definitions struct {
-	types map[string][]*px4Type // by name, the newest first
-	topic map[string]string     // types of topics
+	types      map[string][]*px4Type // by name, the newest first
+	topicTypes map[string]string     // names of types by topic, where they differ
 }
 
 var px4 = sync.OnceValue(func() px4Definitions {
@@ -31,7 +31,7 @@ var px4 = sync.OnceValue(func() px4Definitions {
 	for line := range strings.Lines(px4Text) {
 		line = strings.TrimSuffix(line, "\n")
 		if topic, name, ok := strings.Cut(line, " = "); ok {
-			all.topic[topic] = name
+			all.topicTypes[topic] = name
 			continue
 		}
 		name, list, _ := strings.Cut(line, ": ")
@@ -47,7 +47,7 @@ var px4 = sync.OnceValue(func() px4Definitions {
 	return all
 })
 
-// px4Nested returns the version of a nested type; nil if the type that holds it is not of px4_msgs.
+// px4Nested returns the version of a type nested in holder; nil if holder is nil, as it is not of px4_msgs.
 func px4Nested(n *node, holder *px4Type, name string) *px4Type {
 	if holder == nil {
 		return nil
@@ -65,9 +65,9 @@ func px4Version(n *node, name string) *px4Type {
 	return nil
 }
 
-// matches reports whether n has the fields of t, in whatever order: PX4 sorts those of a log by their size.
+// matches reports whether n has the fields of t, in any order: PX4 sorts the fields of a log by size.
 func (t *px4Type) matches(n *node) bool {
-	fields := map[string]*placed{}
+	fields := map[string]*placedField{}
 	for i, f := range n.fields {
 		if !f.isPadding() {
 			fields[f.name] = &n.fields[i]
@@ -78,7 +78,7 @@ func (t *px4Type) matches(n *node) bool {
 	}
 	for i, want := range t.fields {
 		f := fields[want.name]
-		if f == nil || f.ros(want.kind) != t.arrays[i] || f.node != nil && px4Version(f.node, want.kind) == nil {
+		if f == nil || f.rosType(want.kind) != t.arrays[i] || f.node != nil && px4Version(f.node, want.kind) == nil {
 			return false
 		}
 	}

@@ -25,24 +25,23 @@ import (
 const (
 	segmentSize = 1 << 20
 	bootLimit   = uint64(1e15)         // µs: smaller times are since boot
-	validTime   = uint64(1234567890e6) // µs: a GPS receiver that sends less does not know the time
+	validTime   = uint64(1234567890e6) // µs: a GPS receiver that sends a smaller time does not know it
 	latestTime  = uint64(4102444800e6) // µs: the year 2100
-	// shownDamage is how many damaged places are reported one by one.
-	shownDamage = 1000
+	shownDamage = 1000                 // damaged places that are reported one by one
 )
 
 // appendedData is the one incompatible flag that this package knows.
 const appendedData = 1
 
-// state is how far the times of a log are known at a place in it.
+// state is the knowledge about times at a position in a log.
 type state struct {
 	clock
-	// invented are times of the last messages of channels whose messages had none, in ns without offset: the next
-	// messages of the channel are not earlier.
+	// invented are the times that were given to the last messages without a time, by channel, in ns without log.offset.
+	// The channel's next message is not earlier.
 	invented map[int]int64
 }
 
-// untimed returns the time of a message of a channel that has none: the time of the message before, of any channel.
+// untimed returns the time for a message without a time: the time of the message before, of any channel.
 func (s *state) untimed(channel int) int64 {
 	t := s.ordered(channel, s.now())
 	s.invented[channel] = t
@@ -57,22 +56,22 @@ func (s *state) ordered(channel int, t int64) int64 {
 	return t
 }
 
-// Numbers of the channels that are no topics of PX4.
+// Numbers of the channels that are not topics of PX4.
 const (
 	logChannel = iota
 	parameterChannel
 	eventChannel
 )
 
-// log is what the scan of a log has found.
+// log is the result of the scan of a log.
 type log struct {
 	details     Details
 	start       uint64 // of the header, in µs
-	definitions int64  // where they end
+	definitions int64  // position of their end; 0: not found yet
 	subscribed  map[uint16][]subscription
 	ends        []int64
 	offset      int64           // ns added to all times
-	before      map[int64]state // at the beginning of segments, by their offset
+	before      map[int64]state // by offset of a segment: the state at its beginning
 	parameters  []rcl_interfaces.Parameter
 	records     []codec.MetadataRecord
 	attachments []codec.Attachment
@@ -100,7 +99,7 @@ func (r *reader) Index() error {
 		return err
 	}
 	start := s.log.start
-	s = newScan(r) // the time in the header is damaged
+	s = newScan(r) // again, as the time in the header is damaged
 	s.ignoreStart = true
 	err := s.run()
 	r.Contents.Event(codec.EventDamage, fmt.Sprintf("the header says that the log begins at %d µs, behind its end",
@@ -131,7 +130,7 @@ type instance struct {
 // misfits are messages that fit no topic.
 type misfits struct {
 	count uint64
-	at    int64 // of the first one
+	at    int64 // position of the first one
 }
 
 // scan scans a log.
@@ -142,21 +141,21 @@ type scan struct {
 	formats  formats
 	layouter layouter
 	state
-	before      state // before the present message, if a segment begins with it
+	before      state // before the current message, if a segment begins with it
 	latest      int64 // the latest time at which a message was published, in ns
 	segment     chunked.Segment
 	counts      map[int]uint64
 	info        map[string]string
 	defaults    map[string][]byte
-	multi       map[string][][]byte // text, in parts
-	binary      map[string][][]byte // of each name
+	multi       map[string][][]byte // texts by name, one for each message or row of continued messages
+	binary      map[string][][]byte // other values by name, as multi
 	ignoreStart bool                // do not use the time in the header
-	fixed       bool                // offset is of a receiver with a fix
+	fixed       bool                // log.offset is of a receiver with a fix
 	misfits     map[uint16]misfits  // by id
-	pendingAt   int64               // where the clock's pending messages begin
-	strayAt     int64               // of the clock's first stray
+	pendingAt   int64               // position of the clock's first pending message
+	strayAt     int64               // position of the clock's first stray
 	damages     int
-	moreAt      int64 // of the first damage that is not reported by itself
+	moreAt      int64 // position of the first damage that is not reported by itself
 }
 
 func (s *scan) run() error {
@@ -213,7 +212,7 @@ func (s *scan) header() error {
 	if !bytes.HasPrefix(b, []byte(magic)) {
 		s.Contents.DamagedHead()
 		s.log.complete = false
-		s.w.pos = min(headerSize, s.Size) // damage does not move what follows
+		s.w.pos = min(headerSize, s.Size) // the messages follow, even if the header is damaged
 		return nil
 	}
 	if len(b) < headerSize {
@@ -231,7 +230,7 @@ func (s *scan) header() error {
 	return nil
 }
 
-// damaged adds that a message cannot be read.
+// damaged reports that a message cannot be read.
 func (s *scan) damaged(m *message, err error) {
 	s.report(m.pos, fmt.Errorf("damaged at 0x%x: %w", m.pos, err))
 }
@@ -248,7 +247,7 @@ func (s *scan) report(at int64, err error) {
 	}
 }
 
-// add takes a message of the log in. The error is that the log cannot be read at all.
+// add takes a message of the log. It returns an error only if the log cannot be read at all.
 func (s *scan) add(m *message) error {
 	if s.segment.Size == 0 || s.leaves(m) {
 		s.before = state{s.clock, maps.Clone(s.invented)}
@@ -268,7 +267,7 @@ func (s *scan) add(m *message) error {
 		s.formats[name] = fields
 		delete(s.layouter.failed, name)
 	case 'A':
-		if err := s.subscribe(m); err != nil && !errors.Is(err, errKnown) {
+		if err := s.subscribe(m); err != nil && !errors.Is(err, errFailedBefore) {
 			s.damaged(m, err)
 		}
 	case 'I', 'M', 'Q':
@@ -338,23 +337,23 @@ func (s *scan) flags(m *message) error {
 // subscribe begins a topic.
 func (s *scan) subscribe(m *message) error {
 	number, id, name := m.data[0], binary.LittleEndian.Uint16(m.data[1:]), string(m.data[3:])
-	p, err := s.layouter.layout(name, m.pos)
+	layout, err := s.layouter.layout(name, m.pos)
 	if err != nil {
 		return fmt.Errorf("topic %q is left out: %w", name, err)
 	}
 	key := instance{name, number}
-	channel, known := s.topics[key] // it may be announced again
+	channel, known := s.topics[key] // a topic may be announced again
 	if !known {
 		channel = len(s.Contents.Channels)
 		s.topics[key] = channel
-		s.Contents.Channels = append(s.Contents.Channels, p.channel(name, number))
+		s.Contents.Channels = append(s.Contents.Channels, layout.channel(name, number))
 	}
-	s.w.subscribed[id] = append(s.w.subscribed[id], subscription{m.pos, channel, p})
+	s.w.subscribed[id] = append(s.w.subscribed[id], subscription{m.pos, channel, layout})
 	return nil
 }
 
-// timed returns the channel of a message of data or text, and when it was logged and published, in ns without offset.
-// These differ only for what PX4 had published before the log began, or did not stamp.
+// timed returns the channel of a message of data or text, and when it was logged and published, in ns without
+// log.offset. The times differ for messages that PX4 published before the log began, or did not stamp.
 func (s *scan) timed(m *message) (channel int, t, published int64, err error) {
 	var micros uint64
 	switch {
@@ -364,10 +363,10 @@ func (s *scan) timed(m *message) (channel int, t, published int64, err error) {
 		s.misfits[id] = misfits{s.misfits[id].count + 1, first}
 		return chunked.None, 0, 0, nil
 	case m.kind == 'D':
-		t := s.w.topic(binary.LittleEndian.Uint16(m.data), m.pos)
-		channel = t.channel
-		micros = t.layout.time(m.data[2:])
-		s.noteUTC(t.layout, m.data[2:], micros)
+		topic := s.w.subscription(binary.LittleEndian.Uint16(m.data), m.pos)
+		channel = topic.channel
+		micros = topic.layout.time(m.data[2:])
+		s.noteUTC(topic.layout, m.data[2:], micros)
 	default:
 		channel = logChannel
 		micros = binary.LittleEndian.Uint64(m.data[1+tagSize(m):])
@@ -395,32 +394,32 @@ func tagSize(m *message) int {
 	return 0
 }
 
-// noteUTC learns the offset of PX4's clock from what a GPS receiver sends.
-func (s *scan) noteUTC(p *layout, data []byte, micros uint64) {
-	if p.utc < 0 || s.fixed || micros == 0 || micros > bootLimit {
+// noteUTC learns log.offset from data of a GPS receiver, published at micros.
+func (s *scan) noteUTC(l *layout, data []byte, micros uint64) {
+	if l.utc < 0 || s.fixed || micros == 0 || micros > bootLimit {
 		return
 	}
-	utc := binary.LittleEndian.Uint64(data[p.utc:])
+	utc := binary.LittleEndian.Uint64(data[l.utc:])
 	if utc < validTime || utc > latestTime {
 		return
 	}
 	moment := int64(micros)
-	if p.utcMoment >= 0 {
-		moment += int64(int32(binary.LittleEndian.Uint32(data[p.utcMoment:])))
+	if l.utcMoment >= 0 {
+		moment += int64(int32(binary.LittleEndian.Uint32(data[l.utcMoment:])))
 	}
 	const fix3D = 3
-	s.fixed = p.fix >= 0 && data[p.fix] >= fix3D
+	s.fixed = l.fix >= 0 && data[l.fix] >= fix3D
 	if s.log.offset == 0 || s.fixed {
 		s.log.offset = (int64(utc) - moment) * 1e3
 	}
 }
 
-// leaves reports whether a message does not fit into the segment that is read.
+// leaves reports whether a message does not fit into the open segment.
 func (s *scan) leaves(m *message) bool {
 	return m.end()-s.segment.Offset > segmentSize || s.w.limit(s.segment.Offset) != s.w.limit(m.pos)
 }
 
-// message adds a message to the segment that is read.
+// message adds a message to the open segment, or to a new one if it does not fit.
 func (s *scan) message(m *message, channel int, t int64) {
 	g := &s.segment
 	end := m.end()
@@ -451,7 +450,7 @@ func (s *scan) flush() {
 	s.segment = chunked.Segment{}
 }
 
-// finish completes the contents: times become those of UTC.
+// finish completes the contents, and moves times to UTC.
 func (s *scan) finish() {
 	s.flush()
 	l := s.log
@@ -474,14 +473,14 @@ func (s *scan) finish() {
 			plural.Count(m.count, "message"), id))
 	}
 	if n := s.strays; n > 0 {
-		// It is what PX4 wrote, and nothing is missing.
+		// An event, not damage: PX4 wrote these times, and nothing is missing.
 		s.Contents.Event(codec.EventTimes, fmt.Sprintf("%s, the first at 0x%x, with times more than %d s ahead of "+
 			"the others", plural.Count(n, "message"), s.strayAt, int64(longestGap/1e9)))
 	}
 	for _, topic := range slices.Sorted(maps.Keys(s.layouter.failed)) {
-		if f := s.layouter.failed[topic]; f.more > 0 {
+		if f := s.layouter.failed[topic]; f.repeats > 0 {
 			s.report(f.at, fmt.Errorf("damaged at 0x%x: topic %q, which is left out, is announced %s more", f.at, topic,
-				plural.Count(f.more, "time")))
+				plural.Count(f.repeats, "time")))
 		}
 	}
 	if more := s.damages - shownDamage; more > 0 {
@@ -503,15 +502,15 @@ func (s *scan) finish() {
 
 // records makes the metadata of the recording.
 func (s *scan) records() {
-	several, defaults := map[string]string{}, map[string]string{}
+	multi, defaults := map[string]string{}, map[string]string{}
 	for key, texts := range s.multi {
-		several[key] = string(bytes.Join(texts, []byte("\n")))
+		multi[key] = string(bytes.Join(texts, []byte("\n")))
 	}
 	for key, text := range s.defaults {
 		defaults[key] = string(text)
 	}
 	for _, r := range []codec.MetadataRecord{{Name: "ulog.info", Values: s.info},
-		{Name: "ulog.multi_info", Values: several}, {Name: "ulog.default_parameters", Values: defaults}} {
+		{Name: "ulog.multi_info", Values: multi}, {Name: "ulog.default_parameters", Values: defaults}} {
 		if len(r.Values) > 0 {
 			s.log.records = append(s.log.records, r)
 		}
@@ -528,8 +527,8 @@ func (s *scan) records() {
 	}
 }
 
-// linesKey begins the names of information, such as perf_counter_preflight, that PX4 continues with a line for each
-// message. Others are continued where a message was full.
+// linesKey begins the names of information, such as perf_counter_preflight, that PX4 continues with one line in each
+// message. Other information continues in the next message where a message is full.
 const linesKey = "perf_"
 
 // keep keeps information and default parameters.
@@ -557,22 +556,22 @@ func (s *scan) keep(m *message) {
 		if strings.HasPrefix(key, linesKey) && first&1 != 0 && len(s.multi[key]) > 0 {
 			text = "\n" + text
 		}
-		addPart(s.multi, key, []byte(text), first)
+		addValue(s.multi, key, []byte(text), first)
 	default:
-		addPart(s.binary, key, value, first)
+		addValue(s.binary, key, value, first)
 	}
 }
 
-// addPart adds a value of a name, or continues its last one if bit 0 of first, the message's first byte, is set.
-func addPart(all map[string][][]byte, key string, value []byte, first byte) {
-	if list := all[key]; first&1 != 0 && len(list) > 0 {
+// addValue adds a value of a name, or continues its last one if bit 0 of first, the message's first byte, is set.
+func addValue(values map[string][][]byte, key string, value []byte, first byte) {
+	if list := values[key]; first&1 != 0 && len(list) > 0 {
 		list[len(list)-1] = append(list[len(list)-1], value...)
 		return
 	}
-	all[key] = append(all[key], bytes.Clone(value))
+	values[key] = append(values[key], bytes.Clone(value))
 }
 
-// keyed takes apart what has a name: its length, type and name, and the value.
+// keyed splits data with a name: a length, a type and name of this length, and the value.
 func keyed(data []byte) (kind, key string, value []byte, ok bool) {
 	n := 1 + int(data[0])
 	if n > len(data) {
@@ -582,7 +581,7 @@ func keyed(data []byte) (kind, key string, value []byte, ok bool) {
 	return kind, strings.ToValidUTF8(key, "�"), data[n:], ok && key != "" && isName(kind, "[]")
 }
 
-// format returns a value of a basic type or a text as text; printable is false for other bytes.
+// format returns a number or text as text; printable is false for other values.
 func format(kind string, value []byte) (text string, printable bool) {
 	base, _, array := strings.Cut(kind, "[")
 	if base == "char" {
@@ -623,12 +622,14 @@ func parameter(data []byte) (p rcl_interfaces.Parameter, ok bool) {
 	return p, true
 }
 
-// loader implements chunked.Loader. Its records are messages of ROS 2, each behind size, channel and times.
+// loader implements chunked.Loader. Its records are messages of ROS 2, each behind a head: size, channel, time of
+// logging, time of publishing.
 type loader struct {
 	chunked.Plain
 	reader *reader
 }
 
+// recordHead is the size of a record's head, in bytes.
 const recordHead = 24
 
 func (l *loader) Load(g *chunked.Segment, buf []byte) ([]byte, []error) {
@@ -651,7 +652,7 @@ func (l *loader) Load(g *chunked.Segment, buf []byte) ([]byte, []error) {
 		m, err := s.w.next()
 		var gap *chunked.GapError
 		if errors.As(err, &gap) {
-			continue // known from the scan
+			continue // the scan reported it
 		}
 		if err != nil {
 			return records, append(errs, chunked.Unexpected(err))
@@ -673,7 +674,7 @@ func (l *loader) Load(g *chunked.Segment, buf []byte) ([]byte, []error) {
 			if m.kind == 'D' {
 				head := appendHead(records, channel, t, published)
 				start := len(records)
-				records = s.w.topic(binary.LittleEndian.Uint16(m.data), m.pos).layout.convert(head, m.data[2:])
+				records = s.w.subscription(binary.LittleEndian.Uint16(m.data), m.pos).layout.convert(head, m.data[2:])
 				setSize(records, start)
 			} else {
 				records, more = l.append(records, channel, t, published, text(&m, t))
@@ -710,7 +711,7 @@ func (l *loader) Load(g *chunked.Segment, buf []byte) ([]byte, []error) {
 	return records, errs
 }
 
-// text returns what PX4 logged as ROS 2 logs it.
+// text returns the message of ROS 2 for a text that PX4 logged.
 func text(m *message, t int64) *rcl_interfaces.Log {
 	levels := [...]uint8{rcl_interfaces.Log_FATAL, rcl_interfaces.Log_FATAL, rcl_interfaces.Log_FATAL,
 		rcl_interfaces.Log_ERROR, rcl_interfaces.Log_WARN, rcl_interfaces.Log_INFO, rcl_interfaces.Log_INFO,
@@ -742,7 +743,7 @@ func appendHead(records []byte, channel int, t, published int64) []byte {
 	return binary.LittleEndian.AppendUint64(records, uint64(published))
 }
 
-// setSize completes the record that begins at start and ends with the records.
+// setSize sets the size of the last record, which begins at start.
 func setSize(records []byte, start int) {
 	binary.LittleEndian.PutUint32(records[start:], uint32(len(records)-start-recordHead))
 }

@@ -1,16 +1,16 @@
 // Package ulog reads the flight logs of PX4 (ULog): https://docs.px4.io/main/en/dev_log/ulog_file_format.html
 //
 // A log is a header, definitions and data, all of them messages with a size and a type. Data are the structs of PX4's
-// topics, whose formats the log itself defines. This package yields them as messages of ROS 2: of px4_msgs where a
-// release of px4_msgs has a type with the same fields, with the order of the fields there; otherwise as messages of the
-// package "ulog", defined as the log defines them. All are of a fixed size, so that converting is copying.
+// topics, whose formats the log defines. This package converts them to messages of ROS 2. If a release of px4_msgs has
+// a type with equal fields, in any order, the message is of this type; otherwise it is of the package "ulog", and has
+// the definition of the log. All structs have a fixed size, so that converting is copying.
 //
 // Beside the topics of PX4 there are /px4/log with the texts that PX4 logged, and /px4/parameter_events with the
 // parameters at the start and all changes. Dropouts are events of the kind codec.EventDrop. Info.Records have the
-// log's information and default parameters, Info.Attachments what else the log contains.
+// log's information and default parameters, Info.Attachments its binary values.
 //
-// LogTime is the timestamp of the message. PX4 counts it from boot; if the log has a time of GPS, it is moved to that.
-// Messages that were published long before they were logged are the exception: see clock. Messages without a timestamp
+// LogTime is the timestamp of the message, except for messages that were published long before they were logged: see
+// clock. PX4 counts time from boot; if the log has a time of GPS, LogTime is Unix time. Messages without a timestamp
 // have the time of the message before.
 package ulog
 
@@ -35,7 +35,7 @@ const (
 	headerSize     = 16
 )
 
-// Topics of what a log holds beside PX4's own topics, which are below the same namespace.
+// LogTopic and ParameterTopic have the texts and parameters of a log. PX4's own topics are in this namespace, too.
 const (
 	namespace      = "/px4/"
 	LogTopic       = namespace + "log"
@@ -46,7 +46,7 @@ const (
 var ErrEncrypted = errors.New("the log is encrypted; decrypt it with decrypt_logs.py of PX4's Tools/log_encryption " +
 	"and your private key, then open the .ulg file")
 
-// Format is that of PX4's logs.
+// Format is the format of PX4's logs.
 var Format = codec.Format{
 	Extension: ".ulg",
 	Name:      Name,
@@ -81,8 +81,8 @@ type Details struct {
 
 // reader reads a log. Info.Extra is a Details.
 //
-// The log is scanned once, before the first message is read or Info answers. Damage ends at the next place where whole
-// messages follow each other.
+// The log is scanned once, before the first message is read or Info answers. Damage ends at the next consecutive whole
+// messages.
 type reader struct {
 	chunked.Reader
 	log *log // nil before it is scanned

@@ -139,7 +139,7 @@ func TestFlight(t *testing.T) {
 		Msg: "[ekf2] tagged"}, line)
 }
 
-// TestDamage damages a log in many places: what is not damaged is read, and the rest is reported.
+// TestDamage damages a log in many places: undamaged messages are read, and the damage is reported.
 func TestDamage(t *testing.T) {
 	whole := generate.Flight()
 	at := func(part string) int { return bytes.Index(whole, []byte(part)) }
@@ -292,7 +292,7 @@ func TestTwoStrays(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// TestFailingTopic announces a topic whose format cannot be used again and again, and more of them than are reported.
+// TestFailingTopic announces a topic with an unusable format again and again, then more than are reported.
 func TestFailingTopic(t *testing.T) {
 	l := generate.NewULog(0)
 	l.Add('F', "a:"+strings.Repeat("uint8_t x;", 6000)).Add('F', "wide:a all;a[10] more;")
@@ -319,8 +319,8 @@ func TestFailingTopic(t *testing.T) {
 	require.Contains(t, info.Events[shownDamage].Text, "and at 19000 places more")
 }
 
-// TestManyParts has information in so many parts that copying the text for each would take minutes.
-func TestManyParts(t *testing.T) {
+// TestManyValues continues information in so many messages that copying the text for each would take minutes.
+func TestManyValues(t *testing.T) {
 	l := generate.NewULog(0)
 	const n = 20000
 	for range n {
@@ -364,9 +364,9 @@ func TestParseFormat(t *testing.T) {
 	require.Equal(t, []field{{"x", "int8_t", 0}, {"y", "b", 3}}, fields)
 }
 
-// TestPx4Msgs looks whether all types of px4_msgs can be found by their topics.
+// TestPx4Msgs checks that all types of px4_msgs can be found by their topics.
 func TestPx4Msgs(t *testing.T) {
-	for topic, name := range px4().topic {
+	for topic, name := range px4().topicTypes {
 		require.Contains(t, px4().types, name, topic)
 	}
 	for name, versions := range px4().types {
@@ -381,8 +381,8 @@ func TestPx4Msgs(t *testing.T) {
 	}
 }
 
-// TestSamples reads the logs of pyulog's tests. The counts are those of another parser, which keeps pyulog's rules; all
-// values were compared with it when this was written.
+// TestSamples reads the logs of pyulog's tests. The counts come from another parser, which keeps pyulog's rules. All
+// values were compared with that parser when the test was written.
 func TestSamples(t *testing.T) {
 	for name, want := range map[string]struct {
 		messages, topics, texts, drops int
@@ -441,7 +441,7 @@ func TestSamples(t *testing.T) {
 func TestUntimed(t *testing.T) {
 	l := generate.NewULog(1_000_000).Add('F', "a:uint64_t timestamp;").Add('F', "zero:uint64_t timestamp;uint32_t n;")
 	l.Add('A', uint8(0), uint16(0), "a").Add('A', uint8(0), uint16(1), "zero")
-	const n = 60_000 // of which several segments are made
+	const n = 60_000 // enough for several segments
 	for i := range n {
 		l.Add('D', uint16(0), uint64(1_000_000+1000*i-5000*(i%2)))
 		at := uint64(0)
@@ -471,7 +471,7 @@ func TestUntimed(t *testing.T) {
 	}
 }
 
-// Each message that continues performance counters is a line; other text is continued where a message was full.
+// Each message that continues performance counters is a line; other text continues without a break.
 func TestLinesOfInformation(t *testing.T) {
 	l := generate.NewULog(0)
 	for i, line := range []string{"rate: 1", "load: 2", "time: 3"} {
@@ -484,7 +484,7 @@ func TestLinesOfInformation(t *testing.T) {
 		"boot_console_output": "rate: 1load: 2time: 3"}, info.Records[0].Values)
 }
 
-// A name that is not UTF-8 is no damage.
+// A name that is not UTF-8 is not damage.
 func TestNamesNotUTF8(t *testing.T) {
 	l := generate.NewULog(0).Keyed('P', "", "int32_t P\xff\xfe", int32(1)).Keyed('I', "", "char[1] K\xff", "v")
 	l.Keyed('Q', "\x01", "int32_t Q\xff", int32(2))

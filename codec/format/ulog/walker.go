@@ -10,11 +10,11 @@ import (
 
 const (
 	messageHead = 3
-	// maxUnknown is the longest message of an unknown type; what is longer is taken for damage, as pyulog does.
+	// maxUnknown is the longest message of an unknown type, in bytes. Longer ones are damage, as for pyulog.
 	maxUnknown = 10000
 	flagsSize  = 40
-	// enough is how many messages must follow each other where reading continues after damage.
-	enough = 3
+	// resyncMessages is the number of consecutive messages that end damage.
+	resyncMessages = 3
 )
 
 // syncMagic is the payload of a sync message.
@@ -22,20 +22,19 @@ var syncMagic = []byte("\x2f\x73\x13\x20\x25\x0c\xbb\x12")
 
 // message is a message of a log.
 type message struct {
-	kind byte
-	pos  int64
-	data []byte // valid until the next call of the walker
-	// of type D, of a topic that the log does not describe, or not of its size
-	misfit bool
+	kind   byte
+	pos    int64
+	data   []byte // valid until the next call of the walker
+	misfit bool   // data of a topic that the log does not describe, or not of the topic's size
 }
 
 // end returns where the message ends in the file.
 func (m *message) end() int64 { return m.pos + messageHead + int64(len(m.data)) }
 
-// subscription is a topic whose data have an id in a log, from a position on.
+// subscription assigns an id to the data of a topic, from a position in the log on.
 type subscription struct {
 	from    int64
-	channel int // number
+	channel int // number of the topic's channel
 	layout  *layout
 }
 
@@ -44,7 +43,7 @@ type walker struct {
 	chunked.Window
 	subscribed map[uint16][]subscription // by id
 	pos        int64
-	// where sections of the file end, in order, the last with the file; messages do not cross them
+	// ends are the ends of the sections of the file, in order; the last is the file's. No message crosses them.
 	ends []int64
 }
 
@@ -58,8 +57,8 @@ func (w *walker) limit(pos int64) int64 {
 	return w.Size
 }
 
-// topic returns what data with an id at pos are of; nil if the log has not said so before.
-func (w *walker) topic(id uint16, pos int64) *subscription {
+// subscription returns the subscription of data with an id at pos; nil if none begins before pos.
+func (w *walker) subscription(id uint16, pos int64) *subscription {
 	list := w.subscribed[id]
 	for i := len(list) - 1; i >= 0; i-- {
 		if list[i].from < pos {
@@ -74,15 +73,15 @@ type form int
 
 const (
 	broken  form = iota // no message
-	cut                 // a message that runs over the end of its section
-	foreign             // of a type that is not known
+	cut                 // a message that crosses the end of its section
+	foreign             // a message of an unknown type
 	misfit              // data that fit no topic
-	whole
+	whole               // a message of a known type
 )
 
 // check returns the size of the message at pos and how well it fits.
 func (w *walker) check(pos int64) (size int64, f form, err error) {
-	const most = messageHead + 16 // bytes that tell
+	const most = messageHead + 16 // bytes to look at
 	b, err := w.View(pos, most)
 	if err != nil || len(b) < messageHead {
 		return 0, cut, err
@@ -123,7 +122,7 @@ func (w *walker) check(pos int64) (size int64, f form, err error) {
 		if payload < 2 {
 			return size, broken, nil
 		}
-		t := w.topic(uint16(at(0))|uint16(at(1))<<8, pos)
+		t := w.subscription(uint16(at(0))|uint16(at(1))<<8, pos)
 		ok = t != nil && int64(t.layout.least) <= payload-2 && payload-2 <= int64(t.layout.most)
 		if !ok {
 			f = misfit
@@ -144,7 +143,7 @@ func (w *walker) check(pos int64) (size int64, f form, err error) {
 }
 
 // next returns the next message. The error is io.EOF at the end; chunked.ErrCut if the file ends within a message; a
-// *chunked.GapError, after which next continues behind the damage; or an error of reading.
+// *chunked.GapError, and then the next call continues behind the damage; or an error of reading.
 func (w *walker) next() (m message, err error) {
 	for {
 		limit := w.limit(w.pos)
@@ -197,11 +196,11 @@ func (w *walker) follows(pos int64) bool {
 	return err == nil && (f == whole || f == misfit || f == cut)
 }
 
-// resync returns where messages go on at pos or later, at most at limit.
+// resync returns where consecutive messages begin at pos or later; limit if nowhere before.
 func (w *walker) resync(pos, limit int64) (int64, error) {
 	for ; pos < limit; pos++ {
 		next := pos
-		for n := range enough {
+		for n := range resyncMessages {
 			size, f, err := w.check(next)
 			if err != nil {
 				return pos, err
@@ -210,7 +209,7 @@ func (w *walker) resync(pos, limit int64) (int64, error) {
 				break
 			}
 			next += size
-			if n == enough-1 || next == limit {
+			if n == resyncMessages-1 || next == limit {
 				return pos, nil
 			}
 		}
