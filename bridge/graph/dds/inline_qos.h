@@ -1,6 +1,6 @@
 // Fast DDS identifies the request of a reply by a parameter in the inline QoS of the reply's RTPS message.
-#ifndef TAPEDECK_IDENTITY_H
-#define TAPEDECK_IDENTITY_H
+#ifndef TAPEDECK_INLINE_QOS_H
+#define TAPEDECK_INLINE_QOS_H
 
 #include <stdbool.h>
 #include <stddef.h>
