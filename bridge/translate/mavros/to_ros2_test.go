@@ -28,29 +28,29 @@ import (
 func translated(t *testing.T, path string, o ReadOptions) (map[string][][]byte, *bridge.Translated, *codec.Info) {
 	log, err := tlog.Format.Open(path)
 	require.NoError(t, err)
-	r, left, err := bridge.Translate(log, codec.EncodingCDR, nil,
+	r, skipped, err := bridge.Translate(log, codec.EncodingCDR, nil,
 		map[string]func(codec.Reader) (bridge.Translator, error){tlog.Encoding: o.ToROS2})
 	require.NoError(t, err)
-	require.Empty(t, left)
+	require.Empty(t, skipped)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	it, err := r.Read(codec.Query{Damaged: func(error) {}})
 	require.NoError(t, err)
 	defer it.Close()
-	all := map[string][][]byte{}
+	messages := map[string][][]byte{}
 	for {
 		m, err := it.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		require.NoError(t, err)
-		all[m.Channel.Topic] = append(all[m.Channel.Topic], bytes.Clone(m.Data))
+		messages[m.Channel.Topic] = append(messages[m.Channel.Topic], bytes.Clone(m.Data))
 	}
 	info, err := r.Info()
 	require.NoError(t, err)
 	for _, topic := range info.Topics {
-		require.EqualValues(t, len(all[topic.Channel.Topic]), topic.MessageCount, topic.Channel.Topic)
+		require.EqualValues(t, len(messages[topic.Channel.Topic]), topic.MessageCount, topic.Channel.Topic)
 	}
-	return all, r, info
+	return messages, r, info
 }
 
 // beginning returns a copy of the beginning of a log, cut within a record.

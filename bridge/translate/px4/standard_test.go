@@ -31,8 +31,8 @@ func open(t *testing.T, path string) codec.Reader {
 	return r
 }
 
-// read calls got with the messages that q selects, and returns their numbers.
-func read(t *testing.T, r codec.Reader, q codec.Query, got func(*codec.Message)) map[string]uint64 {
+// read calls f with the messages that q selects. It returns the number of messages by topic.
+func read(t *testing.T, r codec.Reader, q codec.Query, f func(*codec.Message)) map[string]uint64 {
 	it, err := r.Read(q)
 	require.NoError(t, err)
 	defer it.Close()
@@ -44,7 +44,7 @@ func read(t *testing.T, r codec.Reader, q codec.Query, got func(*codec.Message))
 		}
 		require.NoError(t, err)
 		counts[m.Channel.Topic]++
-		got(m)
+		f(m)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestFlight(t *testing.T) {
 	require.True(t, math.IsNaN(float64(second.Current)) && math.IsNaN(float64(second.Percentage)))
 }
 
-// TestPositions has one message of each kind whose axes are changed.
+// TestPositions translates one message of each kind whose axes are changed.
 func TestPositions(t *testing.T) {
 	l := generate.NewULog(1)
 	add := func(id uint16, topic, fields string, parts ...any) {
@@ -127,7 +127,7 @@ func TestPositions(t *testing.T) {
 	path := writeLog(t, l.Bytes())
 	for name, q := range map[string]codec.Query{
 		"all": {},
-		// The attitude is read for it.
+		// The translation also reads the attitude.
 		"position only": {Topics: func(c *codec.Channel) bool { return c.Topic == "/px4/vehicle_local_position/odom" }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestPositions(t *testing.T) {
 	}
 }
 
-// TestVehicles has two vehicles in a recording: each position has the attitude of its own.
+// TestVehicles checks that each of two vehicles in a recording gets its own attitude.
 func TestVehicles(t *testing.T) {
 	l := generate.NewULog(1).Add('F', "vehicle_attitude:uint64_t timestamp;float[4] q;")
 	l.Add('F', "vehicle_local_position:uint64_t timestamp;float x;float y;float z;float vx;float vy;float vz;")
@@ -203,15 +203,15 @@ func TestVehicles(t *testing.T) {
 			require.NoError(t, err)
 			to.translations[&c] = from
 			if c.Topic == "/b/vehicle_attitude" {
-				continue // it is not known
+				continue // the attitude is unknown
 			}
 			moved := *m
 			moved.Channel = &c
-			made, err := translate(&moved)
+			standard, err := translate(&moved)
 			require.NoError(t, err)
 			if filepath.Base(c.Topic) == "vehicle_local_position" {
 				var o nav_msgs.Odometry
-				decode(t, &made[1], &o)
+				decode(t, &standard[1], &o)
 				got = append(got, o.Pose.Pose.Orientation.Z)
 			}
 		}
@@ -243,7 +243,7 @@ func TestOdometryFrames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &state{attitude: unknownAttitude}
 			one := []float32{1, 2, 3}
-			o := s.made((*state).odometry, map[string]any{"pose_frame": test.pose, "velocity_frame": test.velocity,
+			o := s.translate((*state).odometry, map[string]any{"pose_frame": test.pose, "velocity_frame": test.velocity,
 				"q": test.q, "position": one, "velocity": one, "position_variance": one, "orientation_variance": one,
 				"velocity_variance": one}).(*nav_msgs.Odometry)
 			require.Equal(t, test.poseKnown, o.Pose.Covariance[0] >= 0)
@@ -259,12 +259,12 @@ func TestInvalidAcceleration(t *testing.T) {
 	s := &state{}
 	fields := map[string]any{"gyro_rad": []float32{1, 2, 3}, "accelerometer_m_s2": []float32{4, 5, 6},
 		"accelerometer_timestamp_relative": int32(math.MaxInt32)}
-	imu := s.made((*state).sensors, fields).(*sensor_msgs.Imu)
+	imu := s.translate((*state).sensors, fields).(*sensor_msgs.Imu)
 	require.Equal(t, unknown9, imu.LinearAccelerationCovariance)
 	require.False(t, s.hasAcceleration)
 	require.True(t, s.hasRates)
 	fields["accelerometer_timestamp_relative"] = int32(5)
-	imu = s.made((*state).sensors, fields).(*sensor_msgs.Imu)
+	imu = s.translate((*state).sensors, fields).(*sensor_msgs.Imu)
 	require.Zero(t, imu.LinearAccelerationCovariance[0])
 	require.True(t, s.hasAcceleration)
 }
@@ -272,13 +272,13 @@ func TestInvalidAcceleration(t *testing.T) {
 func TestDistanceFrames(t *testing.T) {
 	for orientation, want := range map[uint8]string{0: "base_link", 25: "distance_sensor_down",
 		24: "distance_sensor_up", 2: "distance_sensor_right"} {
-		ping := (&state{}).made((*state).distance, map[string]any{"orientation": orientation}).(*sensor_msgs.Range)
+		ping := (&state{}).translate((*state).distance, map[string]any{"orientation": orientation}).(*sensor_msgs.Range)
 		require.Equal(t, want, ping.Header.FrameId)
 	}
 }
 
-// made returns what becomes of a message with the fields.
-func (s *state) made(make func(*state, values) []msgs.Message, fields map[string]any) msgs.Message {
+// translate returns the first message that make makes of a message with the fields.
+func (s *state) translate(make func(*state, values) []msgs.Message, fields map[string]any) msgs.Message {
 	v := &cdr.Struct{}
 	for name, value := range fields {
 		v.Fields = append(v.Fields, cdr.Field{Name: name, Value: value})
@@ -296,7 +296,7 @@ func abs(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
 	return geometry_msgs.Quaternion{W: math.Abs(q.W), X: math.Abs(q.X), Y: math.Abs(q.Y), Z: math.Abs(q.Z)}
 }
 
-// TestSample compares what is made of a simulated flight with what PX4 itself says in other fields.
+// TestSample compares standard messages of a simulated flight with other fields of PX4's messages.
 func TestSample(t *testing.T) {
 	r := open(t, samples.Path(t, "ulog/sample_px4_events.ulg"))
 	var schema *cdr.Schema
@@ -313,7 +313,7 @@ func TestSample(t *testing.T) {
 			px4, err = schema.Decode(m.Data)
 			require.NoError(t, err)
 		case "/px4/vehicle_local_position/odom":
-			// The messages that are made of one follow it.
+			// Standard messages follow the PX4 message from which they are made.
 			var o nav_msgs.Odometry
 			decode(t, m, &o)
 			if o.Twist.Covariance[0] < 0 {

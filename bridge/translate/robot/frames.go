@@ -68,7 +68,7 @@ func (f *frames) frame(i int) (frame episode.Frame, err error) {
 		}
 		p := f.pictures[m.Channel]
 		if p == nil {
-			t, err := f.topics.of(m.Channel)
+			t, err := f.topics.topicOf(m.Channel)
 			if err != nil {
 				return frame, err
 			}

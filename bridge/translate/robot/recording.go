@@ -64,7 +64,7 @@ func (r *Recording) bind(byNames bool) error {
 	there := map[string]bool{}
 	found := false
 	for _, t := range r.info.Topics {
-		bound, err := r.topics.of(t.Channel)
+		bound, err := r.topics.topicOf(t.Channel)
 		if err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ type survey struct {
 
 // add adds a message to the episodes.
 func (s *survey) add(m *codec.Message) error {
-	t, err := s.topics.of(m.Channel)
+	t, err := s.topics.topicOf(m.Channel)
 	if err != nil || t == nil {
 		return err
 	}

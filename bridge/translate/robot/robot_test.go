@@ -33,18 +33,20 @@ import (
 
 var formats = codec.Formats{mcap.Format}
 
-// tape collects messages of a recording. Times are in ms since the Unix epoch; messages are received 1 ms after their
-// stamps.
-type tape struct {
+// messageList collects messages of a recording. Times are in ms since the Unix epoch. Messages are received 1 ms after
+// their stamps.
+type messageList struct {
 	t        *testing.T
 	channels map[string]*codec.Channel
 	messages []codec.Message
 	metadata map[string]string
 }
 
-func newTape(t *testing.T) *tape { return &tape{t: t, channels: map[string]*codec.Channel{}} }
+func newMessageList(t *testing.T) *messageList {
+	return &messageList{t: t, channels: map[string]*codec.Channel{}}
+}
 
-func (p *tape) add(topic string, ms int, m msgs.Message) {
+func (p *messageList) add(topic string, ms int, m msgs.Message) {
 	c := p.channels[topic]
 	if c == nil {
 		var err error
@@ -58,7 +60,7 @@ func (p *tape) add(topic string, ms int, m msgs.Message) {
 }
 
 // write writes the messages into a file, and opens it.
-func (p *tape) write() codec.Reader {
+func (p *messageList) write() codec.Reader {
 	path := filepath.Join(p.t.TempDir(), "x.mcap")
 	w, err := formats.Create(path, codec.CreateOptions{Metadata: p.metadata})
 	require.NoError(p.t, err)
@@ -71,7 +73,7 @@ func (p *tape) write() codec.Reader {
 	return r
 }
 
-func (p *tape) episodes(m *Mapping) []*episode.Episode {
+func (p *messageList) episodes(m *Mapping) []*episode.Episode {
 	r, err := Episodes(p.write(), m)
 	require.NoError(p.t, err)
 	p.t.Cleanup(func() { require.NoError(p.t, r.Close()) })
@@ -89,7 +91,7 @@ func jpeg(ms int) *sensor_msgs.CompressedImage {
 		Data: []byte(picture1x1(ms))}
 }
 
-// picture1x1 is a JPEG as far as its markers go.
+// picture1x1 has the markers of a JPEG of 1×1 pixels, but no image data.
 func picture1x1(ms int) string {
 	return fmt.Sprintf("\xff\xd8\xff\xc0\x00\x08\x08\x00\x01\x00\x01\x01%d\xff\xd9", ms)
 }
@@ -126,7 +128,7 @@ func frame(t *testing.T, f episode.Frames, i int) string {
 }
 
 func TestEpisodesByNames(t *testing.T) {
-	p := newTape(t)
+	p := newMessageList(t)
 	both := []string{"a", "b"}
 	for i := range 5 {
 		now := 1000 + 100*i
@@ -198,7 +200,7 @@ func TestJointsOfOneName(t *testing.T) {
 		{Arms: []Arm{{Name: "arm_0", Streams: Streams{episode.Joint: {Topic: "/arm_0/joint_states",
 			Names: []string{"x", "finger:finger", "finger:finger"}}}}}},
 	} {
-		p := newTape(t)
+		p := newMessageList(t)
 		for i := range 3 {
 			now := 1000 + 100*i
 			p.add("/arm_0/joint_states", now, joints(now, []string{"x", "finger", "finger"}, 1, 2, float64(i)))
@@ -212,7 +214,7 @@ func TestJointsOfOneName(t *testing.T) {
 }
 
 func TestEpisodesByMapping(t *testing.T) {
-	p := newTape(t)
+	p := newMessageList(t)
 	for i := range 4 {
 		now := 1000 + 100*i
 		p.add("/joint_states", now, joints(now, []string{"finger", "elbow", "shoulder"}, 0.04, float64(i), 90))
@@ -264,7 +266,7 @@ arms:
 }
 
 func TestEpisodesOfATrigger(t *testing.T) {
-	p := newTape(t)
+	p := newMessageList(t)
 	record := func(from, to int) {
 		for now := from; now < to; now += 100 {
 			p.add("/camera_0/image/compressed", now, jpeg(now))
@@ -305,7 +307,7 @@ func info(t *testing.T, r codec.Reader) *codec.Info {
 }
 
 func TestEpisodesBetweenPauses(t *testing.T) {
-	p := newTape(t)
+	p := newMessageList(t)
 	for _, now := range []int{0, 100, 200, 3000, 3100, 9000} {
 		p.add("/arm_0/joint_states", now+1000, joints(now+1000, []string{"a"}, 1))
 		p.add("/other", now+1050, &std_msgs.Bool{})
@@ -319,9 +321,9 @@ func TestEpisodesBetweenPauses(t *testing.T) {
 	require.Equal(t, []int{3, 2, 1}, lengths)
 }
 
-// Frames at the same LogTime, some of them before the episode and one that is not an image, are found again.
+// TestFramesOfTheSameTime reads frames with one LogTime. Some frames are before the episode, and one is no image.
 func TestFramesOfTheSameTime(t *testing.T) {
-	p := newTape(t)
+	p := newMessageList(t)
 	add := func(i int) {
 		m := jpeg(i)
 		p.add("/camera_0/image/compressed", 1000, m)
@@ -346,9 +348,9 @@ func TestFramesOfTheSameTime(t *testing.T) {
 	}
 }
 
-// Pictures that are cut off are left out as if they had not been recorded.
+// TestDamagedPictures checks that truncated pictures are skipped.
 func TestDamagedPictures(t *testing.T) {
-	p := newTape(t)
+	p := newMessageList(t)
 	for i := range 5 {
 		m := jpeg(1000 + i)
 		if i == 2 {
@@ -384,7 +386,7 @@ func TestCompressedDepth(t *testing.T) {
 	for format, want := range map[string][]uint16{
 		"16UC1; compressedDepth": {0, 1020, 520}, "32FC1; compressedDepth png": {0, 1000, 2000},
 	} {
-		p := newTape(t)
+		p := newMessageList(t)
 		p.add("/camera_0/image/compressed", 1000, &sensor_msgs.CompressedImage{Header: at(1000), Format: format,
 			Data: append(header, file.Bytes()...)})
 		f, err := p.episodes(nil)[0].Cameras[0].Open()
@@ -401,7 +403,7 @@ func TestCompressedDepth(t *testing.T) {
 }
 
 func TestEpisodesErrors(t *testing.T) {
-	p := newTape(t)
+	p := newMessageList(t)
 	p.add("/arm_0/joint_states", 1000, joints(1000, []string{"a"}, 1))
 	p.add("/flag", 1000, &std_msgs.Bool{})
 	for text, want := range map[string]string{
@@ -425,12 +427,12 @@ func TestEpisodesErrors(t *testing.T) {
 		}
 		require.ErrorContains(t, err, want)
 	}
-	_, err := Episodes(newTape(t).write(), nil)
+	_, err := Episodes(newMessageList(t).write(), nil)
 	require.ErrorContains(t, err, "no topic is one of a camera or an arm by its name and type")
 }
 
 // record writes the messages into sessions, and returns the episodes of the sessions.
-func (p *tape) record(m *Mapping) []*episode.Episode {
+func (p *messageList) record(m *Mapping) []*episode.Episode {
 	folder := p.t.TempDir()
 	r, err := session.Record(filepath.Join(folder, "take"), session.Options{}, nil)
 	require.NoError(p.t, err)
@@ -448,7 +450,7 @@ func (p *tape) record(m *Mapping) []*episode.Episode {
 }
 
 func TestWriter(t *testing.T) {
-	p := newTape(t)
+	p := newMessageList(t)
 	p.add("/eye/image_raw", 1000, pixels(1000))
 	p.add("/eye/image_raw/compressed", 1010, jpeg(1010))
 	p.add("/camera_0/image/compressed", 1020, jpeg(1020))
@@ -471,7 +473,7 @@ func TestWriter(t *testing.T) {
 }
 
 func TestWriterRefusesTopicsOfNoArm(t *testing.T) {
-	p := newTape(t)
+	p := newMessageList(t)
 	p.add("/left/pose", 1000, turned(1000, 0))
 	p.add("/left/joint_states", 1010, joints(1010, []string{"a"}, 1))
 	p.add("/left/pose", 1020, turned(1020, 0))
@@ -486,7 +488,7 @@ func TestWriterRefusesTopicsOfNoArm(t *testing.T) {
 }
 
 func TestWriterSplits(t *testing.T) {
-	p := newTape(t)
+	p := newMessageList(t)
 	for i, on := range []bool{false, true, true, false, true} {
 		now := 1000 + 100*i
 		p.add("/go", now, &std_msgs.Bool{Data: on})
@@ -499,16 +501,16 @@ func TestWriterSplits(t *testing.T) {
 	require.Equal(t, ms(1401), all[1].Arms[0].Streams[episode.Joint].Stamps)
 }
 
-// The trigger discards the episode that is recorded, or the one that ended last, in a recording of messages and in
-// sessions alike.
+// TestTriggerDiscards checks that the trigger discards the current episode, or else the episode that ended last, both
+// in a recording of messages and in sessions.
 func TestTriggerDiscards(t *testing.T) {
 	type text = std_msgs.String
 	key := func(value, discard string) msgs.Message { return &diagnostic_msgs.KeyValue{Key: value, Value: discard} }
 	number := func(n int32) msgs.Message { return &std_msgs.Int32{Data: n} }
 	for name, c := range map[string]struct {
 		b        Boundaries
-		triggers []msgs.Message // with a message of the arm behind each
-		silent   []int          // triggers without a message of the arm behind them
+		triggers []msgs.Message // each is followed by a message of the arm
+		silent   []int          // indices of triggers that no message of the arm follows
 		want     string         // samples of the episodes, and whether they are discarded
 	}{
 		"text": {triggers: []msgs.Message{&text{Data: "a"}, &text{Data: "discard"}, &text{Data: "a"}}, want: "0! 2"},
@@ -534,7 +536,7 @@ func TestTriggerDiscards(t *testing.T) {
 		"empty": {triggers: []msgs.Message{&std_msgs.Empty{}, &std_msgs.Empty{}}, want: "0 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newTape(t)
+			p := newMessageList(t)
 			for i, trigger := range c.triggers {
 				p.add("/task", 1000+10*i, trigger)
 				if !slices.Contains(c.silent, i) {
@@ -576,10 +578,10 @@ func TestTriggerDiscards(t *testing.T) {
 			`"x" is no field of std_msgs/msg/Int32, and no number that discards`},
 		"empty": {Boundaries{Discard: "x"}, &std_msgs.Empty{},
 			`"x" is no field of std_msgs/msg/Empty, and no value is left`},
-		"nested": {Boundaries{Field: "frame_id", Discard: "stamp"}, &std_msgs.Header{}, ""}, // which is a text
+		"nested": {Boundaries{Field: "frame_id", Discard: "stamp"}, &std_msgs.Header{}, ""}, // frame_id is a text
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newTape(t)
+			p := newMessageList(t)
 			p.add("/task", 1000, c.message)
 			p.add("/arm_0/joint_states", 1000, joints(1000, []string{"a"}, 1))
 			m := &Mapping{Episodes: c.b, Arms: []Arm{{Name: "arm_0",
@@ -597,7 +599,7 @@ func TestTriggerDiscards(t *testing.T) {
 	}
 }
 
-// Discard tells which episode it marks, and marks all of its sessions.
+// TestWriterDiscards checks that Discard names the episode that it marks, and marks all sessions of the episode.
 func TestWriterDiscards(t *testing.T) {
 	folder := t.TempDir()
 	path := func(n int) string {
@@ -613,7 +615,7 @@ func TestWriterDiscards(t *testing.T) {
 	}
 	m := &Mapping{Episodes: Boundaries{Topic: "/task"},
 		Arms: []Arm{{Name: "arm_0", Streams: Streams{episode.Joint: {Topic: "/arm_0/joint_states"}}}}}
-	p, now := newTape(t), 1000
+	p, now := newMessageList(t), 1000
 	w := create(m)
 	write := func(topic string, message msgs.Message) {
 		now++
@@ -652,7 +654,7 @@ func TestWriterDiscards(t *testing.T) {
 	task("")
 	task("b")
 	sample()
-	require.NoError(t, w.Split()) // a limit
+	require.NoError(t, w.Split()) // as for a size limit
 	sample()
 	discards("the episode that is being recorded", 1, 2)
 	require.NoError(t, w.Split())
@@ -680,13 +682,13 @@ func TestWriterDiscards(t *testing.T) {
 	_, _, err = w.Discard()
 	require.ErrorContains(t, err, "discard "+path(5)+": file does not exist")
 
-	// Without boundaries each session is an episode.
+	// Without boundaries, each session is an episode.
 	m.Episodes = Boundaries{}
 	w = create(m)
 	sample()
 	require.NoError(t, w.Split())
 	sample()
-	discards("the episode that is being recorded", 5) // behind those that are there
+	discards("the episode that is being recorded", 5) // after the existing episodes
 	require.NoError(t, w.Close())
 	require.False(t, discarded(0))
 }

@@ -58,8 +58,8 @@ func (t *topics) has(arm int, r episode.Role) bool {
 	return slices.ContainsFunc(t.samplers, func(v *sampler) bool { return v.arm == arm && v.role == r })
 }
 
-// of returns the binding of a channel, nil if the mapping does not name its topic.
-func (t *topics) of(c *codec.Channel) (*topic, error) {
+// topicOf returns the binding of a channel, or nil if the mapping does not name the channel's topic.
+func (t *topics) topicOf(c *codec.Channel) (*topic, error) {
 	known, ok := t.known[c]
 	if ok {
 		return known, nil

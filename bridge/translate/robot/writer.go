@@ -71,7 +71,7 @@ func (w *Writer) topic(c *codec.Channel) (*topic, error) {
 			w.prepare()
 		}
 	}
-	return w.topics.of(c)
+	return w.topics.topicOf(c)
 }
 
 // Write implements codec.Writer.

@@ -32,7 +32,7 @@ func BenchmarkToCDR(b *testing.B) {
 			payload := g.payload
 			switch name {
 			case "sensor_msgs/msg/Image":
-				// What follows the length is data and nothing else.
+				// The data follows the length and ends the payload.
 				payload = append(imageHead(), make([]byte, 2<<20)...)
 			case "sensor_msgs/msg/PointCloud2":
 				payload = cloud()
@@ -58,7 +58,7 @@ func mustConcatenate(b *testing.B, library *rosidl.Library, name string) string 
 	return text
 }
 
-// header is one of ROS 1.
+// header returns an encoded std_msgs/Header of ROS 1.
 func header() []byte { return append(append(make([]byte, 12), 4, 0, 0, 0), "lens"...) }
 
 func imageHead() []byte {

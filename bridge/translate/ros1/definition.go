@@ -59,7 +59,7 @@ func (m *matcher) line2(l rosbag.Line) (rosbag.Line, error) {
 		l.Type = "builtin_interfaces/Duration"
 	default:
 		if !rosbag.Builtin(l.Type) {
-			found, err := m.of(l.Type)
+			found, err := m.match(l.Type)
 			if err != nil {
 				return l, err
 			}

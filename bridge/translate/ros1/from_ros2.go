@@ -68,7 +68,7 @@ func newTo1(library *rosidl.Library, name string) (*plan, error) {
 		return nil, err
 	}
 	m := matcher{definitions: r.definitions, library: library, matches: map[string]*match{}, texts: map[string]string{}}
-	found, err := m.of(root)
+	found, err := m.match(root)
 	if err != nil {
 		return nil, err
 	}

@@ -31,8 +31,8 @@ type match struct {
 	steps []step
 }
 
-// of returns the match of a ROS 1 type. All contained types must be in definitions.
-func (m *matcher) of(name string) (*match, error) {
+// match returns the match of a ROS 1 type. All contained types must be in definitions.
+func (m *matcher) match(name string) (*match, error) {
 	if found := m.matches[name]; found != nil {
 		return found, nil
 	}
@@ -251,7 +251,7 @@ func (m *matcher) element(d *rosbag.Definition, l rosbag.Line, f rosidl.Field, k
 		s.size, s.align = 8, 4
 		return []step{s}, nil
 	}
-	found, err := m.of(l.Type)
+	found, err := m.match(l.Type)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ type generator struct {
 	*rand.Rand
 	definitions map[string]*rosbag.Definition
 	library     *rosidl.Library
-	payload     []byte // of ROS 1
+	payload     []byte // payload of ROS 1
 	reduced     []byte // payload of ROS 1 without the fields that ROS 2 does not have
 }
 

@@ -71,7 +71,7 @@ int64 last
 	require.Regexp(t, "^RIHS01_[0-9a-f]{64}$", two.sum)
 }
 
-// TestKnownTypes checks that types of ROS 2 keep their hashes, and those of ROS 1 the MD5 sums of ROS 1 Noetic.
+// TestKnownTypes checks that types of ROS 2 keep their hashes, and types of ROS 1 the MD5 sums of ROS 1 Noetic.
 func TestKnownTypes(t *testing.T) {
 	library := msgs.Release("")
 	for name1, want := range map[string]struct{ name2, md5 string }{
@@ -127,7 +127,7 @@ func TestTypesThatDiffer(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "geometry_msgs/msg/Point", two.name)
 			require.Equal(t, text, two.text)
-			// It also has that definition inside of other types.
+			// The type has its own definition inside of other types, too.
 			two, err = newTo2(library, "geometry_msgs/Pose", "Point position\nQuaternion orientation\n"+
 				"==========\nMSG: geometry_msgs/Point\n"+text+"==========\nMSG: geometry_msgs/Quaternion\nfloat64 "+
 				"x\nfloat64 y\nfloat64 z\nfloat64 w\n")
@@ -249,7 +249,7 @@ func channel2(topic, typeName, definition string) *codec.Channel {
 	}
 }
 
-// TestLosses checks that messages with values that one side does not have are counted by topic.
+// TestLosses checks that messages are counted by topic if they have values that only one side has.
 func TestLosses(t *testing.T) {
 	stamp := make([]byte, 8)
 	text := func(s string) []byte { return append(le.AppendUint32(nil, uint32(len(s))), s...) }
@@ -294,7 +294,7 @@ func TestLosses(t *testing.T) {
 		{Topic: "/rosout", What: "topics of rosgraph_msgs/Log", Messages: 2},
 	}, r.Losses())
 
-	// From ROS 2: fields that it added, with other values than their defaults.
+	// Fields that only ROS 2 has are lost if they do not have their defaults.
 	text2, err := library.Concatenated("sensor_msgs/msg/Range")
 	require.NoError(t, err)
 	var ranges [][]byte
@@ -305,7 +305,7 @@ func TestLosses(t *testing.T) {
 	}
 	translate(back, channel2("/range", "sensor_msgs/msg/Range", text2), ranges...)
 	translate(back, channel2("/word", "my/msg/Word", "wstring text\n"), []byte{0, 1, 0, 0, 1, 0, 0, 0, 'a', 0, 0, 0},
-		[]byte{0, 1, 0, 0, 1, 0, 0, 0, 0, 0xd8, 0, 0}) // half a pair
+		[]byte{0, 1, 0, 0, 1, 0, 0, 0, 0, 0xd8, 0, 0}) // half a surrogate pair
 	require.Equal(t, []codec.Loss{
 		{Topic: "/range", What: "variance of sensor_msgs/msg/Range", Messages: 2},
 		{Topic: "/word", What: "characters that are not Unicode", Messages: 1},
@@ -353,7 +353,7 @@ func TestHugeDefinition(t *testing.T) {
 	require.ErrorContains(t, err, "too many fields")
 }
 
-// TestEmptyMessages bounds messages without fields: a payload of no bytes may have any number of them.
+// TestEmptyMessages checks that the number of messages without fields is limited, because such messages need no bytes.
 func TestEmptyMessages(t *testing.T) {
 	line := strings.Repeat("=", 80) + "\n"
 	for _, shape := range []string{"[3]", "[3000]", "[]"} {
@@ -374,7 +374,7 @@ func TestEmptyMessages(t *testing.T) {
 	}
 }
 
-// TestSamples translates every message of real bags to ROS 2, decodes it there and translates it back.
+// TestSamples translates every message of real bags to ROS 2, decodes the ROS 2 message and translates it back.
 func TestSamples(t *testing.T) {
 	for _, name := range []string{"cruise_example.bag", "cruise_example-unsorted-chunks.bag", "py_lz4.bag",
 		"py_unindexed_active.bag"} {
@@ -405,7 +405,7 @@ func TestSamples(t *testing.T) {
 				types[topic.Channel.Type] = c.Type
 				again, err := back.Topics(topics[0])
 				require.NoError(t, err)
-				if topic.Channel.Type != "tf/tfMessage" { // which is tf2_msgs/TFMessage then
+				if topic.Channel.Type != "tf/tfMessage" { // it comes back as tf2_msgs/TFMessage
 					require.Equal(t, topic.Channel.Type, again[0].Channel.Type)
 				}
 				require.Equal(t, topic.Channel.Metadata, again[0].Channel.Metadata, "with the same sum")
@@ -567,7 +567,7 @@ func TestEmptyDefinition(t *testing.T) {
 		})
 	}
 
-	// Of a type that nobody knows, payloads prove that it has no fields.
+	// For an unknown type with an empty definition, a payload must prove that the type has no fields.
 	back, err := FromROS2(nil)
 	require.NoError(t, err)
 	c := channel2("/a", "my/msg/A", "")

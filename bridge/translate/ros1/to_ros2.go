@@ -93,7 +93,7 @@ func newTo2(library *rosidl.Library, name, definition string) (*plan, error) {
 		return nil, err
 	}
 	m := matcher{definitions: definitions, library: library, matches: map[string]*match{}, texts: map[string]string{}}
-	found, err := m.of(name)
+	found, err := m.match(name)
 	if err != nil {
 		return nil, err
 	}
