@@ -131,16 +131,16 @@ func newPair[T any, P interface {
 	}
 	p.toROS2 = func(r *parser, plan *plan, original *codec.Message, losses *fieldLoss,
 		emit func(int, msgs.Message)) error {
-		made := P(new(T))
+		m := P(new(T))
 		var also []msgs.Message
-		fields(exchange{toROS2: true, in: r.begin(plan, original.Data, original.LogTime, losses), also: &also}, made)
+		fields(exchange{toROS2: true, in: r.begin(plan, original.Data, original.LogTime, losses), also: &also}, m)
 		if r.damage != nil {
 			return r.damage
 		}
 		r.close(0)
-		emit(0, made)
-		for i, m := range also {
-			emit(1+i, m)
+		emit(0, m)
+		for i, further := range also {
+			emit(1+i, further)
 		}
 		return nil
 	}

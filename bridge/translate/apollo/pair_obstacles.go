@@ -142,16 +142,16 @@ func markersOf(header std_msgs.Header, o message, box vision_msgs.BoundingBox3D)
 		Header: header, Ns: "box", Id: int32(o.int("id")), Type: visualization_msgs.Marker_CUBE,
 		Pose: box.Center, Scale: box.Size, Color: color, Lifetime: builtin_interfaces.Duration{Sec: 1},
 	}
-	all := []visualization_msgs.Marker{marker}
+	markers := []visualization_msgs.Marker{marker}
 	if v := o.vector("velocity"); math.Hypot(v.X, v.Y) >= minVelocity {
 		p := box.Center.Position
 		marker.Ns, marker.Type = "velocity", visualization_msgs.Marker_ARROW
 		marker.Pose = geometry_msgs.Pose{Orientation: identity}
 		marker.Points = []geometry_msgs.Point{p, {X: p.X + v.X, Y: p.Y + v.Y, Z: p.Z + v.Z}}
 		marker.Scale = geometry_msgs.Vector3{X: 0.2, Y: 0.4} // of the shaft and the head
-		all = append(all, marker)
+		markers = append(markers, marker)
 	}
-	return all
+	return markers
 }
 
 // radarClasses maps classes of the ARS 408 to classes of radar_msgs, which begin at 32000 by convention. The classes of

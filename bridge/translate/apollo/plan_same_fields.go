@@ -101,7 +101,8 @@ func (p planner) plan(typeName string, d protoreflect.MessageDescriptor) (*plan,
 		}
 		if string(f.descriptor.Name()) != f.name || f.list != f.descriptor.IsList() ||
 			f.kind != kinds[f.Kind] && !f.bytes || f.bytes && f.Kind.Size() != 1 {
-			return nil, fmt.Errorf("field %s of %s differs from that of %s", f.descriptor.Name(), d.FullName(), m.Name)
+			return nil, fmt.Errorf("field %s of %s differs from the field of %s", f.descriptor.Name(), d.FullName(),
+				m.Name)
 		}
 		if f.Kind == rosidl.Nested {
 			f.message, err = p.plan(f.Message, f.descriptor.Message())

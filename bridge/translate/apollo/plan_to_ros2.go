@@ -101,7 +101,7 @@ func (p *plan) scan(slots []slot, b []byte, unknown func(*plan)) error {
 			case unknown != nil:
 				unknown(p)
 			case field != nil:
-				return wire.InField(field.name, fmt.Errorf("wire type %d is not that of the field", kind))
+				return wire.InField(field.name, fmt.Errorf("the field cannot have wire type %d", kind))
 			}
 			at += n + size
 			continue
@@ -178,11 +178,11 @@ func (e *planEncoder) field(f *planField, s slot, b []byte) error {
 	case s.count == 0:
 		return e.value(f, 0, []byte(f.text))
 	case s.count > 1 && f.Kind == rosidl.Nested:
-		all, err := merged(f, s, b)
+		content, err := merged(f, s, b)
 		if err != nil {
 			return err
 		}
-		return e.message(f.message, all)
+		return e.message(f.message, content)
 	}
 	return e.value(f, 0, b[s.at:s.at+s.n])
 }
@@ -341,10 +341,10 @@ func (o *occurrences) read() (whole []byte, kind protowire.Type, bits uint64, co
 
 // merged concatenates the occurrences of a message field. Each occurrence must be a valid message.
 func merged(field *planField, s slot, b []byte) ([]byte, error) {
-	var all []byte
+	var message []byte
 	for o := (occurrences{field, b, 0, s.count}); o.next(); {
 		_, _, _, content := o.read()
-		all = append(all, content...)
+		message = append(message, content...)
 		for len(content) > 0 {
 			_, _, n := protowire.ConsumeField(content)
 			if n < 0 {
@@ -353,15 +353,15 @@ func merged(field *planField, s slot, b []byte) ([]byte, error) {
 			content = content[n:]
 		}
 	}
-	return all, nil
+	return message, nil
 }
 
 // encoded returns all encoded occurrences of a field.
 func encoded(field *planField, s slot, b []byte) []byte {
-	var all []byte
+	var fields []byte
 	for o := (occurrences{field, b, s.at, s.count}); o.next(); {
 		whole, _, _, _ := o.read()
-		all = append(all, whole...)
+		fields = append(fields, whole...)
 	}
-	return all
+	return fields
 }

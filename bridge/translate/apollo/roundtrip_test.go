@@ -86,7 +86,7 @@ func TestOwnFields(t *testing.T) {
 		"too long": {text(5, []byte("abcd")), nil,
 			"encode test_msgs/msg/Test: s: string of 4 bytes, but at most 3 are allowed"},
 		"odd":          {text(2, make([]byte, 9)), nil, "encode test_msgs/msg/Test: b: 9 bytes cannot be numbers of 8"},
-		"another type": {double(1, 1), nil, "encode test_msgs/msg/Test: a: wire type 1 is not that of the field"},
+		"another type": {double(1, 1), nil, "encode test_msgs/msg/Test: a: the field cannot have wire type 1"},
 		"cut":          {[]byte{0x08}, nil, "encode test_msgs/msg/Test: byte 0: unexpected EOF"},
 		"cut inside":   {text(4, []byte{0x08}), nil, "encode test_msgs/msg/Test: inner: byte 0: unexpected EOF"},
 	} {

@@ -27,7 +27,7 @@ type logState struct {
 
 	actors  []*logActor          // in the order of the last CarlaActorList, then of first messages
 	byID    map[uint32]*logActor // by id in CarlaActorList
-	byName  map[string]*logActor
+	byName  map[string]*logActor // by name in topics
 	byFrame map[string]*logActor // by name of the actor's frames
 	byLogID map[uint32]*logActor // by id in the log
 	nextID  uint32               // id in the log of the next actor without an id
@@ -37,8 +37,7 @@ type logState struct {
 	weather    *carla.Weather
 	untilNext  float32 // s until the next frame, by the last CarlaStatus of the frame; 0: unknown
 
-	// filled: a frame had an actor, a traffic light, a collision or the weather.
-	filled         bool
+	filled         bool                                 // a frame had content besides times
 	states         []carla_msgs.CarlaTrafficLightStatus // of the last message
 	collisionCount uint32
 }

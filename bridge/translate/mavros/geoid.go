@@ -65,7 +65,7 @@ func (g *Geoid) readHeader() error {
 		}
 	}
 	if words[0] != "P5" || len(words) != 4 || words[3] != "65535" {
-		return fmt.Errorf("the header is %q, want that of a 16-bit PGM file", words)
+		return fmt.Errorf("the header is %q, want the header of a 16-bit PGM file", words)
 	}
 	if math.IsNaN(g.offset) || math.IsNaN(g.scale) {
 		return errors.New("the header has no lines '# Offset' and '# Scale', as GeographicLib writes them")

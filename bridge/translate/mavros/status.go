@@ -167,12 +167,12 @@ type radioState struct {
 
 func (v *Vehicle) rcChannels(m *common.MessageRcChannels) {
 	v.rcChannelsAt = v.now
-	all := [...]uint16{
+	channels := [...]uint16{
 		m.Chan1Raw, m.Chan2Raw, m.Chan3Raw, m.Chan4Raw, m.Chan5Raw, m.Chan6Raw, m.Chan7Raw, m.Chan8Raw, m.Chan9Raw,
 		m.Chan10Raw, m.Chan11Raw, m.Chan12Raw, m.Chan13Raw, m.Chan14Raw, m.Chan15Raw, m.Chan16Raw, m.Chan17Raw,
 		m.Chan18Raw,
 	}
-	v.rcIn.Channels = append(v.rcIn.Channels[:0], all[:min(int(m.Chancount), len(all))]...)
+	v.rcIn.Channels = append(v.rcIn.Channels[:0], channels[:min(int(m.Chancount), len(channels))]...)
 	v.sendChannels(m.Rssi)
 }
 
@@ -195,7 +195,7 @@ func (v *Vehicle) sendChannels(rssi uint8) {
 
 // servoOutputRaw publishes the outputs of a port. A port has 8 outputs in MAVLink 1, and 16 in MAVLink 2.
 func (v *Vehicle) servoOutputRaw(m *common.MessageServoOutputRaw, v2 bool) {
-	all := [...]uint16{
+	outputs := [...]uint16{
 		m.Servo1Raw, m.Servo2Raw, m.Servo3Raw, m.Servo4Raw, m.Servo5Raw, m.Servo6Raw, m.Servo7Raw, m.Servo8Raw,
 		m.Servo9Raw, m.Servo10Raw, m.Servo11Raw, m.Servo12Raw, m.Servo13Raw, m.Servo14Raw, m.Servo15Raw, m.Servo16Raw,
 	}
@@ -203,7 +203,7 @@ func (v *Vehicle) servoOutputRaw(m *common.MessageServoOutputRaw, v2 bool) {
 	if v2 {
 		width = 16
 	}
-	v.rcOut.Channels = setChannels(v.rcOut.Channels, width*int(m.Port), all[:width]...)
+	v.rcOut.Channels = setChannels(v.rcOut.Channels, width*int(m.Port), outputs[:width]...)
 	v.rcOut.Header = v.header("")
 	v.out.Send(rcOut, &v.rcOut)
 }

@@ -247,11 +247,11 @@ func (r *logTranslator) translate(m *codec.Message) ([]codec.Message, error) {
 			return nil, err
 		}
 	} else if !handled && !r.surveys {
-		what := tlog.MessageName(f.Message)
+		content := tlog.MessageName(f.Message)
 		if !f.Autopilot {
-			what = fmt.Sprintf("messages of %d/%d, which is not an autopilot", f.System, f.Component)
+			content = fmt.Sprintf("messages of %d/%d, which is not an autopilot", f.System, f.Component)
 		}
-		r.Lost(m.Channel.Topic, what).Add(1)
+		r.Lost(m.Channel.Topic, content).Add(1)
 	}
 	return r.batch.Messages, r.fatal
 }

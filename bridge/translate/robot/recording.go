@@ -61,20 +61,20 @@ func Episodes(r codec.Reader, m *Mapping) (*Recording, error) {
 
 // bind binds the topics of the recording to the mapping. byNames reports that the mapping is the Default.
 func (r *Recording) bind(byNames bool) error {
-	there := map[string]bool{}
+	recorded := map[string]bool{}
 	found := false
 	for _, t := range r.info.Topics {
 		bound, err := r.topics.topicOf(t.Channel)
 		if err != nil {
 			return err
 		}
-		there[t.Channel.Topic] = true
+		recorded[t.Channel.Topic] = true
 		if !r.m.names(t.Channel.Topic) && t.MessageCount > 0 {
 			r.Lost.Add(t.Channel.Topic, "topics that the mapping does not name", t.MessageCount)
 		}
 		found = found || bound != nil && (bound.cameras != nil || bound.samplers != nil)
 	}
-	if t := r.m.Episodes.Topic; t != "" && !there[t] {
+	if t := r.m.Episodes.Topic; t != "" && !recorded[t] {
 		return fmt.Errorf("there is no topic %s, the trigger of episodes", t)
 	}
 	if !found && byNames {
@@ -84,7 +84,7 @@ func (r *Recording) bind(byNames bool) error {
 		return fmt.Errorf("the recording has no topic of the mapping: %s", strings.Join(r.m.topics(), ", "))
 	}
 	for _, line := range r.m.Lines() {
-		if _, topic, _ := strings.Cut(line, ": "); !there[topic] {
+		if _, topic, _ := strings.Cut(line, ": "); !recorded[topic] {
 			r.missing = append(r.missing, line)
 		}
 	}

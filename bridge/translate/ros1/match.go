@@ -132,11 +132,11 @@ func (m *matcher) plan(d *rosbag.Definition, message *rosidl.Message, known bool
 			if err != nil {
 				return nil, err
 			}
-			of := d.Name
-			if of == logType1 && l.Name != "topics" {
-				of = headerType1
+			typeName := d.Name
+			if typeName == logType1 && l.Name != "topics" {
+				typeName = headerType1
 			}
-			only.lost = m.bit(l.Name + " of " + of)
+			only.lost = m.bit(l.Name + " of " + typeName)
 			steps = add(steps, only)
 			continue
 		}
