@@ -27,31 +27,31 @@ var rules = newRules()
 func newRules() map[string]*rule {
 	imu, fix := &sensor_msgs.Imu{}, &sensor_msgs.NavSatFix{}
 	odometry := &rule{fields: []string{"pose_frame", "position", "q", "velocity_frame", "velocity"},
-		topics: []madeTopic{{"odom", &nav_msgs.Odometry{}}}, make: (*state).odometry}
-	gps := &rule{fields: []string{"fix_type", "eph", "epv"}, topics: []madeTopic{{"fix", fix}}, make: (*state).gps}
+		topics: []standardTopic{{"odom", &nav_msgs.Odometry{}}}, make: (*state).odometry}
+	gps := &rule{fields: []string{"fix_type", "eph", "epv"}, topics: []standardTopic{{"fix", fix}}, make: (*state).gps}
 	return map[string]*rule{
-		"SensorCombined": {fields: []string{"gyro_rad", "accelerometer_m_s2"}, topics: []madeTopic{{"imu", imu}},
-			learns: true, make: (*state).sensors},
-		"VehicleAttitude": {fields: []string{"q"}, topics: []madeTopic{{"imu", imu}}, learns: true,
+		"SensorCombined": {fields: []string{"gyro_rad", "accelerometer_m_s2"}, topics: []standardTopic{{"imu", imu}},
+			updatesState: true, make: (*state).sensors},
+		"VehicleAttitude": {fields: []string{"q"}, topics: []standardTopic{{"imu", imu}}, updatesState: true,
 			make: (*state).imu},
-		"VehicleAngularVelocity": {fields: []string{"xyz"}, learns: true, make: (*state).angularVelocity},
+		"VehicleAngularVelocity": {fields: []string{"xyz"}, updatesState: true, make: (*state).angularVelocity},
 		"VehicleMagnetometer": {fields: []string{"magnetometer_ga"},
-			topics: []madeTopic{{"mag", &sensor_msgs.MagneticField{}}}, make: (*state).magnetometer},
-		"VehicleAirData": {fields: []string{"baro_pressure_pa"}, topics: []madeTopic{
+			topics: []standardTopic{{"mag", &sensor_msgs.MagneticField{}}}, make: (*state).magnetometer},
+		"VehicleAirData": {fields: []string{"baro_pressure_pa"}, topics: []standardTopic{
 			{"pressure", &sensor_msgs.FluidPressure{}}, {"temperature", &sensor_msgs.Temperature{}}},
 			make: (*state).air},
 		"SensorGps": gps, "VehicleGpsPosition": gps,
 		"VehicleGlobalPosition": {
-			fields: []string{"lat", "lon", "alt", "eph", "epv"}, topics: []madeTopic{{"fix", fix}},
+			fields: []string{"lat", "lon", "alt", "eph", "epv"}, topics: []standardTopic{{"fix", fix}},
 			make: (*state).globalPosition},
 		"VehicleLocalPosition": {fields: []string{"x", "y", "z", "vx", "vy", "vz"},
-			topics: []madeTopic{{"odom", &nav_msgs.Odometry{}}}, make: (*state).localPosition},
+			topics: []standardTopic{{"odom", &nav_msgs.Odometry{}}}, make: (*state).localPosition},
 		"VehicleOdometry": odometry, "EstimatorOdometry": odometry, "VehicleVisualOdometry": odometry,
 		"VehicleMocapOdometry": odometry,
 		"BatteryStatus": {fields: []string{"voltage_v", "current_a", "remaining"},
-			topics: []madeTopic{{"battery", &sensor_msgs.BatteryState{}}}, make: (*state).battery},
+			topics: []standardTopic{{"battery", &sensor_msgs.BatteryState{}}}, make: (*state).battery},
 		"DistanceSensor": {fields: []string{"min_distance", "max_distance", "current_distance"},
-			topics: []madeTopic{{"range", &sensor_msgs.Range{}}}, make: (*state).distance},
+			topics: []standardTopic{{"range", &sensor_msgs.Range{}}}, make: (*state).distance},
 	}
 }
 
@@ -105,12 +105,12 @@ func (v values) quaternion(name string) geometry_msgs.Quaternion {
 	return geometry_msgs.Quaternion{W: n[0], X: n[1], Y: n[2], Z: n[3]}
 }
 
-// toENU turns a vector in north, east, down into east, north, up.
+// toENU converts a vector from the axes north, east, down to the axes east, north, up.
 func toENU(v geometry_msgs.Vector3) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: v.Y, Y: v.X, Z: -v.Z}
 }
 
-// toFLU turns a vector in forward, right, down into forward, left, up.
+// toFLU converts a vector from the axes forward, right, down to the axes forward, left, up.
 func toFLU(v geometry_msgs.Vector3) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: v.X, Y: -v.Y, Z: -v.Z}
 }
@@ -135,8 +135,8 @@ func attitudeInFLU(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
 
 // state is the state of a vehicle, from its messages so far.
 type state struct {
-	stamp    builtin_interfaces.Time  // time of the present message
-	own      bool                     // the present message has the vehicle's own estimate; see translation
+	stamp    builtin_interfaces.Time  // time of the current message
+	own      bool                     // the current message has the vehicle's own estimate; see translation
 	attitude geometry_msgs.Quaternion // forward-left-up in east-north-up
 
 	rates, acceleration       geometry_msgs.Vector3 // forward, left, up

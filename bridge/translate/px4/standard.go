@@ -19,14 +19,14 @@ import (
 
 // rule makes standard messages from the messages of one type.
 type rule struct {
-	fields []string    // required fields; messages of old versions of the type may lack some
-	topics []madeTopic // topics of the standard messages
-	learns bool        // other rules need values of these messages
-	make   func(*state, values) []msgs.Message
+	fields       []string        // required fields; messages of old versions of the type may lack some
+	topics       []standardTopic // topics of the standard messages
+	updatesState bool            // other rules need values of these messages
+	make         func(*state, values) []msgs.Message
 }
 
-// madeTopic is the topic of a standard message, below the topic of the PX4 message.
-type madeTopic struct {
+// standardTopic is the topic of a standard message, below the topic of the PX4 message.
+type standardTopic struct {
 	name    string
 	message msgs.Message
 }
@@ -35,15 +35,15 @@ type madeTopic struct {
 type translation struct {
 	*rule
 	schema  *cdr.Schema
-	to      []codec.TopicInfo
-	own     bool   // messages have the vehicle's own estimate, and not the estimate of one of several estimators
-	vehicle string // namespace of the vehicle's topics
+	targets []codec.TopicInfo // topics of the standard messages
+	own     bool              // messages have the vehicle's estimate, not the estimate of one of several estimators
+	vehicle string            // namespace of the vehicle's topics
 }
 
 // translator returns the messages of PX4, and the standard messages that it makes from them.
 type translator struct {
-	translations map[*codec.Channel]*translation
-	made         []codec.TopicInfo // topics of all translations
+	translations   map[*codec.Channel]*translation
+	standardTopics []codec.TopicInfo // topics of all translations
 }
 
 var _ bridge.Translator = (*translator)(nil)
@@ -65,13 +65,13 @@ func Standard(r codec.Reader) (codec.Reader, error) {
 		}
 		if from != nil {
 			t.translations[topic.Channel] = from
-			t.made = append(t.made, from.to...)
+			t.standardTopics = append(t.standardTopics, from.targets...)
 		}
 	}
 	if len(t.translations) == 0 {
 		return r, nil
 	}
-	return bridge.Extend(r, t, t.made)
+	return bridge.Extend(r, t, t.standardTopics)
 }
 
 // newTranslation returns the translation of a channel, or nil if no rule applies.
@@ -104,21 +104,21 @@ func newTranslation(topic codec.TopicInfo, library, own *rosidl.Library) (*trans
 		if err != nil {
 			return nil, err
 		}
-		s.to = append(s.to, codec.TopicInfo{Channel: to, MessageCount: topic.MessageCount})
+		s.targets = append(s.targets, codec.TopicInfo{Channel: to, MessageCount: topic.MessageCount})
 	}
 	return s, nil
 }
 
-// Topics implements bridge.Translator. It returns the topic itself first. A topic whose rule learns becomes all made
-// topics, because its messages are needed for any of them.
+// Topics implements bridge.Translator. It returns the topic itself first. If the rule of the topic updates the state,
+// Topics returns all standard topics, because their messages depend on the state.
 func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 	from := t.translations[topic.Channel]
 	if from == nil {
 		return nil, errors.New("there are no standard messages for its type")
 	}
-	to := from.to
-	if from.learns {
-		to = t.made
+	to := from.targets
+	if from.updatesState {
+		to = t.standardTopics
 	}
 	return slices.Concat([]codec.TopicInfo{topic}, to), nil
 }
@@ -139,15 +139,15 @@ func (t *translator) Begin(wanted func(*codec.Channel) bool) func(*codec.Message
 			states[from.vehicle] = vehicle
 		}
 		vehicle.begin(m, from.own)
-		for i, made := range from.make(vehicle, values{fields}) {
-			c := from.to[i].Channel
+		for i, standard := range from.make(vehicle, values{fields}) {
+			c := from.targets[i].Channel
 			if wanted != nil && !wanted(c) {
 				continue
 			}
 			err := batch.Add(codec.Message{Channel: c, LogTime: m.LogTime, PublishTime: m.PublishTime},
-				func(dst []byte) ([]byte, error) { return cdr.Append(dst, made) })
+				func(dst []byte) ([]byte, error) { return cdr.Append(dst, standard) })
 			if err != nil {
-				return batch.Messages, fmt.Errorf("make %s: %w", made.TypeName(), err)
+				return batch.Messages, fmt.Errorf("make %s: %w", standard.TypeName(), err)
 			}
 		}
 		return batch.Messages, nil
