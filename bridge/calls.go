@@ -54,7 +54,7 @@ const MaxRequest = 1 << 20
 // Limits of one service.
 const (
 	maxCalls     = 1000     // calls that are answered at once
-	maxCallBytes = 64 << 20 // sum of their requests' sizes
+	maxCallBytes = 64 << 20 // total size of the requests being answered
 	loggedCalls  = 10       // failed calls that are logged; later, only every 1000th is
 )
 

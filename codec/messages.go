@@ -7,7 +7,7 @@ import (
 )
 
 // Messages yields the messages that q selects. Each message is valid until the next one. The sequence ends after an
-// error, also of q.Context.
+// error, and when q.Context ends.
 func Messages(r Reader, q Query) iter.Seq2[*Message, error] {
 	return func(yield func(*Message, error) bool) {
 		it, err := r.Read(q)

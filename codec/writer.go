@@ -12,7 +12,7 @@ const ActiveSuffix = ".active"
 
 // CreateOptions are options for writing a recording. The zero value means the defaults of the format.
 type CreateOptions struct {
-	Format    string // name of a format; "": the name of the path tells
+	Format    string // name of a format; "": derived from the path
 	Overwrite bool   // replace an existing recording; without it Create refuses, with fs.ErrExist
 
 	// Disk is the disk on which formats for recording write; nil means OS. Other formats always write on OS.

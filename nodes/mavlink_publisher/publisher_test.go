@@ -188,7 +188,7 @@ func TestLogSystems(t *testing.T) {
 	require.Equal(t, w.file.Name()+": 9 frames, 0 with a bad checksum, 5 messages published", w.summary)
 	require.Len(t, offered, 2*int(mavros.TopicCount)+1)
 	for name, qos := range offered {
-		if name != "/diagnostics" { // nothing is lost however fast it goes
+		if name != "/diagnostics" { // no message may be lost at full speed
 			require.Equal(t, [2]string{"reliable", "keep_all"}, [2]string{string(qos.Reliability), string(qos.History)},
 				name)
 		}
@@ -313,7 +313,7 @@ func TestSilentPort(t *testing.T) {
 // stuckNode is a node with a subscriber that blocks publishing.
 type stuckNode struct {
 	bridge.Node
-	begun chan struct{} // when publishing began to wait for it
+	begun chan struct{} // closed when Publish begins to block
 }
 
 type stuckPublisher struct {
@@ -333,7 +333,7 @@ func (n *stuckNode) Advertise(topic, typeName string, qos codec.QoS) (bridge.Pub
 
 func (n *stuckNode) Log(level bridge.LogLevel, format string, args ...any) {
 	if level > bridge.Info {
-		panic(fmt.Sprintf(format, args...)) // there is nothing to warn of
+		panic(fmt.Sprintf(format, args...)) // stopping must not log warnings
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"tapedeck/bridge/device/v4l2/v4l2test"
 )
 
-// answers replace the usual answers of a driver, by request.
+// answers maps ioctl requests to functions that replace the driver's usual answers.
 type answers map[uint32]func(argument unsafe.Pointer, usual func() error) error
 
 // errno answers with an error.
@@ -30,7 +30,7 @@ func changed[T any](change func(*T)) func(unsafe.Pointer, func() error) error {
 	}
 }
 
-// driven opens a camera with other answers of its driver.
+// driven opens a camera whose driver gives the answers in own.
 func driven(camera *v4l2test.Camera, own answers) (*v4l2.CaptureDevice, error) {
 	camera.Node.Path = "/dev/video0"
 	camera.Driver = func(request uint32, argument unsafe.Pointer, usual func() error) error {
@@ -153,7 +153,7 @@ func TestDriverErrors(t *testing.T) {
 func TestSetRate(t *testing.T) {
 	for _, test := range []struct {
 		rate          float64
-		asked, answer kernel.Fract // of the time of a frame
+		asked, answer kernel.Fract // seconds per frame
 		want          float64
 	}{
 		{25, kernel.Fract{Numerator: 1, Denominator: 25}, kernel.Fract{Numerator: 1, Denominator: 20}, 20},

@@ -60,7 +60,7 @@ func TestParticipantInfo(t *testing.T) {
 			require.Equal(t, data, test.want.append(nil, test.size))
 			for end := range data {
 				if end >= 24 && end < 32 && test.size == oldGID {
-					continue // which is how one without nodes looks in the new layout
+					continue // the prefix is a valid announcement without nodes in the new layout
 				}
 				_, _, err := unmarshalParticipantInfo(data[:end])
 				require.Error(t, err, "cut to %d bytes", end)

@@ -114,7 +114,7 @@ func (b *bag) chunk(compression string, records, stored []byte) {
 		"start_time", start, "end_time", end, "count", uint32(len(conns)))...)
 }
 
-// connection adds a connection to the index.
+// connection puts a connection record at the front of the index.
 func (b *bag) connection(record []byte) {
 	b.conns++
 	b.index = append(bytes.Clone(record), b.index...)

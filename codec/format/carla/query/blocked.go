@@ -39,7 +39,7 @@ func blocked(r *carla.Reader, minTime, minDistance float64) (stops []stop, last 
 			}
 		case *carla.EventDelList:
 			if len(*l) > 0 {
-				delete(actors, added) // CARLA does so, too: it forgets the actor that was added last
+				delete(actors, added) // like CARLA, which forgets the actor added last
 			}
 		case *carla.PositionList:
 			for _, p := range *l {
