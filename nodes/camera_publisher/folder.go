@@ -147,7 +147,7 @@ func (f *folder) carries() (jpegs, pixels bool) {
 
 func (f *folder) close() {}
 
-// read sets to to the image in a file. The first bytes of the file decide its format.
+// read stores the image of a file in to. The first bytes of the file decide its format.
 func (f *folder) read(path string, to *v4l2.Frame) error {
 	file, err := os.Open(path)
 	if err != nil {

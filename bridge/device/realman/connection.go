@@ -16,7 +16,7 @@ type connection struct {
 	arm   *Arm
 	conn  net.Conn
 	wake  chan struct{} // wakes the goroutine that sends
-	quiet time.Duration // time without data until the connection is closed, or without a reply until it counts as missed
+	quiet time.Duration // time without data until the connection is closed, or without a reply until it is missed
 
 	mu    sync.Mutex // guards the fields below
 	asked []*asked

@@ -75,8 +75,8 @@ const (
 // Gripper is the state of the gripper or hand of an arm.
 type Gripper struct {
 	Online bool
-	// In the device's unit: 0 (closed) to 1000 for RealMan's two-finger gripper; one for each finger of a hand; empty if
-	// offline.
+	// In the device's unit: 0 (closed) to 1000 for RealMan's two-finger gripper; one for each finger of a hand; empty
+	// if offline.
 	Positions []float64
 	Forces    []float64 // N; empty, or one for each of Positions
 	Mode      int       // see GripperMode; -1: unknown

@@ -236,6 +236,6 @@ type Health struct {
 func (v *Vehicle) Health() Health {
 	return Health{State: v.state, Kind: v.kind, Firmware: v.firmware, Oriented: v.oriented, GPS: v.hasRaw,
 		Fixed: v.receiver.Status.Status >= sensor_msgs.NavSatStatus_STATUS_FIX,
-		Fix:   ardupilotmega.GPS_FIX_TYPE(v.receiverRaw.FixType), Satellites: v.satellites, NoGeoid: v.noGeoidSince != 0,
-		Battery: v.battery}
+		Fix:   ardupilotmega.GPS_FIX_TYPE(v.receiverRaw.FixType), Satellites: v.satellites,
+		NoGeoid: v.noGeoidSince != 0, Battery: v.battery}
 }

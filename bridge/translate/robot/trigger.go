@@ -153,7 +153,7 @@ var (
 	errNothing  = errors.New("nothing was recorded of the episode that ended last")
 )
 
-// discards discards the episode that is being recorded, or else the episode that ended last. If it returns nil, the
+// discards marks the current episode as discarded, or else the episode that ended last. If it returns nil, the
 // caller marks the episode as discarded. If it returns errDoomed, the caller does so when sample returns true.
 func (b *boundary) discards() error {
 	switch {

@@ -116,11 +116,12 @@ func (c compiler) layout(name string) (*layout, error) {
 			l.spans = l.spans.then(f.spans.times(n))
 		}
 	}
-	if len(l.fields) == 0 {
+	switch {
+	case len(l.fields) == 0:
 		l.minSize, l.spans, l.align = 1, spansOf(1), 1 // the dummy byte
-	} else if l.fields[0].Shape == rosidl.Sequence {
+	case l.fields[0].Shape == rosidl.Sequence:
 		l.align = 4
-	} else {
+	default:
 		l.align = l.fields[0].align
 	}
 	c.done[name] = l

@@ -138,7 +138,7 @@ func (r *reader) plausibleChannel(pos, end int64) bool {
 	return true
 }
 
-// decodes decodes the size bytes at pos into m and reports whether this succeeded.
+// decodes reads the size bytes at pos into m and reports whether they could be decoded.
 func (r *reader) decodes(pos, size int64, m proto.Message) bool {
 	b, err := r.probe.View(pos, int(size))
 	return err == nil && int64(len(b)) >= size && proto.Unmarshal(b[:size], m) == nil

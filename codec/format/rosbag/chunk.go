@@ -169,14 +169,15 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 	if n := int64(uncompressed); !packed && !s.Cut && n > size && n <= w.to-r.data {
 		size, whole = n, false // one of the two sizes is wrong
 	}
-	if !packed && checked {
+	switch {
+	case !packed && checked:
 		var n int
 		buf = chunked.Resize(buf, int(size))
 		n, sum, err = chunked.ReadSum(l.file, buf, r.data)
 		buf, err = buf[:n], chunked.Unexpected(err)
-	} else if !packed {
+	case !packed:
 		buf, err = l.readAt(buf, r.data, size)
-	} else {
+	default:
 		l.raw, err = l.readAt(l.raw, r.data, size)
 		if err == nil {
 			if s.Cut {

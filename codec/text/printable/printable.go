@@ -71,7 +71,7 @@ func Line(s string) string {
 	return Escape(strings.ReplaceAll(short, "\n", "; "), "") + more
 }
 
-// cut returns at most most bytes of s, and a text that stands for the rest.
+// cut returns the beginning of s, up to most bytes, and a text that stands for the rest.
 func cut(s string, most int) (short, more string) {
 	if len(s) <= most {
 		return s, ""
@@ -113,11 +113,12 @@ func (w *writer) Write(p []byte) (int, error) {
 	for n > max(0, len(text)-utf8.UTFMax+1) && !utf8.RuneStart(text[n-1]) {
 		n--
 	}
-	if n > 0 && text[n-1] >= utf8.RuneSelf && !utf8.FullRune(text[n-1:]) {
+	switch {
+	case n > 0 && text[n-1] >= utf8.RuneSelf && !utf8.FullRune(text[n-1:]):
 		n--
-	} else if len(text) > 0 && text[len(text)-1] == '\r' {
+	case len(text) > 0 && text[len(text)-1] == '\r':
 		n = len(text) - 1
-	} else {
+	default:
 		n = len(text)
 	}
 	_, err := io.WriteString(w.w, Escape(strings.ReplaceAll(string(text[:n]), "\r\n", "\n"), "\n\t"))

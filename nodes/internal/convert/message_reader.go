@@ -35,7 +35,7 @@ type messageReader struct {
 	counts        map[*codec.Channel]*counts
 }
 
-// counts counts the losses of one input channel while it is read once.
+// counts has the losses of one input channel while it is read once.
 type counts struct {
 	throttled    uint64 // messages dropped by --throttle
 	untranslated uint64 // messages that cannot be translated

@@ -26,11 +26,13 @@ const (
 	DeleteUploaded = "delete-uploaded"
 )
 
+// SoonFull is how long before the disk is full the guard warns.
+const SoonFull = 10 * time.Minute
+
 const (
 	guardPace    = 500 * time.Millisecond // time between two checks of the disk
 	guardHurry   = 50 * time.Millisecond  // time between two checks when the disk is nearly full
 	guardHistory = 30 * time.Second       // samples of the free space are kept this long, for predictions
-	SoonFull     = 10 * time.Minute       // the guard warns this long before the disk is full
 	steadyTime   = 10 * time.Second       // after this time of observation any prediction is shown
 	foresight    = 10                     // before, predictions up to foresight times the time of observation are
 	manyReserves = 5                      // the guard warns if less than manyReserves reserves are free

@@ -15,7 +15,9 @@ import (
 type Checks int
 
 const (
-	Some Checks = iota + 1 // conditions that match any message: the definition of the type is unknown
+	// Some are the conditions that match any message: the definition of the type is unknown.
+	Some Checks = iota + 1
+	// All are all conditions of the topic.
 	All
 )
 
