@@ -46,7 +46,7 @@ func DescribeType(l *rosidl.Library, in *tdi.GetTypeDescription_Request) (out td
 		}
 		out.TypeSources = append(out.TypeSources, source)
 		description := tdi.IndividualTypeDescription{TypeName_: m.Name}
-		for _, f := range m.Described() {
+		for _, f := range m.DescribedFields() {
 			description.Fields = append(description.Fields, tdi.Field{Name: f.Name, Type: tdi.FieldType{
 				TypeId: uint8(f.Type.ID()), Capacity: uint64(f.Type.Length),
 				StringCapacity: uint64(f.Type.StringBound), NestedTypeName: f.Type.Message,

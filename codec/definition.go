@@ -65,16 +65,16 @@ func (c *Channel) Library(other *rosidl.Library) *rosidl.Library {
 	_, unknown := other.Message(c.Type)
 	switch {
 	case unknown == nil && c.TypeHash != "" && c.Schema.Encoding != SchemaROS2Msg:
-		return rosidl.NewLibrary().Lacking("the definition at hand has another type hash; " + definitionHint)
+		return rosidl.NewLibrary().WithHint("the definition at hand has another type hash; " + definitionHint)
 	case errors.Is(err, ErrEmptyDefinition):
-		return rosidl.NewLibrary().Lacking(fmt.Sprintf("%v; %s", err, definitionHint))
+		return rosidl.NewLibrary().WithHint(fmt.Sprintf("%v; %s", err, definitionHint))
 	case c.Schema.Encoding == "" || len(c.Schema.Data) == 0:
-		return other.Lacking(undefinedHint)
+		return other.WithHint(undefinedHint)
 	case c.Schema.Encoding != SchemaROS2Msg:
-		return other.Lacking(fmt.Sprintf("the recording defines it by %s, which is not read; %s", c.Schema.Encoding,
+		return other.WithHint(fmt.Sprintf("the recording defines it by %s, which is not read; %s", c.Schema.Encoding,
 			definitionHint))
 	}
-	return other.Lacking(err.Error())
+	return other.WithHint(err.Error())
 }
 
 // fits reports whether a library has the type of c, by its hash if that is known.

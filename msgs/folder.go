@@ -8,13 +8,14 @@ import (
 	"strings"
 )
 
-// packageFS shows the folder of one package as the only one in a folder of packages.
+// packageFS is a folder of packages that contains only the folder of one package.
 type packageFS struct {
 	name   string
 	folder fs.FS
 }
 
-func folderSource(folder string) fs.FS {
+// newPackageFS returns a packageFS of a folder, named by its package.xml or else by the folder.
+func newPackageFS(folder string) fs.FS {
 	abs, err := filepath.Abs(folder)
 	if err != nil {
 		abs = folder

@@ -2,7 +2,7 @@ package msgs
 
 import "tapedeck/msgs/rosidl/wire"
 
-// Message is a value of a type made from a definition.
+// Message is a value of a type generated from a definition.
 type Message interface {
 	// TypeName returns the full name of the type, "sensor_msgs/msg/Imu".
 	TypeName() string
@@ -10,7 +10,7 @@ type Message interface {
 	// MarshalCDR appends the fields to the payload. The encoder keeps the first error.
 	MarshalCDR(*wire.Encoder)
 
-	// UnmarshalCDR sets the fields from the payload, reusing the slices that they hold. The decoder keeps the first
+	// UnmarshalCDR sets the fields from the payload, and reuses their slices. The decoder keeps the first
 	// error.
 	UnmarshalCDR(*wire.Decoder)
 }

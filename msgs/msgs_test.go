@@ -53,8 +53,8 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestHash compares with hashes that others published: ROS 2 Jazzy's own, those in CARLA's CdrTopicInfo.h, and those of
-// other languages' libraries, and those of mavros 2.12's definitions.
+// TestHash compares with published hashes: of ROS 2 Jazzy, of CARLA's CdrTopicInfo.h, of libraries of other languages,
+// and of mavros 2.12.
 func TestHash(t *testing.T) {
 	t.Setenv("AMENT_PREFIX_PATH", "")
 	folder := filepath.Join(t.TempDir(), "example_interfaces")
@@ -200,7 +200,7 @@ func TestSamples(t *testing.T) {
 			case strings.HasSuffix(s.Name, "_Event"): // older than the line "SRV:"
 				require.True(t, strings.HasSuffix(text, "\n"+string(s.Data)))
 			case !strings.Contains(path, "rosbags_rs") && s.Name != "rcl_interfaces/msg/ParameterEvent":
-				require.Equal(t, string(s.Data), text) // the others have another order, or repeat definitions
+				require.Equal(t, string(s.Data), text) // other texts have another order, or repeat definitions
 			}
 
 			hash, err := l.Hash(s.Name)

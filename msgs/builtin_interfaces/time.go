@@ -3,7 +3,7 @@ package builtin_interfaces
 import "math"
 
 // TimeAt returns a time in ns since the Unix epoch. ROS 2 has the seconds from 1901 to 2038; any other second becomes
-// the nearest of them.
+// the first or last of them.
 func TimeAt(ns int64) Time {
 	sec, rest := ns/1e9, ns%1e9
 	if rest < 0 {

@@ -9,10 +9,10 @@ import (
 var separator = strings.Repeat("=", 80) + "\n"
 
 // ParseConcatenated reads the text that MCAP files carry as schema of the encoding "ros2msg" (and "ros1msg"): the
-// definition of the named type, then those of the messages that it contains, each behind a line of "=" and a line
-// "MSG: pkg/Type" or "MSG: pkg/msg/Type". For services and their events the text is that of the .srv file, which newer
-// versions of rosbag2 put behind a line "SRV: pkg/srv/Type"; for messages of an action that of the .action file, behind
-// "ACTION: pkg/action/Type". The library holds these definitions only.
+// definition of the named type, then the definitions of the messages that it contains, each behind a line of "=" and a
+// line "MSG: pkg/Type" or "MSG: pkg/msg/Type". For a service and its event, the definition is the .srv file, which
+// newer versions of rosbag2 put behind a line "SRV: pkg/srv/Type"; for a message of an action, the .action file, behind
+// a line "ACTION: pkg/action/Type". The library has no other definitions.
 func ParseConcatenated(name, text string) (*Library, error) {
 	name = fullName(name)
 	l := NewLibrary()
@@ -30,7 +30,7 @@ func (l *Library) addConcatenated(root, text string) error {
 	kind, name, line := "", root, 0
 	for {
 		body, rest, lines, found := cutSeparator(text)
-		if body != "" || !found || line > 0 { // nothing precedes the first separator where it names the root
+		if body != "" || !found || line > 0 { // a separator in the first line names the root
 			if err := l.addText(kind, name, body); err != nil {
 				return err
 			}
@@ -71,8 +71,8 @@ func (l *Library) addText(kind, name, text string) error {
 	return nil
 }
 
-// cutSeparator cuts the text around its first line of "=". The newline in front of that line belongs to neither part.
-// lines counts those up to the separator, itself included.
+// cutSeparator cuts the text around its first line of "=". The newline in front of that line is in neither half.
+// lines is the number of lines up to the separator, including it.
 func cutSeparator(text string) (before, after string, lines int, found bool) {
 	for start := 0; start < len(text); {
 		end := len(text)
@@ -91,7 +91,7 @@ func cutSeparator(text string) (before, after string, lines int, found bool) {
 }
 
 // Concatenated returns the definition of a message or service and of all messages that it contains as rosbag2 writes it
-// into MCAP files, the text that ParseConcatenated reads. The text of a service and of its event are the same.
+// into MCAP files, the text that ParseConcatenated reads. A service and its event have equal texts.
 func (l *Library) Concatenated(name string) (string, error) {
 	name = fullName(name)
 	m, err := l.described(name)
@@ -99,7 +99,7 @@ func (l *Library) Concatenated(name string) (string, error) {
 		return "", fmt.Errorf("concatenate definitions: %w", err)
 	}
 	text, fields := m.Text, m.Fields
-	if service, part, ok := cutService(name); ok && (part == "" || part == "_Event") {
+	if service, suffix, ok := cutService(name); ok && (suffix == "" || suffix == "_Event") {
 		if s, err := l.Service(service); err == nil {
 			text = separator + "SRV: " + s.Name + "\n" + s.Text
 			fields = slices.Concat(s.Request.Fields, s.Response.Fields)
@@ -113,8 +113,8 @@ func (l *Library) Concatenated(name string) (string, error) {
 	return b.String(), nil
 }
 
-// appendContained appends the messages that the fields contain in rosbag2's order: by name, each followed by those that
-// it contains itself, none twice.
+// appendContained appends the messages that the fields contain in rosbag2's order: by name, each followed by the
+// messages that it contains, none twice.
 func (l *Library) appendContained(b *strings.Builder, fields []Field, seen map[string]bool) error {
 	var names []string
 	for _, f := range fields {
@@ -140,8 +140,9 @@ func (l *Library) appendContained(b *strings.Builder, fields []Field, seen map[s
 	return nil
 }
 
-// Empty returns the first message without fields and constants of those that the named type consists of, "" if there is
-// none, and whether that is the type itself. The parts of services and actions do not count: many have no fields.
+// Empty returns the first message without fields and constants among the named type and the messages that it contains,
+// and whether it is the type itself; "" if there is none. Messages of services and actions do not count: many have no
+// fields.
 func (l *Library) Empty(name string) (empty string, itself bool, err error) {
 	root, err := l.described(name)
 	if err != nil {

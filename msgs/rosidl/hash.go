@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Numbers of types in descriptions: those of arrays, bounded and unbounded sequences follow those of single values, and
-// those of strings with a bound those of other strings.
+// The id of a type in descriptions is that of a single value, plus a multiple of shapeIDs for an array, a bounded
+// sequence or a sequence, plus boundIDs for a string with a bound.
 const (
 	shapeIDs = 48
 	boundIDs = 4
 )
 
-// ID returns the number that type_description_interfaces/msg/FieldType has for the type.
+// ID returns the type's id in type_description_interfaces/msg/FieldType.
 func (t Type) ID() int {
 	id := kinds[t.Kind].id
 	if t.StringBound > 0 {
@@ -31,8 +31,8 @@ func (t Type) ID() int {
 	return id
 }
 
-// TypeText returns the type with the number that ID returns, as definitions write it. length, bound and message are as
-// in a Type.
+// TypeText returns the type with an id as definitions write it. length, bound and message are Type's Length,
+// StringBound and Message.
 func TypeText(id int, length, bound uint64, message string) (string, error) {
 	if id <= 0 || id > 4*shapeIDs {
 		return "", fmt.Errorf("type %d is not known", id)
@@ -61,11 +61,11 @@ func TypeText(id int, length, bound uint64, message string) (string, error) {
 	return text, nil
 }
 
-// EmptyField is the field of type uint8 that descriptions have of a message without fields.
+// EmptyField is the name of the uint8 field that the description of a message without fields has.
 const EmptyField = "structure_needs_at_least_one_member"
 
-// Described returns the fields as descriptions of the type have them.
-func (m *Message) Described() []Field {
+// DescribedFields returns the fields in the description of the type.
+func (m *Message) DescribedFields() []Field {
 	if len(m.Fields) == 0 {
 		return []Field{{Name: EmptyField, Type: Type{Kind: Uint8}}}
 	}
@@ -73,7 +73,7 @@ func (m *Message) Described() []Field {
 }
 
 // Hash returns the type hash of a message or service, "RIHS01_" and 64 hexadecimal digits, as REP-2011 and ROS 2 since
-// Iron define it: the SHA-256 of the description of the type and of all that it contains, written as JSON.
+// Iron define it: the SHA-256 of the descriptions of the type and of all types that it contains, written as JSON.
 func (l *Library) Hash(name string) (string, error) {
 	root, err := l.described(name)
 	if err != nil {
@@ -99,27 +99,28 @@ func (l *Library) Hash(name string) (string, error) {
 	return fmt.Sprintf("RIHS01_%x", sha256.Sum256([]byte(b.String()))), nil
 }
 
-// described returns what the description of a type is made of: a service counts as a message of three messages.
+// described returns the message that the description of a type describes. For a service this is a message of its
+// request, response and event.
 func (l *Library) described(name string) (*Message, error) {
 	name = fullName(name)
-	if _, part, ok := cutService(name); !ok || part != "" {
+	if _, suffix, ok := cutService(name); !ok || suffix != "" {
 		return l.Message(name)
 	}
 	if _, err := l.Service(name); err != nil {
 		return nil, err
 	}
 	m := &Message{Name: name}
-	for _, part := range []string{"request", "response", "event"} {
-		message := name + "_" + strings.ToUpper(part[:1]) + part[1:]
-		m.Fields = append(m.Fields, Field{Name: part + "_message", Type: Type{Kind: Nested, Message: message}})
+	for _, role := range []string{"request", "response", "event"} {
+		message := name + "_" + strings.ToUpper(role[:1]) + role[1:]
+		m.Fields = append(m.Fields, Field{Name: role + "_message", Type: Type{Kind: Nested, Message: message}})
 	}
 	return m, nil
 }
 
-// describe writes an IndividualTypeDescription with the spacing that the hash is defined over.
+// describe writes an IndividualTypeDescription with the spacing that the definition of the hash prescribes.
 func describe(b *strings.Builder, m *Message) {
 	fmt.Fprintf(b, `{"type_name": "%s", "fields": [`, m.Name)
-	for i, f := range m.Described() {
+	for i, f := range m.DescribedFields() {
 		if i > 0 {
 			b.WriteString(", ")
 		}

@@ -10,14 +10,14 @@ import (
 	"sync"
 )
 
-// ErrUnknownType is wrapped by the errors for a type that no source of a library holds.
+// ErrUnknownType is wrapped by the errors for a type that a library does not define.
 var ErrUnknownType = errors.New("unknown type")
 
-// maxDepth is how deep messages may nest, the limit of rosbag2.
+// maxDepth is the deepest nesting of messages, as in rosbag2.
 const maxDepth = 50
 
-// implied holds what definitions refer to without naming it: ROS 1's "time" and "duration", the events of services, the
-// goals of actions. rosbag2 leaves the last two out of its files.
+// implied has the messages that definitions use without naming them: for ROS 1's "time" and "duration", for events of
+// services and for goals of actions. rosbag2 omits the last two from its files.
 var implied = map[string]string{
 	"builtin_interfaces/msg/Time.msg":     "int32 sec\nuint32 nanosec\n",
 	"builtin_interfaces/msg/Duration.msg": "int32 sec\nuint32 nanosec\n",
@@ -27,44 +27,43 @@ var implied = map[string]string{
 	"unique_identifier_msgs/msg/UUID.msg": "uint8[16] uuid\n",
 }
 
-// Library is a set of definitions, read when they are asked for. It is safe for concurrent use.
+// Library is a set of definitions, which are read on demand. It is safe for concurrent use.
 type Library struct {
 	fsys  []fs.FS
-	texts map[string]string // by path, before fsys
-	why   string            // ends the error about an unknown type
+	texts map[string]string // by path; they precede fsys
+	hint  string            // ends the error about an unknown type
 
 	mu       sync.Mutex
 	messages map[string]*Message
 	services map[string]*Service
 }
 
-// NewLibrary returns the library of the definitions in the given file systems, each of which holds
-// <package>/msg/<Type>.msg, <package>/srv/<Type>.srv and <package>/action/<Type>.action. A definition that several hold
-// is taken from the first.
+// NewLibrary returns the library of the definitions in file systems with the files <package>/msg/<Type>.msg,
+// <package>/srv/<Type>.srv and <package>/action/<Type>.action. The first file system that has a definition wins.
 func NewLibrary(fsys ...fs.FS) *Library {
 	return &Library{fsys: fsys, messages: map[string]*Message{}, services: map[string]*Service{}}
 }
 
-// Lacking returns a library of the definitions of l, whose errors about unknown types end with the reason why.
-func (l *Library) Lacking(why string) *Library {
+// WithHint returns a library with the definitions of l whose errors about unknown types end with a hint.
+func (l *Library) WithHint(hint string) *Library {
 	other := NewLibrary(l.fsys...)
-	other.texts, other.why = l.texts, why
+	other.texts, other.hint = l.texts, hint
 	return other
 }
 
 // Message returns the definition of a message: "std_msgs/msg/String", "std_srvs/srv/Trigger_Request", "…_Response", or
 // "…_Event", which service introspection publishes; of an action "pkg/action/Dock_Goal", "…_Result", "…_Feedback",
-// "…_FeedbackMessage", and those of its services Dock_SendGoal and Dock_GetResult. Every message that it contains is
-// known too, and none contains itself. The error wraps ErrUnknownType if the message, or one that it contains, is in no
-// source.
+// "…_FeedbackMessage", and the messages of its services Dock_SendGoal and Dock_GetResult. The library also defines
+// all messages that it contains, and none contains itself. The error wraps ErrUnknownType if the library does not
+// define the message, or one that it contains.
 func (l *Library) Message(name string) (*Message, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.message(fullName(name), nil)
 }
 
-// Service returns the definition of a service, "std_srvs/srv/Trigger". What is said of Message holds for its request
-// and response.
+// Service returns the definition of a service, "std_srvs/srv/Trigger". The library also defines all messages that its
+// request and response contain, as for Message.
 func (l *Library) Service(name string) (*Service, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,7 +79,7 @@ func (l *Library) Service(name string) (*Service, error) {
 	return s, nil
 }
 
-// Closure returns a message and all that it contains, each once, those that are nested deeper later.
+// Closure returns a message and all messages that it contains, each once, in the order of their depth.
 func (l *Library) Closure(root *Message) ([]*Message, error) {
 	all, known := []*Message{root}, map[string]bool{root.Name: true}
 	for i := 0; i < len(all); i++ {
@@ -150,22 +149,22 @@ func (l *Library) message(name string, containers []string) (*Message, error) {
 	return m, nil
 }
 
-// read reads a message without those that it contains.
+// read reads a message without the messages that it contains.
 func (l *Library) read(name string) (*Message, error) {
 	pkg, _, err := splitName(name)
 	if err != nil {
 		return nil, err
 	}
 	_, alone := l.texts[name+".msg"] // a request by itself, from MCAP
-	if service, part, ok := cutService(name); ok && !alone {
-		if part == "" {
+	if service, suffix, ok := cutService(name); ok && !alone {
+		if suffix == "" {
 			return nil, fmt.Errorf("%w %s: a service is not a message", ErrUnknownType, name)
 		}
 		s, err := l.service(service)
 		if err != nil {
 			return nil, err
 		}
-		switch part {
+		switch suffix {
 		case "_Request":
 			return s.Request, nil
 		case "_Response":
@@ -173,9 +172,9 @@ func (l *Library) read(name string) (*Message, error) {
 		}
 		return eventMessage(s), nil
 	}
-	action, part, ok := cutAction(name)
+	action, suffix, ok := cutAction(name)
 	if ok && !alone {
-		return l.actionMessage(action, part)
+		return l.actionMessage(action, suffix)
 	}
 	text, err := l.find(name, ".msg")
 	if err != nil {
@@ -184,22 +183,22 @@ func (l *Library) read(name string) (*Message, error) {
 	return parser{name: name, file: name + ".msg", header: l.header(pkg, text)}.message(text)
 }
 
-// actionMessage returns a message of an action that is not one of its services.
-func (l *Library) actionMessage(action, part string) (*Message, error) {
+// actionMessage returns the message of an action with one of actionSuffixes.
+func (l *Library) actionMessage(action, suffix string) (*Message, error) {
 	text, err := l.find(action, ".action")
 	if err != nil {
 		return nil, err
 	}
 	pkg, _, _ := strings.Cut(action, "/")
-	p := parser{name: action + part, file: action + ".action", header: l.header(pkg, text)}
-	if part == "_FeedbackMessage" {
+	p := parser{name: action + suffix, file: action + ".action", header: l.header(pkg, text)}
+	if suffix == "_FeedbackMessage" {
 		return p.message("unique_identifier_msgs/UUID goal_id\n" + action + "_Feedback feedback\n")
 	}
 	texts, lines, err := split(text, 3)
 	if err != nil {
 		return nil, fmt.Errorf("parse %s: %w", p.file, err)
 	}
-	i := slices.Index(actionParts, part)
+	i := slices.Index(actionSuffixes, suffix)
 	p.line = lines[i]
 	return p.message(texts[i])
 }
@@ -242,7 +241,7 @@ func (l *Library) actionService(name string) (string, error) {
 	return "unique_identifier_msgs/UUID goal_id\n---\nint8 status\n" + action + "_Result result\n", err
 }
 
-// header returns what a bare "Header" means in a package: its own message if it has one.
+// header returns the message that a bare "Header" names in a package: the package's own if it has one.
 func (l *Library) header(pkg, text string) string {
 	if own := pkg + "/msg/Header"; pkg != "" && strings.Contains(text, "Header") {
 		if _, err := l.find(own, ".msg"); err == nil {
@@ -268,13 +267,13 @@ func (l *Library) find(name, ext string) (string, error) {
 	if text, ok := implied[name+ext]; ok {
 		return text, nil
 	}
-	if l.why != "" {
-		return "", fmt.Errorf("%w %s: %s", ErrUnknownType, name, l.why)
+	if l.hint != "" {
+		return "", fmt.Errorf("%w %s: %s", ErrUnknownType, name, l.hint)
 	}
 	return "", fmt.Errorf("%w %s", ErrUnknownType, name)
 }
 
-// eventMessage returns what service introspection publishes about a service.
+// eventMessage returns the message that service introspection publishes about a service.
 func eventMessage(s *Service) *Message {
 	nested := func(name, message string, shape Shape, length int) Field {
 		return Field{Name: name, Type: Type{Kind: Nested, Message: message, Shape: shape, Length: length}}
@@ -290,28 +289,28 @@ func eventMessage(s *Service) *Message {
 }
 
 // cutService cuts "pkg/srv/Trigger_Request" into the name of the service and "_Request", "_Response", "_Event" or "".
-// ok reports whether the name is that of a service, which an action may have, or of a part of one.
-func cutService(name string) (service, part string, ok bool) {
+// ok reports whether the name belongs to a service, or to a service of an action.
+func cutService(name string) (service, suffix string, ok bool) {
 	service = name
-	for _, suffix := range []string{"_Request", "_Response", "_Event"} {
-		if cut, found := strings.CutSuffix(name, suffix); found {
-			service, part = cut, suffix
+	for _, s := range []string{"_Request", "_Response", "_Event"} {
+		if cut, found := strings.CutSuffix(name, s); found {
+			service, suffix = cut, s
 			break
 		}
 	}
 	ok = strings.Contains(name, "/srv/") || strings.Contains(name, "/action/") &&
 		(strings.HasSuffix(service, "_SendGoal") || strings.HasSuffix(service, "_GetResult"))
-	return service, part, ok
+	return service, suffix, ok
 }
 
-// actionParts are the messages of an action in the order of its definition, then the one that is published.
-var actionParts = []string{"_Goal", "_Result", "_Feedback", "_FeedbackMessage"}
+// actionSuffixes end the names of an action's messages: in the order of its definition, then the published feedback.
+var actionSuffixes = []string{"_Goal", "_Result", "_Feedback", "_FeedbackMessage"}
 
-// cutAction cuts "pkg/action/Dock_Goal" into the name of the action and one of actionParts.
-func cutAction(name string) (action, part string, ok bool) {
-	for _, part := range actionParts {
-		if action, found := strings.CutSuffix(name, part); found && strings.Contains(name, "/action/") {
-			return action, part, true
+// cutAction cuts "pkg/action/Dock_Goal" into the name of the action and one of actionSuffixes.
+func cutAction(name string) (action, suffix string, ok bool) {
+	for _, suffix := range actionSuffixes {
+		if action, found := strings.CutSuffix(name, suffix); found && strings.Contains(name, "/action/") {
+			return action, suffix, true
 		}
 	}
 	return "", "", false

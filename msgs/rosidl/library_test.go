@@ -102,7 +102,7 @@ func TestAction(t *testing.T) {
 		require.NoError(t, err, name)
 		own, err := l.Concatenated(name)
 		require.NoError(t, err, name)
-		for _, concatenated := range []string{own, // that of rosbag2 has the whole definition instead
+		for _, concatenated := range []string{own, // rosbag2's text has the whole .action file instead
 			separator + "ACTION: a_msgs/action/Dock\n" + text + "\n" + separator + "MSG: a_msgs/Pose\nfloat64 x\n"} {
 			parsed, err := ParseConcatenated(name, concatenated)
 			require.NoError(t, err, name)
@@ -222,7 +222,7 @@ func TestConcatenated(t *testing.T) {
 func TestParseConcatenated(t *testing.T) {
 	line := strings.Repeat("=", 80)
 
-	// ROS 1, CRLF, a definition twice, one that nothing uses
+	// A text of ROS 1 with CRLF, a repeated and an unused definition.
 	text := strings.ReplaceAll("Header header\nduration wait\n"+
 		line+"\nMSG: std_msgs/Header\nuint32 seq\ntime stamp\nstring frame_id\n"+
 		line+"\nMSG: std_msgs/msg/Header\nuint32 seq\ntime stamp\nstring frame_id\n"+

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ParseMessage reads the text of a .msg file. The name is the full one, "sensor_msgs/msg/Imu". Names of other messages
+// ParseMessage reads the text of a .msg file. name is the full name, "sensor_msgs/msg/Imu". Names of other messages
 // in the text are relative to the package, except "Header", which is std_msgs/msg/Header as everywhere in ROS; ROS 1's
 // "time" and "duration" are builtin_interfaces' Time and Duration. The other messages are not looked up: see Library.
 func ParseMessage(name, text string) (*Message, error) {
@@ -20,50 +20,50 @@ const stdHeader = "std_msgs/msg/Header"
 type parser struct {
 	name   string // of the message or service
 	file   string // for errors
-	line   int    // of the file, before the first line of the text
-	header string // what a bare "Header" means
+	line   int    // lines of the file before the text
+	header string // full name of the message that a bare "Header" names
 }
 
 func (p parser) service(text string) (*Service, error) {
 	if _, _, err := splitName(p.name); err != nil {
 		return nil, fmt.Errorf("parse %s: %w", p.file, err)
 	}
-	parts, lines, err := split(text, 2)
+	sections, lines, err := split(text, 2)
 	if err != nil {
 		return nil, fmt.Errorf("parse %s: %w", p.file, err)
 	}
 	s := &Service{Name: p.name, Text: text}
 	p.name = s.Name + "_Request"
-	s.Request, err = p.message(parts[0])
+	s.Request, err = p.message(sections[0])
 	if err != nil {
 		return nil, err
 	}
 	p.name, p.line = s.Name+"_Response", lines[1]
-	s.Response, err = p.message(parts[1])
+	s.Response, err = p.message(sections[1])
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// split cuts the text of a .srv or .action file into its parts. lines are those of the file before each.
-func split(text string, count int) (parts []string, lines []int, err error) {
+// split cuts the text of a .srv or .action file into its sections. lines are the numbers of lines before each.
+func split(text string, count int) (sections []string, lines []int, err error) {
 	first, start, end, number := 0, 0, 0, 0
 	for s := range strings.SplitAfterSeq(text, "\n") {
 		start, end = end, end+len(s)
 		number++
 		if strings.TrimSpace(s) == "---" {
-			if len(parts) == count-1 {
+			if len(sections) == count-1 {
 				return nil, nil, fmt.Errorf("a \"---\" too many in line %d", number)
 			}
-			parts, lines = append(parts, text[first:start]), append(lines, number)
+			sections, lines = append(sections, text[first:start]), append(lines, number)
 			first = end
 		}
 	}
-	if len(parts) < count-1 {
-		return nil, nil, fmt.Errorf("the number of \"---\" lines is %d, not %d", len(parts), count-1)
+	if len(sections) < count-1 {
+		return nil, nil, fmt.Errorf("the number of \"---\" lines is %d, not %d", len(sections), count-1)
 	}
-	return append(parts, text[first:]), append([]int{0}, lines...), nil
+	return append(sections, text[first:]), append([]int{0}, lines...), nil
 }
 
 func (p parser) message(text string) (*Message, error) {
@@ -86,7 +86,7 @@ func (p parser) message(text string) (*Message, error) {
 	return m, nil
 }
 
-// element reads a line that holds a field or a constant.
+// element reads a line with a field or a constant.
 func (p parser) element(m *Message, pkg, line string, fields, constants map[string]bool) error {
 	typeName, rest := cutSpace(line)
 	t, err := p.fieldType(pkg, typeName)
@@ -204,7 +204,7 @@ func parseBound(s string) (int, error) {
 	return int(n), nil
 }
 
-// splitName returns the first two parts of "pkg/msg/Type". A message without a package, "Type", has the package "".
+// splitName returns "pkg" and "msg" of "pkg/msg/Type". A message without a package, "Type", has the package "".
 func splitName(name string) (pkg, kind string, err error) {
 	if isName(name) {
 		return "", "msg", nil

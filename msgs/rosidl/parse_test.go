@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The numbers are those of type_description_interfaces/msg/FieldType.
+// The ids are the constants of type_description_interfaces/msg/FieldType.
 func TestTypeID(t *testing.T) {
 	for text, id := range map[string]int{
 		"string": 17, "wstring": 18, "string<=5": 21, "wstring<=5": 22, "string[3]": 65, "string<=5[3]": 69,

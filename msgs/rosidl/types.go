@@ -2,7 +2,7 @@
 // files carry, and folders of packages. It does not read payloads.
 package rosidl
 
-// Kind is what a field or constant holds.
+// Kind is the kind of a value of a field or constant.
 type Kind uint8
 
 // The kinds. In the text, "byte" is Byte and "char" is Char: both travel as one unsigned byte.
@@ -25,8 +25,8 @@ const (
 	Nested // another message
 )
 
-// kinds lists, by kind, the name in definitions, the size of a number in bytes, and the number in type hashes of a
-// single value, where "char" is a uint8.
+// kinds lists, by kind, the name in definitions, the size of a number in bytes, and the id of a single value in type
+// descriptions, where "char" is a uint8.
 var kinds = [...]struct {
 	name     string
 	size, id int
@@ -53,23 +53,23 @@ func kindNamed(name string) Kind {
 	return 0
 }
 
-// Shape is how many values a field holds.
+// Shape tells a single value from an array and a sequence.
 type Shape uint8
 
 // The shapes.
 const (
 	Single   Shape = iota
 	Array          // T[N]: exactly Type.Length values
-	Sequence       // T[] and T[<=N]: any number, or at most Type.Length unless that is 0
+	Sequence       // T[] and T[<=N]: any number, or at most Type.Length unless it is 0
 )
 
 // Type is the type of a field or constant.
 type Type struct {
 	Kind        Kind
 	Message     string // of Nested: the full name, "geometry_msgs/msg/Point"
-	StringBound int    // of String and WString: the most characters, 0 without bound
+	StringBound int    // of String and WString: the most characters; 0: no bound
 	Shape       Shape
-	Length      int // of Array: how many; of Sequence: at most how many, 0 without bound
+	Length      int // of Array: number of values; of Sequence: the most values, 0: no bound
 }
 
 // Field is a field of a message. Default is nil or the default value: bool, int64, uint64, float64, string, or a slice
@@ -93,8 +93,8 @@ type Message struct {
 	Fields    []Field
 	Constants []Constant
 	Text      string // the definition as it was read
-	// Unproven is set if the text has no fields and nothing proves that the type has none. Its payloads do if they hold
-	// anything but zeros.
+	// Unproven reports that the text has no fields, but that the type may have some. A payload other than one to
+	// four zero bytes shows that it has.
 	Unproven bool
 }
 

@@ -37,7 +37,7 @@ func parseDefault(t Type, text string) (any, error) {
 	return values, nil
 }
 
-// cutItem cuts a list behind its first item. Commas inside quotes belong to the item.
+// cutItem splits a list after its first item. Commas inside quotes belong to the item.
 func cutItem(list string) (item, rest string) {
 	start := 0
 	if list[0] == '"' || list[0] == '\'' {

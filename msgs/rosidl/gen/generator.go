@@ -279,7 +279,7 @@ func (g *generator) goType(t rosidl.Type) string {
 	return one
 }
 
-// nested returns the definition of a field's message, which the library has checked.
+// nested returns the definition of a field's message. The library checked before that it exists.
 func (g *generator) nested(t rosidl.Type) *rosidl.Message {
 	m, err := g.lib.Message(t.Message)
 	if err != nil {
@@ -302,7 +302,7 @@ func (g *generator) flat(m *rosidl.Message) (first rosidl.Kind) {
 	return first
 }
 
-// flatType is flat for one element of a field.
+// flatType returns the kind of the first number in an element of a field if it consists of numbers of one size, else 0.
 func (g *generator) flatType(t rosidl.Type) rosidl.Kind {
 	switch {
 	case isNumber(t.Kind):

@@ -8,8 +8,9 @@ import (
 	"unicode/utf16"
 )
 
-// Decoder reads a payload in either byte order. The first value that the payload does not hold is kept as Err; from
-// then on every read yields the zero value. Lengths are checked against what is left before memory is taken for them.
+// Decoder reads a payload in either byte order. Its methods return no errors: Err returns the first one, about a value
+// that the payload does not hold, after which every read returns the zero value. Lengths are checked against the
+// remaining bytes before memory is allocated.
 type Decoder struct {
 	body []byte // behind the header
 	pos  int    // in body
@@ -46,7 +47,7 @@ func (d *Decoder) Reset(payload []byte) {
 // Err returns the first error.
 func (d *Decoder) Err() error { return d.err }
 
-// Fail makes an error out of its arguments and the current offset, unless d has one already, and stops reading.
+// Fail keeps an error with the current offset, unless d has an error already, and ends reading.
 func (d *Decoder) Fail(format string, args ...any) {
 	if d.err == nil {
 		d.err = fmt.Errorf("offset %d: %w", d.Offset(), fmt.Errorf(format, args...))
@@ -65,7 +66,7 @@ func (d *Decoder) Zero() bool {
 // Offset returns how many bytes of the payload, header included, have been read.
 func (d *Decoder) Offset() int { return d.pos + HeaderSize }
 
-// Remaining returns how many bytes are left.
+// Remaining returns the number of unread bytes.
 func (d *Decoder) Remaining() int { return len(d.body) - d.pos }
 
 // Align skips to the next multiple of size, a power of two, counted from the end of the header.
@@ -75,7 +76,7 @@ func (d *Decoder) Align(size int) { d.Raw(size, 0) }
 func (d *Decoder) Skip(n int) { d.Raw(1, n) }
 
 // Raw returns the next n bytes, the first of them aligned to size, a power of two, as they are in the payload; nil if
-// they are not there.
+// fewer bytes remain.
 func (d *Decoder) Raw(size, n int) []byte {
 	start := d.pos + -d.pos&(size-1)
 	if n < 0 || n > len(d.body)-start {
@@ -152,8 +153,8 @@ func (d *Decoder) Float32() float32 { return math.Float32frombits(d.Uint32()) }
 // Float64 reads a float64.
 func (d *Decoder) Float64() float64 { return math.Float64frombits(d.Uint64()) }
 
-// Length reads the number of elements of a sequence whose elements take at least size bytes each, of which there may be
-// at most bound unless bound is 0. It is never more than what is left can hold.
+// Length reads the number of elements of a sequence whose elements take at least size bytes each. It fails if there
+// are more than bound elements, unless bound is 0, or more elements than the remaining bytes can hold.
 func (d *Decoder) Length(size, bound int) int {
 	n := d.Uint32()
 	if bound > 0 && uint64(n) > uint64(bound) {
@@ -168,7 +169,7 @@ func (d *Decoder) Length(size, bound int) int {
 }
 
 // Chars reads a string as String does, and returns its bytes in the payload, without the terminating NUL. A string
-// without one is accepted, also of length 0.
+// without a NUL is accepted, also of length 0.
 func (d *Decoder) Chars(bound int) []byte {
 	n := d.Uint32()
 	if uint64(n) > uint64(d.Remaining()) {
@@ -226,7 +227,7 @@ func (d *Decoder) SkipWString() {
 	d.Skip(2 * n)
 }
 
-// wide guesses whether the next n units of a wstring are 4 bytes wide, as the package comment says.
+// wide guesses whether the next n units of a wstring are 4 bytes wide, by the rule in the package comment.
 func (d *Decoder) wide(n int) bool {
 	if n > d.Remaining()/4 {
 		return false
@@ -282,7 +283,7 @@ func DecodeSequence[T Number](d *Decoder, v []T, bound int) []T {
 	return v
 }
 
-// DecodeFlat reads the struct or array behind p, which must be flat as EncodeFlat says.
+// DecodeFlat reads the struct or array behind p, which must be flat: see EncodeFlat.
 func DecodeFlat[T Number, S any](d *Decoder, p *S) { DecodeArray(d, flat[T](p)) }
 
 // DecodeFlats reads a sequence of flat structs as DecodeSequence reads numbers.

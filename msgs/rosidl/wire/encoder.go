@@ -8,8 +8,8 @@ import (
 	"unicode/utf16"
 )
 
-// Encoder appends a payload to a slice, little-endian. Its methods cannot fail one by one: the first value that CDR or
-// the definition does not allow, such as a sequence beyond its bound, is kept as Err.
+// Encoder appends a little-endian payload to a slice. Its methods return no errors: Err returns the first one, about a
+// value that CDR or the definition does not allow, such as a sequence beyond its bound.
 type Encoder struct {
 	buf  []byte
 	base int // index in buf that alignment counts from
@@ -34,7 +34,7 @@ func (e *Encoder) Continue(payload []byte) {
 	e.buf, e.base, e.err = payload, HeaderSize, nil
 }
 
-// Bytes returns the slice that was given to e and what was appended to it.
+// Bytes returns the slice that was given to e, with the appended payload.
 func (e *Encoder) Bytes() []byte { return e.buf }
 
 // Err returns the first error.
@@ -154,11 +154,11 @@ func EncodeSequence[T Number](e *Encoder, v []T, bound int) {
 	EncodeArray(e, v)
 }
 
-// EncodeFlat appends the struct or array behind p, which must be flat: made of numbers of T's size and nothing else, at
-// any depth. Memory and CDR then differ in byte order at most. It is meant for generated code.
+// EncodeFlat appends the struct or array behind p, which must be flat: it consists of numbers of T's size only, at any
+// depth. Memory and CDR of such a value differ at most in byte order. It is meant for generated code.
 func EncodeFlat[T Number, S any](e *Encoder, p *S) { EncodeArray(e, flat[T](p)) }
 
-// EncodeFlats appends a sequence of flat structs, of which there may be at most bound unless bound is 0.
+// EncodeFlats appends a sequence of at most bound flat structs, or any number of them if bound is 0.
 func EncodeFlats[T Number, S any](e *Encoder, v []S, bound int) {
 	e.Length(len(v), bound)
 	EncodeArray(e, flats[T](v))

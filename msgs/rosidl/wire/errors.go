@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// MaxPadding is how many bytes may follow the last field of a payload: senders pad payloads to 4 bytes, old ones to 8.
+// MaxPadding is the most bytes that may follow the last field of a payload: senders pad payloads to 4 bytes, old
+// senders to 8.
 const MaxPadding = 7
 
-// Finish returns the error of d, or one if more than padding is left.
+// Finish returns the error of d, or an error if more than MaxPadding bytes remain.
 func (d *Decoder) Finish() error {
 	if d.err == nil && d.Remaining() > MaxPadding {
 		return fmt.Errorf("%d bytes left behind the last field; the payload does not fit the definition", d.Remaining())
@@ -17,7 +18,7 @@ func (d *Decoder) Finish() error {
 	return d.err
 }
 
-// InField puts a name, of a field or "[index]", in front of the path of err.
+// InField adds the name of a field, or "[index]", in front of the path of err.
 func InField(name string, err error) error {
 	var inner *fieldError
 	if !errors.As(err, &inner) {

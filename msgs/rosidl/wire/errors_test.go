@@ -10,7 +10,7 @@ import (
 func TestInField(t *testing.T) {
 	err := errors.New("too large")
 	for _, test := range []struct {
-		names []string // from the inside
+		names []string // innermost first
 		want  string
 	}{
 		{[]string{"x"}, "x: too large"},

@@ -4,13 +4,13 @@
 // A payload begins with a 4-byte encapsulation header: two bytes that name the representation, big-endian (0x0000) or
 // little-endian (0x0001), and two bytes of options, which a reader ignores. Behind it each primitive is aligned to its
 // own size, counted from the end of the header. A string is a uint32 length, which counts the terminating NUL, the
-// bytes, and the NUL. A sequence is a uint32 count and the elements; nothing is aligned for elements that are not
-// there. A message without fields holds one byte 0.
+// bytes, and the NUL. A sequence is a uint32 count and the elements; an empty one has no padding for its
+// elements. A message without fields is one byte 0.
 //
 // A wstring is a uint32 count of UTF-16 code units and the units, without a terminator. Implementations differ in the
-// size of a unit: rmw_cyclonedds and Fast CDR 1 write 4 bytes, Fast CDR 2 writes 2. Encoder writes 4. Decoder takes
-// units for 4 bytes wide if that many bytes are left and the upper half of each is zero, else for 2 bytes. It can take
-// 2 for 4 only in a wstring of one unit, or with NUL units, that has something behind it.
+// size of a unit: rmw_cyclonedds and Fast CDR 1 write 4 bytes, Fast CDR 2 writes 2. Encoder writes 4. Decoder reads
+// units of 4 bytes if that many bytes remain and the upper half of each unit is zero, else units of 2 bytes. It can
+// mistake units of 2 bytes for units of 4 only in a wstring of one unit, or with NUL units, that other bytes follow.
 package wire
 
 import (
@@ -28,11 +28,12 @@ type Number interface {
 
 func sizeOf[T any]() int { return int(unsafe.Sizeof(*new(T))) }
 
-// flat sees the memory behind p, a number or a struct or array of numbers of T's size, as numbers.
+// flat returns the memory of *p as numbers. S is a number, or a struct or array of numbers, of T's size.
 func flat[T Number, S any](p *S) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(p)), sizeOf[S]()/sizeOf[T]())
 }
 
+// flats returns the memory of the elements of v as numbers. For S see flat.
 func flats[T Number, S any](v []S) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*(sizeOf[S]()/sizeOf[T]()))
 }

@@ -120,7 +120,7 @@ func TestLayout(t *testing.T) {
 	for _, c := range layouts {
 		t.Run(c.name, func(t *testing.T) {
 			want := unhex(t, "00010000"+c.body)
-			e := NewEncoder([]byte("xyz")) // alignment must not depend on what is in front
+			e := NewEncoder([]byte("xyz")) // alignment must not depend on bytes in front
 			c.encode(e)
 			require.NoError(t, e.Err())
 			require.Equal(t, want, e.Bytes()[3:])
@@ -133,7 +133,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// Every prefix of a payload that lacks a byte is an error, and never a panic.
+// A payload without its last bytes is an error, and never a panic.
 func TestTruncated(t *testing.T) {
 	for _, c := range layouts {
 		payload := unhex(t, "00010000"+c.body)
@@ -300,7 +300,7 @@ func FuzzDecoder(f *testing.F) {
 		d := NewDecoder(payload)
 		for _, o := range order {
 			before := d.Remaining()
-			size := 0 // of what was read, in bytes of the payload, at least
+			size := 0 // least number of bytes that the value takes in the payload
 			switch o % 12 {
 			case 0:
 				d.Bool()
