@@ -99,7 +99,7 @@ func TestGlobalPosition(t *testing.T) {
 	require.NotZero(t, s.noGeoidSince)
 }
 
-// The receiver sends the height above the ellipsoid only with a fix, after the estimator has started.
+// The receiver sends the height above the ellipsoid only with a fix, which comes after the estimator has started.
 func TestLateEllipsoidAltitude(t *testing.T) {
 	s := newTestVehicle(t)
 	place := &ardupilotmega.MessageGlobalPositionInt{Lat: 473977418, Lon: 85455939, Alt: 488000}

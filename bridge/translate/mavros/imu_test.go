@@ -83,8 +83,8 @@ func TestRawIMU(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newTestVehicle(t)
 			s.receive(raw)
-			require.Empty(t, s.sent, "the autopilot is not known")
-			require.Empty(t, s.lines, "it will be")
+			require.Empty(t, s.sent, "the units depend on the autopilot")
+			require.Empty(t, s.lines, "no warning before the first heartbeat")
 			s.receive(test.heartbeat, raw, &common.MessageRawImu{Id: 1}, &common.MessageAttitude{})
 			require.Len(t, s.sent[imuRaw], 1)
 			imu := published[sensor_msgs.Imu](s, imuRaw, 0)
@@ -94,7 +94,7 @@ func TestRawIMU(t *testing.T) {
 			requireVector(t, test.acceleration, imu.LinearAcceleration, 1e-12)
 			mag := published[sensor_msgs.MagneticField](s, imuMag, 0)
 			requireVector(t, [3]float64{20e-6, -1e-6, -40e-6}, mag.MagneticField, 1e-18)
-			require.Empty(t, s.sent[imuTemperature], "0 is none")
+			require.Empty(t, s.sent[imuTemperature], "a temperature of 0 means that there is none")
 		})
 	}
 }
@@ -106,7 +106,8 @@ func TestRawIMUInUnknownUnits(t *testing.T) {
 	require.Len(t, s.lines, 1)
 }
 
-// Preferred messages may stop while the vehicle stays connected.
+// TestPreferredMessagesStop checks that other messages replace preferred messages that stop while the vehicle stays
+// connected.
 func TestPreferredMessagesStop(t *testing.T) {
 	s := newTestVehicle(t)
 	poorer := []message.Message{
@@ -167,7 +168,7 @@ func TestSourcesOfTheIMU(t *testing.T) {
 	require.Len(t, s.sent[imuStaticPressure], 2)
 	require.Len(t, s.sent[imuBaroTemperature], 1)
 
-	// Another vehicle may send fewer messages.
+	// The next vehicle may send fewer kinds of messages.
 	s.now += heartbeatTimeout
 	s.receive(arduPilot(), raw, pressure)
 	heard(0.00980665, 9.80665, 3, 0.00980665)

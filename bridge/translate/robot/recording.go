@@ -120,8 +120,8 @@ func (r *Recording) Notes() (notes []string) {
 	for _, line := range r.missing {
 		notes = append(notes, line+" is not there")
 	}
-	for what, n := range r.unusable {
-		notes = append(notes, fmt.Sprintf("cannot be used: %d of %s", n, what))
+	for messages, n := range r.unusable {
+		notes = append(notes, fmt.Sprintf("cannot be used: %d of %s", n, messages))
 	}
 	slices.Sort(notes[len(r.missing):])
 	return notes

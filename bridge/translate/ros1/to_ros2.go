@@ -131,8 +131,8 @@ func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 			t.types[key] = p
 		}
 		known = &translation{plan: p, channel: t.become(p, c)}
-		for _, what := range p.losses {
-			known.lost = append(known.lost, t.Lost(c.Topic, what))
+		for _, loss := range p.losses {
+			known.lost = append(known.lost, t.Lost(c.Topic, loss))
 		}
 		t.known[c] = known
 	}
