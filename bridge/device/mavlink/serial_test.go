@@ -43,7 +43,7 @@ func TestSerialPort(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, all, got)
 
-	// Writing does not fail when nobody reads.
+	// Writing does not fail when no program reads.
 	for range 100 {
 		require.NoError(t, c.SetWriteDeadline(time.Now().Add(time.Millisecond)))
 		n, err := c.Write(make([]byte, 1024))

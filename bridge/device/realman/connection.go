@@ -19,7 +19,7 @@ type connection struct {
 	quiet time.Duration // time without data until the connection is closed, or without a reply until it is missed
 
 	mu    sync.Mutex // guards the fields below
-	asked []*asked
+	polls []*pollState
 	heard time.Time // when data were last received
 }
 
@@ -28,10 +28,10 @@ func newConnection(a *Arm, conn net.Conn) *connection {
 	// All arms know the first query; others may remain without replies.
 	c := &connection{arm: a, conn: conn, wake: make(chan struct{}, 1), heard: now, quiet: a.Silence + a.Polls[0].Period}
 	for i, p := range a.Polls {
-		q := newAsked(p)
+		q := newPollState(p)
 		// Spread the queries: a reply that waits behind many others would get a wrong stamp.
 		q.due = now.Add(min(p.Period, time.Second) * time.Duration(i) / time.Duration(len(a.Polls)))
-		c.asked = append(c.asked, q)
+		c.polls = append(c.polls, q)
 	}
 	return c
 }
@@ -71,7 +71,7 @@ func (c *connection) ask(ctx context.Context) error {
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var due []*asked
+	var due []*pollState
 	for {
 		var wait time.Duration
 		due, wait = c.next(due[:0], time.Now())
@@ -100,7 +100,7 @@ func (c *connection) send(line []byte) error {
 }
 
 // next appends the queries to send now, and returns how long to wait for more.
-func (c *connection) next(due []*asked, now time.Time) ([]*asked, time.Duration) {
+func (c *connection) next(due []*pollState, now time.Time) ([]*pollState, time.Duration) {
 	known := c.arm.known(now)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,12 +108,12 @@ func (c *connection) next(due []*asked, now time.Time) ([]*asked, time.Duration)
 		known = 0 // only replies show that the connection works
 	}
 	wait := c.arm.Timeout
-	for _, q := range c.asked {
+	for _, q := range c.polls {
 		if waited := now.Sub(q.sent); !q.sent.IsZero() && waited >= min(c.arm.Timeout, c.quiet) {
 			if !q.late {
 				q.late = true
 				c.arm.count(func(n *Counts) {
-					if q.proven || q == c.asked[0] {
+					if q.proven || q == c.polls[0] {
 						n.Timeouts++
 					} else {
 						n.Unknown++
@@ -197,7 +197,7 @@ func (c *connection) read() error {
 func (c *connection) match(u *Update) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, q := range c.asked {
+	for _, q := range c.polls {
 		if q.reply != u.Name || q.sent.IsZero() || q.sent.After(u.Received) {
 			continue
 		}
@@ -214,8 +214,8 @@ func (c *connection) match(u *Update) time.Time {
 func (c *connection) lose() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var oldest *asked
-	for _, q := range c.asked {
+	var oldest *pollState
+	for _, q := range c.polls {
 		if !q.sent.IsZero() && (oldest == nil || q.sent.Before(oldest.sent)) {
 			oldest = q
 		}
@@ -226,7 +226,7 @@ func (c *connection) lose() {
 }
 
 // finish records that a reply is no longer awaited. c.mu is held.
-func (c *connection) finish(q *asked, missed bool) {
+func (c *connection) finish(q *pollState, missed bool) {
 	q.end(missed)
 	if q.due.After(time.Now()) {
 		return

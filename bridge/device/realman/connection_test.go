@@ -14,7 +14,7 @@ func at(ms int) time.Time { return time.UnixMilli(1_700_000_000_000 + int64(ms))
 func testConnection(t *testing.T, polls ...Poll) *connection {
 	a := &Arm{Polls: polls, Timeout: time.Second, Silence: 3 * time.Second}
 	c := newConnection(a, nil)
-	for _, q := range c.asked {
+	for _, q := range c.polls {
 		q.due = at(0)
 	}
 	c.heard = at(0)
@@ -34,14 +34,14 @@ func TestStampIsHalfway(t *testing.T) {
 	c := testConnection(t, Poll{"get_joint_degree", 100 * time.Millisecond})
 	lines, wait := c.due(0)
 	require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n", lines)
-	require.Equal(t, 100, wait, "then it is to be asked for again")
+	require.Equal(t, 100, wait, "then the query is due again")
 	u := &Update{Name: "joint_degree", Received: at(8)}
 	require.Equal(t, at(4), c.match(u))
 	require.Equal(t, 8*time.Millisecond, c.arm.Counts().RoundTrip)
 	require.Equal(t, at(8), c.match(u), "no query")
 	c.due(100)
 	require.Equal(t, at(99), c.match(&Update{Name: "joint_degree", Received: at(99)}),
-		"it came before it was asked for")
+		"the reply came before the query")
 	require.Equal(t, at(8), c.match(&Update{Name: "controller_state", Received: at(8)}))
 }
 
@@ -68,7 +68,7 @@ func TestCommandsAreDue(t *testing.T) {
 	lines, _ = c.due(1000)
 	require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n", lines)
 	require.EqualValues(t, 1, c.arm.Counts().Unknown,
-		"nothing came for the other one, which was never asked with success")
+		"the other query never had a reply")
 	reply("joint_degree", 1001)
 	for i := range 3 {
 		ms := 3100 * (i + 1)
@@ -82,7 +82,7 @@ func TestCommandsAreDue(t *testing.T) {
 	}
 	require.Zero(t, c.arm.Counts().Timeouts)
 	lines, _ = c.due(14000)
-	require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n", lines, "what never had a reply is asked for more rarely")
+	require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n", lines, "queries that never had a reply are sent rarely")
 	reply("joint_degree", 14001)
 	lines, _ = c.due(20000)
 	require.Contains(t, lines, "get_controller_state")
@@ -119,7 +119,7 @@ func TestLostReplies(t *testing.T) {
 	c.due(50)
 	c.lose()
 	lines, _ := c.due(100)
-	require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n", lines, "it was asked for before")
+	require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n", lines, "the query was sent before")
 }
 
 // Other replies keep a connection open. A lost reply is not awaited longer than the silence, even if the timeout is

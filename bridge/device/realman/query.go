@@ -77,8 +77,8 @@ var queries = map[string]query{
 	"get_arm_software_version":      {"arm_software_version", fieldModel},
 }
 
-// asked is the state of a Poll on a connection.
-type asked struct {
+// pollState is the state of a Poll on a connection.
+type pollState struct {
 	Poll
 	query
 	line   []byte
@@ -89,8 +89,8 @@ type asked struct {
 	proven bool      // there was a reply: the arm knows the command
 }
 
-func newAsked(p Poll) *asked {
-	return &asked{Poll: p, query: queries[p.Command], line: fmt.Appendf(nil, "{\"command\":%q}\r\n", p.Command)}
+func newPollState(p Poll) *pollState {
+	return &pollState{Poll: p, query: queries[p.Command], line: fmt.Appendf(nil, "{\"command\":%q}\r\n", p.Command)}
 }
 
 func (p *Poll) check() error {
@@ -103,37 +103,37 @@ func (p *Poll) check() error {
 	return nil
 }
 
-// A query that had no reply in manyMisses attempts is sent every rarely: the arm may lack the device.
+// A query that had no reply in manyMisses attempts is sent at most once per rarely: the arm may lack the device.
 const (
 	manyMisses = 3
 	rarely     = 10 * time.Second
 )
 
-func (a *asked) period() time.Duration {
-	if a.misses >= manyMisses && !a.proven {
-		return max(a.Period, rarely)
+func (s *pollState) period() time.Duration {
+	if s.misses >= manyMisses && !s.proven {
+		return max(s.Period, rarely)
 	}
-	return a.Period
+	return s.Period
 }
 
 // begin records that the query is sent now.
-func (a *asked) begin(now time.Time) {
-	a.sent = now
-	a.due = a.due.Add(a.period())
-	if a.due.Before(now) {
-		a.due = now
+func (s *pollState) begin(now time.Time) {
+	s.sent = now
+	s.due = s.due.Add(s.period())
+	if s.due.Before(now) {
+		s.due = now
 	}
 }
 
 // postpone skips the query once.
-func (a *asked) postpone(now time.Time) { a.due = now.Add(a.period()) }
+func (s *pollState) postpone(now time.Time) { s.due = now.Add(s.period()) }
 
 // end records that the reply came, or that it was missed or empty.
-func (a *asked) end(missed bool) {
-	a.sent, a.late = time.Time{}, false
+func (s *pollState) end(missed bool) {
+	s.sent, s.late = time.Time{}, false
 	if missed {
-		a.misses++
+		s.misses++
 	} else {
-		a.proven = true
+		s.proven = true
 	}
 }

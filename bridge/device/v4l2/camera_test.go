@@ -72,8 +72,8 @@ func run(t *testing.T, camera *v4l2.Camera) (<-chan v4l2.Frame, <-chan v4l2.Stat
 	return frames, events
 }
 
-// stream runs a camera, waits until its device streams, and returns a function that stops it.
-func stream(t *testing.T, device *v4l2test.Camera, camera *v4l2.Camera) (stop func()) {
+// capture runs a camera, waits until its device streams, and returns a function that stops it.
+func capture(t *testing.T, device *v4l2test.Camera, camera *v4l2.Camera) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
 	go func() { done <- camera.Run(ctx) }()
@@ -244,7 +244,7 @@ func TestCameraSlow(t *testing.T) {
 			t.Errorf("the buffer of frame %d became that of %d while it was used", f.Sequence, n)
 		}
 	}}
-	stop := stream(t, device, camera)
+	stop := capture(t, device, camera)
 	device.Shoot()
 	require.Zero(t, next(t, held))
 	for range 10 {
@@ -345,7 +345,7 @@ func TestCameraErrors(t *testing.T) {
 
 func TestCameraBusy(t *testing.T) {
 	device, system := plugged()
-	stop := stream(t, device, &v4l2.Camera{System: system, Device: "/dev/video0", Frame: func(*v4l2.Frame) {}})
+	stop := capture(t, device, &v4l2.Camera{System: system, Device: "/dev/video0", Frame: func(*v4l2.Frame) {}})
 	_, events := run(t, &v4l2.Camera{System: system, Device: "/dev/video0"})
 	require.EqualError(t, next(t, events).Err, "/dev/video0: set the format YUYV 64x48: device or resource busy"+
 		"; another program uses the camera; fuser -v /dev/video0 shows which")
@@ -392,7 +392,7 @@ func TestCameraAllocations(t *testing.T) {
 	for _, format := range []v4l2.FourCC{v4l2.MJPG, v4l2.YUYV} {
 		device, system := plugged()
 		frames := make(chan uint32)
-		stop := stream(t, device, &v4l2.Camera{System: system, Device: "/dev/video0", FourCC: format,
+		stop := capture(t, device, &v4l2.Camera{System: system, Device: "/dev/video0", FourCC: format,
 			Frame: func(f *v4l2.Frame) { frames <- f.Sequence }})
 		allocations := testing.AllocsPerRun(100, func() {
 			device.Shoot()

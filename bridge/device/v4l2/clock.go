@@ -41,22 +41,22 @@ func now(device Device) moment {
 	return best
 }
 
-// stamp returns when a buffer received now was filled, in ns since the Unix epoch, and the source of this time. The
+// stamp returns when a buffer received now was filled, in ns since the Unix epoch, and the clock of this time. The
 // driver had the buffer since queued, in ns of the monotonic clock.
 func stamp(buffer *kernel.Buffer, queued int64, received moment) (int64, StampClock) {
 	if buffer.Flags&kernel.V4L2_BUF_FLAG_TIMESTAMP_MASK != kernel.V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC {
 		// unknown, or copied from an input buffer, which a camera does not have
 		return received.realtime, Receive
 	}
-	source := EndOfFrame
+	clock := EndOfFrame
 	if buffer.Flags&kernel.V4L2_BUF_FLAG_TSTAMP_SRC_MASK == kernel.V4L2_BUF_FLAG_TSTAMP_SRC_SOE {
-		source = StartOfExposure
+		clock = StartOfExposure
 	}
 	taken := buffer.Timestamp.Nano()
 	// uvcvideo with the parameter clock=CLOCK_REALTIME still marks its stamps as monotonic.
-	for _, clock := range []int64{received.monotonic, received.realtime} {
-		if age := clock - taken; age <= received.monotonic-queued+int64(oldest) && age >= -int64(furthest) {
-			return received.realtime - max(age, 0), source // a frame cannot be received before it was taken
+	for _, now := range []int64{received.monotonic, received.realtime} {
+		if age := now - taken; age <= received.monotonic-queued+int64(oldest) && age >= -int64(furthest) {
+			return received.realtime - max(age, 0), clock // a frame cannot be received before it was taken
 		}
 	}
 	return received.realtime, Receive

@@ -55,12 +55,12 @@ func TestStamp(t *testing.T) {
 	)
 	received := moment{monotonic: 100e9, realtime: 2000e9}
 	for _, test := range []struct {
-		name   string
-		flags  uint32
-		given  int64
-		taken  int64
-		want   int64
-		source StampClock
+		name  string
+		flags uint32
+		given int64
+		taken int64
+		want  int64
+		clock StampClock
 	}{
 		{"end of frame", monotonic, 100e9, 99.9e9, 1999.9e9, EndOfFrame},
 		{"start of exposure", monotonic | exposure, 100e9, 99.9e9, 1999.9e9, StartOfExposure},
@@ -77,12 +77,12 @@ func TestStamp(t *testing.T) {
 		{"copied", kernel.V4L2_BUF_FLAG_TIMESTAMP_COPY, 100e9, 99.9e9, 2000e9, Receive},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			taken, source := stamp(&kernel.Buffer{Flags: test.flags, Timestamp: unix.NsecToTimeval(test.taken)},
+			taken, clock := stamp(&kernel.Buffer{Flags: test.flags, Timestamp: unix.NsecToTimeval(test.taken)},
 				test.given,
 				received)
 			require.Equal(t, test.want, taken)
-			require.Equal(t, test.source, source)
-			require.NotEmpty(t, source.String())
+			require.Equal(t, test.clock, clock)
+			require.NotEmpty(t, clock.String())
 		})
 	}
 }

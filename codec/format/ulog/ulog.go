@@ -69,7 +69,7 @@ type Details struct {
 	System      string  `json:"system,omitempty"`   // sys_name
 	Hardware    string  `json:"hardware,omitempty"` // ver_hw
 	Software    string  `json:"software,omitempty"` // ver_sw
-	UTC         bool    `json:"utc"`                // times are those of GPS or of a simulation, not since boot
+	UTC         bool    `json:"utc"`                // times are of GPS or of a simulation, not since boot
 	UTCOffset   int64   `json:"utc_offset"`         // ns added to the times since boot
 	Dropouts    int     `json:"dropouts"`
 	DropoutTime float64 `json:"dropout_time"` // s
