@@ -1,4 +1,4 @@
-// Reads an MCAP file with Foxglove's implementation twice, by its index and as a stream, and prints its contents as JSON.
+// Reads an MCAP file with Foxglove's implementation twice, by its index and as a stream. Prints its contents as JSON.
 "use strict";
 
 const { open, readFile } = require("node:fs/promises");
