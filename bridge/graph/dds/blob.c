@@ -143,11 +143,11 @@ static uint16_t load16(const unsigned char *p) {
 	return v;
 }
 
-// identify reads who sent a sample, as which, and to which other it is related, from the datagram that brought its
-// first fragment. Cyclone DDS has by then converted the words of the header's GUID, of the entity id and of the
-// sequence number, the distance to the inline QoS, and the lengths of submessages, to this machine's byte order, in
-// place, and has seen that all is within the datagram. Offsets are those of the RTPS 2.3 specification: header 8.3.3,
-// Data and DataFrag 9.4.5.3 and 9.4.5.4, alike up to the sequence number, InfoSource 9.4.5.9.
+// identify reads a sample's publisher, sequence number and related sample from the datagram that brought the first
+// fragment. Cyclone DDS has already checked that everything is within the datagram. It has also converted these fields
+// in place to this machine's byte order: the words of the header's GUID, the entity id, the sequence number, the
+// distance to the inline QoS, and the lengths of submessages. The RTPS 2.3 specification defines the offsets: header
+// 8.3.3, Data 9.4.5.3, DataFrag 9.4.5.4 (equal to Data up to the sequence number), InfoSource 9.4.5.9.
 static void identify(struct blob *b, const struct nn_rdata *first) {
 	const unsigned char *packet = NN_RMSG_PAYLOADOFF(first->rmsg, 0);
 	const unsigned char *submessage = packet + NN_RDATA_SUBMSG_OFF(first);
@@ -155,8 +155,7 @@ static void identify(struct blob *b, const struct nn_rdata *first) {
 	for (int i = 0; i < 3; i++)
 		guid[i] = ddsrt_toBE4u(load32(packet + 8 + 4 * i));
 	guid[3] = ddsrt_toBE4u(load32(submessage + 12));
-	// The participants of one process share datagrams. An InfoSource names the participant of the submessages behind
-	// it.
+	// Participants of one process share datagrams. An InfoSource names the participant of the submessages after it.
 	for (const unsigned char *s = packet + RTPS_MESSAGE_HEADER_SIZE; s < submessage; s += 4 + load16(s + 2))
 		if (s[0] == SMID_INFO_SRC)
 			memcpy(guid, s + 12, 12);
@@ -174,8 +173,8 @@ static void identify(struct blob *b, const struct nn_rdata *first) {
 	}
 }
 
-// from_ser puts a sample together. Cyclone DDS hands on fragments that say they reach beyond its end; what is there is
-// cut off, as peers are not to be trusted.
+// from_ser assembles a sample from its fragments. Cyclone DDS does not check that fragments end within the sample, so
+// from_ser cuts off any bytes beyond the end of the sample.
 static struct ddsi_serdata *from_ser(const struct ddsi_sertype *type, enum ddsi_serdata_kind kind,
 		const struct nn_rdata *fragments, size_t size) {
 	struct blob *b = alloc(type, kind, size);
@@ -224,9 +223,10 @@ static struct ddsi_serdata *from_keyhash(const struct ddsi_sertype *type, const 
 	return b == NULL ? NULL : &b->c;
 }
 
-// Samples are written as blobs and taken as blobs, never by way of a struct of the application. Cyclone DDS still asks
-// for one to dispose of an instance.
-static struct ddsi_serdata *from_sample(const struct ddsi_sertype *type, enum ddsi_serdata_kind kind, const void *sample) {
+// Samples are written and taken as blobs, never as structs of the application. Cyclone DDS calls from_sample only to
+// dispose of an instance.
+static struct ddsi_serdata *from_sample(const struct ddsi_sertype *type, enum ddsi_serdata_kind kind,
+		const void *sample) {
 	(void)sample;
 	return kind == SDK_KEY ? from_keyhash(type, NULL) : NULL;
 }
@@ -244,8 +244,8 @@ static bool to_sample(const struct ddsi_serdata *d, void *sample, void **buffer,
 	return false;
 }
 
-static bool untyped_to_sample(const struct ddsi_sertype *type, const struct ddsi_serdata *d, void *sample, void **buffer,
-		void *limit) {
+static bool untyped_to_sample(const struct ddsi_sertype *type, const struct ddsi_serdata *d, void *sample,
+		void **buffer, void *limit) {
 	(void)type, (void)d, (void)sample, (void)buffer, (void)limit;
 	return true;
 }
@@ -274,7 +274,7 @@ static void to_ser_unref(struct ddsi_serdata *d, const ddsrt_iovec_t *part) {
 	ddsi_serdata_unref(d);
 }
 
-// The type may be gone by now: samples don't hold on to it.
+// The type may be freed already: samples hold no reference to their type.
 static void free_data(struct ddsi_serdata *d) {
 	struct blob *b = of(d);
 	free(b->related);
@@ -296,9 +296,9 @@ static size_t print(const struct ddsi_sertype *type, const struct ddsi_serdata *
 	return (size_t)snprintf(buffer, size, "blob");
 }
 
-// get_keyhash is called, for writers on which relate_writer was called, with the place in a message where the hash
-// belongs, to which Cyclone DDS adds the end of the inline QoS and then what to_ser_ref hands over. It knows no other
-// way to have something in the inline QoS. In the other case that calls it, shared memory, there are no blobs.
+// Cyclone DDS calls get_keyhash for writers on which relate_writer was called. hash is the place of the key hash in the
+// message. Cyclone DDS then adds the end of the inline QoS and the bytes that to_ser_ref returns. Cyclone DDS offers no
+// other way to add a parameter to the inline QoS. It also calls get_keyhash for shared memory, which blobs do not use.
 static void get_keyhash(const struct ddsi_serdata *d, struct ddsi_keyhash *hash, bool md5) {
 	(void)md5;
 	memset(hash, 0, sizeof(*hash));

@@ -43,8 +43,8 @@ struct ddsi_sertype *blob_type(const char *name);
 // blob_new returns a sample with a copy of data, NULL when memory is out. type is the one registered for its writer.
 struct blob *blob_new(const struct ddsi_sertype *type, const void *data, size_t size);
 
-// blob_lend returns a sample of data that stays as it is while *borrowers is not 0; the sample counts there until it is
-// freed. size is a multiple of 4, as data is read up to one.
+// blob_lend returns a sample that refers to data. The caller must not change data while *borrowers is not 0. The sample
+// counts as one borrower until it is freed. size must be a multiple of 4, because Cyclone DDS reads whole words.
 struct blob *blob_lend(const struct ddsi_sertype *type, void *data, size_t size, int32_t *borrowers);
 
 // blob_relate relates a new sample to another one. It returns false when memory is out.

@@ -73,12 +73,12 @@ void begin_log(void) {
 	dds_set_log_sink(keep_line, NULL);
 }
 
-#define PREFIX 32 // bytes of a line that say what it is about
-#define MOST 10
+#define PREFIX 32 // bytes at the start of a line that identify its kind
+#define MOST 10 // lines of one kind that are printed
 
-// print_line prints only characters that do not control a terminal. With once it leaves out lines that were printed
-// lately, otherwise those of a kind that was printed MOST times: somebody may send packets that are logged, each.
-// Cyclone DDS does not call it from two threads at once.
+// print_line replaces all but printable ASCII, because other bytes may control a terminal. With once it skips lines
+// that were printed lately. Otherwise it prints at most MOST lines of a kind, because a peer may send many packets that
+// are each logged. Cyclone DDS calls print_line from one thread at a time.
 static void print_line(void *once, const dds_log_data_t *line) {
 	static struct { uint32_t hash, count; } printed[256];
 	static uint32_t next;
@@ -133,7 +133,7 @@ dds_entity_t create_writer(dds_entity_t participant, const char *topic_name, con
 	if (topic < 0)
 		return topic;
 	dds_qos_t *qos = make_qos(q, user_data);
-	// To ask Cyclone DDS would wait for a write that blocks.
+	// A listener counts the matches, because a query to Cyclone DDS would wait for a blocked write.
 	dds_listener_t *listener = dds_create_listener(matched);
 	dds_lset_publication_matched(listener, on_matched);
 	dds_entity_t writer = dds_create_writer(participant, topic, qos, listener);
@@ -141,7 +141,7 @@ dds_entity_t create_writer(dds_entity_t participant, const char *topic_name, con
 		ddsi_sertype_ref(*registered);
 	dds_delete_listener(listener);
 	dds_delete_qos(qos);
-	dds_delete(topic); // the writer holds on to it
+	dds_delete(topic); // the writer keeps a reference
 	return writer;
 }
 
@@ -166,7 +166,8 @@ dds_entity_t create_reader(dds_entity_t participant, const char *topic_name, con
 }
 
 dds_return_t write_blob(dds_entity_t writer, const struct ddsi_sertype *type, const uint8_t publisher[16],
-		uint64_t sequence, void *data, size_t size, int32_t *borrowers, int64_t source_time, const struct identity *related) {
+		uint64_t sequence, void *data, size_t size, int32_t *borrowers, int64_t source_time,
+		const struct identity *related) {
 	struct blob *b = borrowers != NULL ? blob_lend(type, data, size, borrowers) : blob_new(type, data, size);
 	if (b == NULL)
 		return DDS_RETCODE_OUT_OF_RESOURCES;

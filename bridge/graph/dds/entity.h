@@ -38,7 +38,8 @@ dds_entity_t create_reader(dds_entity_t participant, const char *topic, const ch
 // write_blob sends a copy of data, or data itself if borrowers is not NULL: see blob_lend. source_time is ns since the
 // Unix epoch, negative for now. related may be NULL, and must be unless relate_writer was called.
 dds_return_t write_blob(dds_entity_t writer, const struct ddsi_sertype *type, const uint8_t publisher[16],
-		uint64_t sequence, void *data, size_t size, int32_t *borrowers, int64_t source_time, const struct identity *related);
+		uint64_t sequence, void *data, size_t size, int32_t *borrowers, int64_t source_time,
+		const struct identity *related);
 
 // batch has the samples of one take.
 #define BATCH_SIZE 512

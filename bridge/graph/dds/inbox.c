@@ -10,7 +10,7 @@ struct inbox {
 	struct queue *queue;
 	uint32_t depth; // 0 for no limit
 
-	// Cyclone DDS looks up the instance of each sample, and would make it anew each time if nobody held it.
+	// The reference to instance is kept, because Cyclone DDS would otherwise create the instance anew for each sample.
 	struct ddsi_tkmap *instances;
 	struct ddsi_tkmap_instance *instance; // NULL before the first sample
 
@@ -167,21 +167,24 @@ static void free_cache(struct ddsi_rhc *cache) { inbox_free((struct inbox *)cach
 
 // The other functions of the cache do nothing: only samples matter, and they are not read with Cyclone DDS's functions.
 
-static void unregister_writer(struct ddsi_rhc *cache, const struct ddsi_writer_info *writer) { (void)cache, (void)writer; }
+static void unregister_writer(struct ddsi_rhc *cache, const struct ddsi_writer_info *writer) {
+	(void)cache, (void)writer;
+}
 
 static void relinquish(struct ddsi_rhc *cache, const uint64_t writer) { (void)cache, (void)writer; }
 
 static void set_qos(struct ddsi_rhc *cache, const struct dds_qos *qos) { (void)cache, (void)qos; }
 
-static int32_t no_read(struct dds_rhc *cache, bool lock, void **values, dds_sample_info_t *info, uint32_t max, uint32_t mask,
-		dds_instance_handle_t instance, struct dds_readcond *condition) {
+static int32_t no_read(struct dds_rhc *cache, bool lock, void **values, dds_sample_info_t *info, uint32_t max,
+		uint32_t mask, dds_instance_handle_t instance, struct dds_readcond *condition) {
 	(void)cache, (void)lock, (void)values, (void)info, (void)max, (void)mask, (void)instance, (void)condition;
 	return DDS_RETCODE_UNSUPPORTED;
 }
 
 static int32_t no_read_cdr(struct dds_rhc *cache, bool lock, struct ddsi_serdata **values, dds_sample_info_t *info,
 		uint32_t max, uint32_t samples, uint32_t views, uint32_t states, dds_instance_handle_t instance) {
-	(void)cache, (void)lock, (void)values, (void)info, (void)max, (void)samples, (void)views, (void)states, (void)instance;
+	(void)cache, (void)lock, (void)values, (void)info, (void)max, (void)samples, (void)views, (void)states;
+	(void)instance;
 	return DDS_RETCODE_UNSUPPORTED;
 }
 
@@ -245,7 +248,7 @@ static void handled(struct queue *q, struct delivery *d) {
 	if (in == NULL)
 		return;
 	q->out--;
-	if (d->end) // it may be freed by now
+	if (d->end) // the inbox may be freed already
 		return;
 	in->busy = false;
 	if (in->ring.count > 0 || in->closed)
@@ -264,7 +267,7 @@ void queue_give(struct queue *q, struct delivery *d) {
 			if (in->depth > 0 && in->ring.count > in->depth)
 				push(&newer, pop(&in->ring));
 		}
-		d->rest = newer; // or rather what is too much
+		d->rest = newer; // the samples beyond depth, which are dropped below
 	}
 	handled(q, d);
 	unlock(q);

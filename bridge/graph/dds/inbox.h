@@ -55,7 +55,7 @@ struct delivery {
 	int32_t count;
 	bool end; // nothing more will come from inbox
 	bool yield; // it is time to call Go's scheduler
-	bool closed; // inbox was closed when rest was taken from it
+	bool closed; // inbox was closed when rest was taken from inbox
 	struct ring rest; // blobs that were taken from inbox and come in the next deliveries
 	struct blob *blobs[DELIVERY_SIZE];
 };

@@ -107,9 +107,9 @@ static void send_to(const ddsi_xlocator_t *address, void *datagram) {
 	ddsi_conn_write(address->conn, &address->c, 1, datagram, 0);
 }
 
-// Fast DDS answers an AckNack that asks for nothing, as Cyclone DDS sends one to new peers, at once if it begins at
-// sequence number 0, but Cyclone DDS has it begin at 1. What was sent too early would come again with a heartbeat after
-// 3 s.
+// Cyclone DDS sends new peers an AckNack that requests nothing and begins at sequence number 1. Fast DDS answers such
+// an AckNack at once only if it begins at 0. Otherwise samples that were sent too early would be repeated only after
+// the next heartbeat, after 3 s.
 enum answer ask_writer(const struct ddsi_sertype *type, const uint8_t reader[16], const uint8_t writer[16]) {
 	uint8_t message[64] = {'R', 'T', 'P', 'S', 2, 1, 1, 0x10};
 	memcpy(message + 8, reader, 12);
@@ -140,7 +140,8 @@ enum answer ask_writer(const struct ddsi_sertype *type, const uint8_t reader[16]
 	return answer;
 }
 
-// acknowledged looks at one of the writers by which a participant announces its endpoints.
+// acknowledged reports whether reader of peer has acknowledged all samples of writer, a builtin writer that announces
+// our endpoints.
 static bool acknowledged(struct scope s, ddsi_guid_t ours, unsigned writer, ddsi_guid_t peer, unsigned reader) {
 	ours.entityid.u = writer;
 	peer.entityid.u = reader;

@@ -10,10 +10,10 @@
 #include "dds/ddsi/q_rtps.h"
 #include "inline_qos.h"
 
-// Cyclone DDS aborts on descriptions of types by DDS-XTypes that are damaged or of a kind that it does not know. They
-// come in the TypeInformation of endpoints and by the TypeLookup service, whose replies Fast DDS 3 sends to all.
-// Nothing here needs them: ROS 2 matches endpoints by the names of their types. So TypeInformation is not decoded, and
-// messages of TypeLookup are ignored.
+// Cyclone DDS aborts on DDS-XTypes type descriptions that are damaged or of an unknown kind. Type descriptions arrive
+// in the TypeInformation of endpoints and from the TypeLookup service, whose replies Fast DDS 3 sends to all peers.
+// ROS 2 matches endpoints by type name and needs no type descriptions. So the functions below ignore TypeInformation
+// and messages of TypeLookup.
 
 typedef dds_return_t decoder(ddsi_plist_t *list, char **end, uint64_t parameters, uint64_t qos,
 		const ddsi_plist_src_t *source, struct ddsi_domaingv const *domain);
@@ -28,8 +28,8 @@ dds_return_t ddsi_plist_init_frommsg(ddsi_plist_t *list, char **end, uint64_t pa
 	}
 	dds_return_t rc = decode(list, end, parameters, qos & ~QP_TYPE_INFORMATION, source, domain);
 	struct identity id;
-	// Only the inline QoS of a sample has no QoS in it. A sample that begin_inline_qos has others drop is received
-	// here.
+	// qos is 0 only for the inline QoS of a sample. Other Cyclone DDS peers drop samples marked by begin_inline_qos;
+	// this process accepts them.
 	if (rc == DDS_RETCODE_UNSUPPORTED && qos == 0 &&
 			find_identity(source->buf, source->bufsz, source->encoding == PL_CDR_LE, &id)) {
 		ddsi_plist_init_empty(list);

@@ -4,14 +4,14 @@
 
 #include <rosidl_typesupport_introspection_c/field_types.h>
 
-// cursor reads CDR behind its encapsulation header, from where alignment counts.
+// cursor reads CDR. data starts after the encapsulation header, because alignment counts from there.
 struct cursor {
 	const uint8_t *data;
 	size_t at, size;
 	bool big_endian;
 };
 
-// skip passes over count elements.
+// skip moves past count elements. element and alignment are in bytes.
 static bool skip(struct cursor *c, size_t count, size_t element, size_t alignment) {
 	size_t padding = -c->at & (alignment - 1);
 	if (count == 0)
@@ -68,7 +68,7 @@ static bool skip_member(struct cursor *c, const rosidl_typesupport_introspection
 	}
 }
 
-// A message has at least one byte, so that the count of a sequence cannot keep this busy for long.
+// A message has at least one byte, which limits the time that a sequence with a false count can take.
 static bool skip_message(struct cursor *c, const message_members *members) {
 	for (uint32_t i = 0; i < members->member_count_; i++)
 		if (!skip_member(c, &members->members_[i]))
@@ -81,7 +81,8 @@ bool has_wide_characters(const message_members *members) {
 		const rosidl_typesupport_introspection_c__MessageMember *m = &members->members_[i];
 		if (m->type_id_ == rosidl_typesupport_introspection_c__ROS_TYPE_WSTRING ||
 				m->type_id_ == rosidl_typesupport_introspection_c__ROS_TYPE_WCHAR ||
-				(m->type_id_ == rosidl_typesupport_introspection_c__ROS_TYPE_MESSAGE && has_wide_characters(m->members_->data)))
+				(m->type_id_ == rosidl_typesupport_introspection_c__ROS_TYPE_MESSAGE &&
+						has_wide_characters(m->members_->data)))
 			return true;
 	}
 	return false;

@@ -1,15 +1,16 @@
 #!/bin/sh
-# Prints the variables by which cgo finds ROS 2, where AMENT_PREFIX_PATH (or, without it, the first /opt/ros/*) says that
-# it is:
+# Prints the variables by which cgo finds ROS 2. ROS 2 is searched in the prefixes of AMENT_PREFIX_PATH, or in the first
+# /opt/ros/* that has rcl if AMENT_PREFIX_PATH is empty:
 #
 #	. /opt/ros/humble/setup.sh
 #	eval "$(sh bridge/graph/rcl/environment.sh)"
 #	go build -tags rcl ./...
 #
-# Headers are in include/ or in include/<package>/ of each prefix. Without ROS 2 it says so and fails.
+# Headers are in include/ or in include/<package>/ of each prefix. Without ROS 2 the script prints an error and fails.
 #
-# A ROS 2 that brings Cyclone DDS 0.10 brings it for bridge/graph/dds too: one process cannot have two versions of it. Where it
-# brings another version, bridge/graph/dds gets the system's. include/ beside this file has what newer releases lack.
+# If ROS 2 contains Cyclone DDS 0.10, bridge/graph/dds uses that library too, because a process cannot load two
+# versions. If ROS 2 contains another version, bridge/graph/dds uses the system's Cyclone DDS. The folder include/
+# beside this file has headers that newer releases of ROS 2 lack.
 
 packages="rcl rcl_action rcl_yaml_param_parser rmw rcutils rosidl_runtime_c rosidl_typesupport_interface
 	rosidl_typesupport_introspection_c rosidl_dynamic_typesupport action_msgs builtin_interfaces service_msgs
@@ -55,7 +56,8 @@ for p in $prefixes; do
 done
 
 if [ -z "$found" ]; then
-	echo "no rcl under AMENT_PREFIX_PATH ($AMENT_PREFIX_PATH) or /opt/ros: source the setup.sh of a ROS 2 installation first" >&2
+	echo "no rcl under AMENT_PREFIX_PATH ($AMENT_PREFIX_PATH) or /opt/ros:" \
+		"source the setup.sh of a ROS 2 installation first" >&2
 	exit 1
 fi
 echo "export CGO_CFLAGS='${CGO_CFLAGS:--O2 -g}$cflags'"

@@ -99,7 +99,7 @@ uint64_t take_lost(const rcl_event_t *event) {
 	return status.total_count;
 }
 
-// The library stays loaded, as handles are never given back.
+// The library stays loaded, because handles are never released.
 const void *type_support(const char *library, const char *function, bool *installed) {
 	void *loaded = dlopen(library, RTLD_LAZY);
 	*installed = loaded != NULL;
@@ -141,7 +141,7 @@ char *message_read(const rosidl_message_type_support_t *type, void *message, con
 	return failure(rmw_deserialize(&m, type, message));
 }
 
-// fresh returns cleared memory: middleware leaves out what is padding.
+// fresh returns cleared memory, because middleware does not write padding.
 static void *fresh(void *old, size_t size, void *state) {
 	(void)state;
 	free(old);
@@ -211,7 +211,8 @@ char *type_hash(const rmw_topic_endpoint_info_t *endpoint) {
 	char *text = NULL;
 	if (endpoint->topic_type_hash.version == 0)
 		return NULL;
-	if (rosidl_stringify_type_hash(&endpoint->topic_type_hash, rcutils_get_default_allocator(), &text) != RCUTILS_RET_OK)
+	if (rosidl_stringify_type_hash(&endpoint->topic_type_hash, rcutils_get_default_allocator(), &text) !=
+			RCUTILS_RET_OK)
 		rcl_reset_error();
 	return text;
 #else
@@ -230,7 +231,8 @@ char *rosout_open(rcl_node_t *node) { return NULL; }
 char *rosout_close(rcl_node_t *node) { return NULL; }
 #endif
 
-static char *format(const rcutils_log_location_t *location, int severity, const char *logger, int64_t time, const char *text) {
+static char *format(const rcutils_log_location_t *location, int severity, const char *logger, int64_t time,
+		const char *text) {
 	rcutils_allocator_t allocator = rcutils_get_default_allocator();
 	rcutils_char_array_t line = rcutils_get_zero_initialized_char_array();
 	if (rcutils_char_array_init(&line, 256, &allocator) == RCUTILS_RET_OK)
@@ -255,7 +257,8 @@ char *format_line(void *location, int severity, void *logger, int64_t time, void
 	return line;
 }
 
-static void hand_on(const rcutils_log_location_t *location, int severity, const char *logger, int64_t time, const char *form, ...) {
+static void hand_on(const rcutils_log_location_t *location, int severity, const char *logger, int64_t time,
+		const char *form, ...) {
 	va_list args;
 	va_start(args, form);
 	rcl_logging_multiple_output_handler(location, severity, logger, time, form, &args);

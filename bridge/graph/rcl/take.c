@@ -13,8 +13,8 @@ struct block {
 	size_t capacity;
 };
 
-// Large blocks are kept for reuse, up to POOL_LIMIT bytes: to have the system map and clear fresh memory for each would
-// take longer than to copy the message. Class n holds POOL_SMALLEST << n bytes with the head.
+// Large blocks are kept for reuse, up to POOL_LIMIT bytes: mapping and clearing fresh memory for each message would
+// take longer than copying the message. A block of class n has POOL_SMALLEST << n bytes, including struct block.
 #define POOL_SMALLEST ((size_t)16 << 10)
 #define POOL_CLASSES 13
 #define POOL_LIMIT ((size_t)64 << 20)
@@ -27,7 +27,7 @@ static struct {
 
 static struct block *block_of(const void *data) { return (struct block *)data - 1; }
 
-// class_of returns the class whose blocks have at least size bytes, -1 if none is meant to.
+// class_of returns the class whose blocks have at least size bytes, -1 if blocks of this size are not pooled.
 static int class_of(size_t size) {
 	if (size <= POOL_SMALLEST / 2)
 		return -1;
@@ -101,7 +101,7 @@ static void deallocate(void *data, void *state) {
 	free_block((uintptr_t)data);
 }
 
-// reallocate does not keep what is in the block: middleware asks for room before it puts a message there.
+// reallocate does not keep the contents of the block: middleware resizes the block before it writes a message.
 static void *reallocate(void *data, size_t size, void *state) {
 	(void)state;
 	if (data != NULL && size <= block_of(data)->capacity)
@@ -118,8 +118,8 @@ static int64_t now(void) {
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-// set_publisher copies a GUID. Its last four bytes are the entity id, which is never zero: what has none there is
-// something else, such as the local handle that rmw_cyclonedds_cpp puts in its place.
+// set_publisher copies a GUID. The last four bytes of a GUID are the entity id, which is never zero. If they are zero,
+// gid is something else, such as the local handle that rmw_cyclonedds_cpp returns.
 static void set_publisher(struct sample *s, const rmw_gid_t *gid) {
 	static const uint8_t none[4];
 	if (memcmp(gid->data + 12, none, sizeof(none)) == 0)
@@ -128,7 +128,8 @@ static void set_publisher(struct sample *s, const rmw_gid_t *gid) {
 		memcpy(s->publisher, gid->data, sizeof(s->publisher));
 }
 
-// fit returns the message in a block that is not much larger than it. A large one becomes *spare.
+// fit returns the message in a block that is not much larger than the message. If fit copies the message, *spare is set
+// to the larger block.
 static void *fit(rmw_serialized_message_t *m, void **spare) {
 	if (block_of(m->buffer)->capacity <= 2 * m->buffer_length + 4096)
 		return m->buffer;
@@ -139,7 +140,7 @@ static void *fit(rmw_serialized_message_t *m, void **spare) {
 	return memcpy(smaller, m->buffer, m->buffer_length);
 }
 
-// A batch ends at this many bytes, so that the blocks of the ones before are used again while they are in the cache.
+// A batch ends at BATCH_BYTES, so that blocks of earlier batches are reused while they are in the CPU cache.
 #define BATCH_BYTES ((size_t)4 << 20)
 
 int32_t take_batch(const rcl_subscription_t *subscription, struct batch *b) {
