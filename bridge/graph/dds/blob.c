@@ -344,7 +344,7 @@ static void free_samples(const struct ddsi_sertype *type, void **samples, size_t
 
 static bool equal(const struct ddsi_sertype *a, const struct ddsi_sertype *b) {
 	(void)a, (void)b;
-	return true; // the name says it all, and Cyclone DDS has compared it
+	return true; // types differ only in name, and Cyclone DDS has compared the names
 }
 
 static uint32_t hash(const struct ddsi_sertype *type) {
@@ -352,7 +352,7 @@ static uint32_t hash(const struct ddsi_sertype *type) {
 	return 0;
 }
 
-// There is no type information to announce: peers match by name, as with ROS 2's own types.
+// Types have no type information to announce: ROS 2 matches endpoints by type name.
 static const struct ddsi_sertype_ops type_ops = {
 	.version = ddsi_sertype_v0,
 	.free = free_type,

@@ -29,8 +29,8 @@ const patience = 90 * time.Second
 // quiet is the time in which nothing may happen.
 const quiet = 2 * time.Second
 
-// TestMain keeps the tests on this machine, each in a domain of its own. Where a role is named it plays it instead: the
-// other process of a test.
+// TestMain keeps the tests on this machine, each in a domain of its own. If a role is named, the process plays the role
+// of a test's other process instead.
 func TestMain(m *testing.M) {
 	roles.Play(Open)
 	domain, claim, err := claimDomain()
@@ -66,9 +66,8 @@ func await(t *testing.T, condition func() bool) {
 	}
 }
 
-// claimDomain returns a domain that no other test has, nor one of another process that runs these tests, until the file
-// is closed. A tag would not do: some of the tests speak DDS by themselves. The tests of other packages are in domains
-// below 100.
+// claimDomain returns a domain that no other test of any process uses until the file is closed. A tag would not
+// separate tests that speak DDS without a node. The tests of other packages use domains below 100.
 func claimDomain() (int, *os.File, error) {
 	const first, count = 100, 130
 	offset := rand.IntN(count)
@@ -279,7 +278,7 @@ func publishersOf(n bridge.Node, name string) []bridge.Endpoint {
 	return nil
 }
 
-// TestCloseBlocked closes a publisher whose subscriber's process has stopped to acknowledge.
+// TestCloseBlocked closes a publisher whose subscriber's process has stopped acknowledging samples.
 func TestCloseBlocked(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "sender")

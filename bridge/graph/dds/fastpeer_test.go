@@ -40,8 +40,8 @@ const (
 	frag      = 0x16
 )
 
-// fastPeer is a participant that behaves on the network as one of Fast DDS 2.6 does, with one writer and one reader.
-// Its methods fail the test if an answer does not come.
+// fastPeer is a participant with one writer and one reader that behaves on the network like Fast DDS 2.6. The methods
+// of fastPeer fail the test if an answer does not come.
 type fastPeer struct {
 	t      *testing.T
 	socket *net.UDPConn
@@ -313,7 +313,7 @@ func (p *fastPeer) next(writer bridge.GUID) sample {
 	}
 }
 
-// inlineIdentity returns an identity as Fast DDS has it in the inline QoS.
+// inlineIdentity returns an identity as Fast DDS encodes identities in the inline QoS.
 func inlineIdentity(order binary.AppendByteOrder, pid uint16, id identity) []byte {
 	b := order.AppendUint16(nil, pid)
 	b = order.AppendUint16(b, 24)
@@ -322,8 +322,8 @@ func inlineIdentity(order binary.AppendByteOrder, pid uint16, id identity) []byt
 	return order.AppendUint32(b, uint32(id.sequence))
 }
 
-// TestFirstSamplesOfFastDDS has a new publisher of Fast DDS write before the subscription knows of it. It sends these
-// samples again, and announces its endpoints again, only if it is asked to.
+// TestFirstSamplesOfFastDDS checks that a subscription receives samples that a Fast DDS publisher wrote before the
+// subscription discovered the publisher. The publisher repeats samples and announcements only on request.
 func TestFirstSamplesOfFastDDS(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -4,8 +4,8 @@
 
 #include "dds/ddsi/q_protocol.h"
 
-// The parameter is PID_RELATED_SAMPLE_IDENTITY of the DDS-RPC specification. Fast DDS knew it under an id of its own
-// before, which newer releases take from few vendors only, while Fast DDS up to 2.13 knows no other.
+// PID_RELATED_SAMPLE_IDENTITY is defined by the DDS-RPC specification. Fast DDS up to 2.13 knows only its own id,
+// PID_CUSTOM_RELATED_SAMPLE_IDENTITY. Newer releases accept the custom id from few vendors only.
 #define PID_RELATED_SAMPLE_IDENTITY 0x0083u
 #define PID_CUSTOM_RELATED_SAMPLE_IDENTITY 0x800fu
 #define PARAMETER_HEADER 4
