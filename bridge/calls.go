@@ -108,7 +108,7 @@ func (c *Calls) admit(bytes int) error {
 	return nil
 }
 
-// Answer runs answer for an admitted call in a goroutine, and logs answer's error. bytes is the size that Begin had.
+// Answer runs answer for an admitted call in a goroutine, and logs answer's error. bytes is the size passed to Begin.
 func (c *Calls) Answer(bytes int, answer func(context.Context) error) {
 	go func() {
 		defer c.running.Done()

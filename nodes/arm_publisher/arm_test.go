@@ -292,8 +292,7 @@ func TestReconnect(t *testing.T) {
 	c := fake.Connections()
 	eventually(t, "silent connections are closed", func() bool { return fake.Connections() > c+1 })
 	eventually(t, "it is reported", func() bool {
-		s,
-			ok := last(state, "arm_0")
+		s, ok := last(state, "arm_0")
 		return ok && s.Level == diag.DiagnosticStatus_ERROR
 	})
 	mu.Lock()

@@ -56,7 +56,7 @@ type SceneLight struct {
 	Intensity  float32
 	R, G, B, A float32 // linear
 	On         bool
-	Type       uint8 // 0 none, 1 of a vehicle, 2 street, 3 building, 4 other
+	Type       uint8 // 0 none, 1 vehicle, 2 street, 3 building, 4 other
 }
 
 func (*SceneLight) packet(Profile) (uint8, int) { return IDSceneLight, 26 }

@@ -168,7 +168,7 @@ func checkFrame(data []byte) error {
 func (w *encoder) Append(m *codec.Message) (full bool) {
 	c := w.chunk
 	if w.end == 0 {
-		w.end = int64(len(c.frames)) // of the header
+		w.end = int64(len(c.frames)) // size of the header
 	}
 	unknown := w.last.Duration < 0 || w.salvaged && w.topic.Messages > 0 && !w.last.reaches(&w.frameStart)
 	if step := w.frameStart.Elapsed - w.last.Elapsed; unknown && step > 0 {

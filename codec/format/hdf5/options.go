@@ -17,7 +17,7 @@ const (
 	JointDeg = "deg"
 )
 
-// Options of writing a file. The zero value has the defaults.
+// Options are options for writing a file. The zero value means the defaults.
 type Options struct {
 	Images string // storage of images: "vlen" (default), "padded", "raw" or "keep"
 	// JointUnit is the unit of state/arm_k/joint and actions/arm_k/joint: "rad" (default), or "deg" as in EasyTeleop.

@@ -116,7 +116,7 @@ func CompareNames(a, b string) int {
 // digits returns how many digits s begins with.
 func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
-// Apply returns a copy of e with the arms, columns and units of the layout. e was added to the layout before. Values
+// Apply returns a copy of e with the arms, columns and units of the layout. Add(e) must come first. Values
 // that e lacks are missing, and become NaN in rows. Streams of commands get missing columns, but an arm without
 // commands gets none.
 func (l *Layout) Apply(e *Episode) *Episode {

@@ -14,7 +14,7 @@ import (
 // Finding is something that is wrong with a recording.
 type Finding struct {
 	Topic    string `json:"topic,omitempty"` // "": the recording as a whole
-	Time     int64  `json:"time,omitempty"`  // log time of the begin in ns; 0: the whole recording, or unknown
+	Time     int64  `json:"time,omitempty"`  // log time of the start in ns; 0: the whole recording, or unknown
 	Until    int64  `json:"until,omitempty"` // log time of the end in ns; 0: none
 	Kind     Kind   `json:"kind"`
 	Expected string `json:"expected"`

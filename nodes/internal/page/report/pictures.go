@@ -84,7 +84,7 @@ func (c *Camera) thumb(f *pixel.Image) ([]byte, error) {
 	return pixel.AppendJPEG(nil, small, thumbQuality)
 }
 
-// visible returns an image for people: depth images have colours, images with a Bayer mosaic half their size.
+// visible returns an image to look at. It colours depth images, and halves the size of images with a Bayer mosaic.
 func visible(f pixel.Image) (image.Image, error) {
 	if m, err := f.Mosaic(); m != nil || err != nil {
 		return m, err
