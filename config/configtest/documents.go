@@ -210,7 +210,7 @@ func sectionOf(body, group string) (heading, notes string) {
 	return paragraphs[i], notes
 }
 
-// textOf returns what is said of an option besides its name, type and default.
+// textOf returns the description of an option, without its name, type and default.
 func textOf(p config.Parameter) string {
 	text := p.Help
 	if p.Options != nil {

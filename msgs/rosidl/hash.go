@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The id of a type in descriptions is that of a single value, plus a multiple of shapeIDs for an array, a bounded
-// sequence or a sequence, plus boundIDs for a string with a bound.
+// The id of a type in descriptions is the id of a single value, plus a multiple of shapeIDs for an array, a bounded
+// sequence or a sequence, plus boundIDs for a bounded string.
 const (
 	shapeIDs = 48
 	boundIDs = 4

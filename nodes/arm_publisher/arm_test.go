@@ -60,10 +60,10 @@ func (e *listener[T]) last(t *testing.T) T {
 }
 
 // has reports whether a message meets a condition.
-func (e *listener[T]) has(so func(T) bool) bool {
+func (e *listener[T]) has(condition func(T) bool) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.ContainsFunc(e.messages, so)
+	return slices.ContainsFunc(e.messages, condition)
 }
 
 // listen subscribes to a topic.
@@ -126,8 +126,8 @@ func start(t *testing.T, address string, fake *realmantest.Arm) *realmantest.Arm
 	return fake
 }
 
-// queried returns the options of a fake arm that is only queried. change, which may be nil, changes them.
-func queried(fake *realmantest.Arm, change func(*hardware.Arm)) *hardware.Arm {
+// pollOptions returns the options of a fake arm that is only queried. change, which may be nil, changes them.
+func pollOptions(fake *realmantest.Arm, change func(*hardware.Arm)) *hardware.Arm {
 	return entry(fake.Host(), func(a *hardware.Arm) {
 		a.Port, a.Push, a.Rate, a.GripperRate, a.StatusRate = fake.Port(), "none", 500, 500, 100
 		a.ReplyTimeout, a.Silence, a.Retry = patience, patience, time.Millisecond
@@ -137,7 +137,7 @@ func queried(fake *realmantest.Arm, change func(*hardware.Arm)) *hardware.Arm {
 	})
 }
 
-func require6(t *testing.T, want, got []float64) {
+func requireNumbers(t *testing.T, want, got []float64) {
 	t.Helper()
 	require.Len(t, got, len(want))
 	for i := range want {
@@ -168,10 +168,10 @@ func TestAskedArm(t *testing.T) {
 			still.Force = []int{1000, 2000, 3000, 400, 500, 600}
 			fake := start(t, "127.0.0.1:0", &realmantest.Arm{Generation: generation,
 				Pose: func(time.Duration) realmantest.Posture { return still }})
-			g.publish(map[string]*hardware.Arm{"left": queried(fake, func(a *hardware.Arm) { a.ForceRate = 100 })})
+			g.publish(map[string]*hardware.Arm{"left": pollOptions(fake, func(a *hardware.Arm) { a.ForceRate = 100 })})
 			m := joints.last(t)
 			require.Equal(t, []string{"joint1", "joint2", "joint3", "joint4", "joint5", "joint6"}, m.Name)
-			require6(t, stillJoints(), m.Position)
+			requireNumbers(t, stillJoints(), m.Position)
 			require.Empty(t, m.Velocity)
 			require.Empty(t, m.Effort)
 			stamp := time.Unix(int64(m.Header.Stamp.Sec), int64(m.Header.Stamp.Nanosec))
@@ -183,7 +183,7 @@ func TestAskedArm(t *testing.T) {
 			require.InDelta(t, 0.8852, p.Pose.Orientation.Z, 1e-3)
 			s := gripper.last(t)
 			require.Equal(t, []string{"position", "force", "status", "mode"}, s.Name)
-			require6(t, []float64{150, 0.980665, 1, 1}, s.Position)
+			requireNumbers(t, []float64{150, 0.980665, 1, 1}, s.Position)
 			w := wrench.last(t)
 			require.Equal(t, "left_force_sensor", w.Header.FrameId)
 			require.Equal(t, geometry_msgs.Wrench{Force: geometry_msgs.Vector3{X: 1, Y: 2, Z: 3},
@@ -211,8 +211,8 @@ func TestPushedArms(t *testing.T) {
 		a.Effort, a.BaseFrame, a.ForceFrame = "current", "world", "sensor"
 	}
 	g.publish(map[string]*hardware.Arm{
-		"left": queried(one, set),
-		"right": queried(two, func(a *hardware.Arm) {
+		"left": pollOptions(one, set),
+		"right": pollOptions(two, func(a *hardware.Arm) {
 			set(a)
 			a.JointNames = []string{"a", "b", "c", "d", "e", "f", "g"}
 		}),
@@ -223,9 +223,9 @@ func TestPushedArms(t *testing.T) {
 		return len(m.Velocity) > 0 && len(other.Velocity) > 0 &&
 			math.Abs(pose.last(t).Pose.Orientation.W-0.316706) < 1e-6
 	})
-	require6(t, stillJoints(), m.Position)
-	require6(t, []float64{0, 0, 0, 0, 0, 0.01 * math.Pi / 180}, m.Velocity)
-	require6(t, []float64{-0.079, -0.079, -0.079, -0.079, -0.079, -0.079}, m.Effort)
+	requireNumbers(t, stillJoints(), m.Position)
+	requireNumbers(t, []float64{0, 0, 0, 0, 0, 0.01 * math.Pi / 180}, m.Velocity)
+	requireNumbers(t, []float64{-0.079, -0.079, -0.079, -0.079, -0.079, -0.079}, m.Effort)
 	require.Equal(t, []string{"a", "b", "c", "d", "e", "f", "g"}, other.Name)
 	require.Len(t, other.Position, 7)
 	require.Len(t, other.Velocity, 7)
@@ -245,14 +245,14 @@ func TestListener(t *testing.T) {
 	state := listen[diag.DiagnosticArray](t, g.node, "/diagnostics")
 	log := listen[rcl_interfaces.Log](t, g.node, "/rosout")
 	fake, stranger := start(t, "127.0.0.2:0", &realmantest.Arm{}), start(t, "127.0.0.3:0", &realmantest.Arm{})
-	p := g.publish(map[string]*hardware.Arm{"arm_0": queried(fake,
+	p := g.publish(map[string]*hardware.Arm{"arm_0": pollOptions(fake,
 		func(a *hardware.Arm) { a.Push, a.PushPort, a.Rate = "listen", 0, 0 })})
 	for l := range p.listeners {
 		to := fmt.Sprintf("127.0.0.1:%d", l.Port())
 		require.NoError(t, fake.PushTo(to, 5*time.Millisecond))
 		require.NoError(t, stranger.PushTo(to, 5*time.Millisecond))
 	}
-	require6(t, stillJoints(), joints.last(t).Position)
+	requireNumbers(t, stillJoints(), joints.last(t).Position)
 	eventually(t, "status", func() bool { return message(state, "arm_0") == "pushing" })
 	require.Zero(t, fake.Connections(), "no queries")
 	eventually(t, "a warning of the stranger", func() bool {
@@ -276,7 +276,7 @@ func TestReconnect(t *testing.T) {
 		}
 		return usual
 	}})
-	g.publish(map[string]*hardware.Arm{"arm_0": queried(fake, func(a *hardware.Arm) { a.Silence = time.Second })})
+	g.publish(map[string]*hardware.Arm{"arm_0": pollOptions(fake, func(a *hardware.Arm) { a.Silence = time.Second })})
 	joints.last(t)
 	eventually(t, "status", func() bool { // a warning if replies are late on a busy machine
 		s, ok := last(state, "arm_0")
@@ -291,7 +291,7 @@ func TestReconnect(t *testing.T) {
 	mu.Unlock()
 	c := fake.Connections()
 	eventually(t, "silent connections are closed", func() bool { return fake.Connections() > c+1 })
-	eventually(t, "it is reported", func() bool {
+	eventually(t, "the silence is reported as an error", func() bool {
 		s, ok := last(state, "arm_0")
 		return ok && s.Level == diag.DiagnosticStatus_ERROR
 	})
@@ -340,7 +340,7 @@ func TestTakenPort(t *testing.T) {
 	require.ErrorContains(t, err, "address already in use; choose another push_port")
 	arms["a"].Push = "listen"
 	p, err := newPublisher(arms, node)
-	require.NoError(t, err, "it can be queried nevertheless")
+	require.NoError(t, err, "an arm without a push port is queried")
 	require.Empty(t, p.listeners)
 }
 
@@ -392,7 +392,7 @@ func TestPolls(t *testing.T) {
 
 func TestStatus(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	well := latest{joints: 6, at: now, enabled: []bool{true, true}}
+	healthy := latest{joints: 6, at: now, enabled: []bool{true, true}}
 	for want, test := range map[string]struct {
 		change func(*arm, *realman.Counts)
 		level  byte
@@ -435,7 +435,7 @@ func TestStatus(t *testing.T) {
 			a.watch.trouble, c.Bad, c.Timeouts, c.Problem = now.Add(1), 3, 2, "odd"
 		}, diag.DiagnosticStatus_WARN},
 	} {
-		a := &arm{options: entry("x", nil), latest: well}
+		a := &arm{options: entry("x", nil), latest: healthy}
 		c := realman.Counts{Connected: true, Connections: 1}
 		test.change(a, &c)
 		level, got := a.judge(now, &c)

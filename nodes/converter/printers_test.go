@@ -24,7 +24,8 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// writeHostile writes a recording in which each text from outside is s. The texts of its messages are data.
+// writeHostile writes a recording in which names, metadata, definitions and events are s. The texts of its messages are
+// data.
 func writeHostile(t *testing.T, path, s, data string) {
 	label := s[:min(len(s), 1<<14)] // limit of the format
 	w, err := known.Codecs().Create(path, codec.CreateOptions{
@@ -111,7 +112,7 @@ func printAll(t *testing.T, s string) map[string]string {
 	return shown
 }
 
-// FuzzPrinters checks that texts of recordings reach the terminal only escaped, and that they add no lines.
+// FuzzPrinters checks that control characters of recordings are escaped on the terminal and add no lines.
 func FuzzPrinters(f *testing.F) {
 	seeds := []string{
 		"a\nb\x1b[2J\x1b[31mred\x7f\b\b\r\u2028\u2029\v\f\u202egnp.exe\u2066\u200f\u200e%s%n%!d(tab\there",

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWidth checks that lines of source files have at most 120 columns, with tabs of 4. Generated files and tests, whose
-// tables may be wider, are left out.
+// TestWidth checks that lines of source files have at most 120 columns, with tabs of 4. It leaves out generated files,
+// and tests, whose tables may be wider.
 func TestWidth(t *testing.T) {
 	checked := 0
 	for _, folder := range []string{"bridge", "codec", "config", "launch", "msgs", "nodes", "test"} {

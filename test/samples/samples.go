@@ -1,5 +1,5 @@
-// Package samples finds real recordings, which tests read where they are. Their licences are those of their sources, so
-// no checkout has them. Package generate makes stand-ins for some of them.
+// Package samples finds real recordings, which tests read where they are. No checkout has them, because their sources
+// decide on their licences. Package generate makes stand-ins for some of them.
 package samples
 
 import (
@@ -11,7 +11,7 @@ import (
 // Variable is the environment variable that names the folder of real recordings, relative to the module or absolute. By
 // default it is shared/samples beside the module.
 //
-// The go tool caches the results of tests by this variable, but not by what is outside the module; test/run sets it.
+// The go tool caches the results of tests by this variable, but not by files outside the module; test/run sets it.
 const Variable = "TAPEDECK_SAMPLES"
 
 // Missing begins the message of each test that is skipped because a recording is not here.

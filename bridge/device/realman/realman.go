@@ -1,7 +1,7 @@
 // Package realman observes arms of RealMan over the JSON protocol of their controllers: it queries their state over TCP
 // many times a second, and receives their pushed packets over UDP. It never moves an arm.
 //
-// The protocol is that of RealMan's documentation, https://github.com/RealManRobot/rm_docs in docs/robot/json, in all
+// RealMan documents the protocol in https://github.com/RealManRobot/rm_docs in docs/robot/json, in all
 // forms that controllers of the second to fourth generation write. Where the documentation is silent, the package
 // follows https://github.com/RealManRobot/rm_robot and https://github.com/RealManRobot/RM_API2. Numbers on the wire are
 // integers in units such as 0.001°; an Update has SI units.
@@ -9,8 +9,8 @@ package realman
 
 import "time"
 
-// Possible units of the joint speeds that arms push, in rad/s. The documentation of the second and third generation,
-// that of the fourth, and RM_API2 name different ones.
+// Possible units of the joint speeds that arms push, in rad/s. RealMan's documentation names one for the second and
+// third generation and another one for the fourth. RM_API2 names the third.
 const (
 	CentidegreesPerSecond = degree / 100
 	CentiRPM              = 6 * degree / 100 // 0.01 revolutions per minute

@@ -35,7 +35,7 @@ func controlled(t *testing.T, set *[]string, err unix.Errno) *v4l2.CaptureDevice
 		*set = append(*set, fmt.Sprintf("%d=%d", id, value))
 		return nil
 	}
-	c, opened := driven(&v4l2test.Camera{
+	c, opened := openWith(&v4l2test.Camera{
 		Formats: []v4l2test.Format{{FourCC: v4l2.GREY, Width: 8, Height: 4}},
 		Controls: []v4l2.Control{
 			{ID: 1, Type: 1, Label: "Gain", Min: -4, Max: 12, Step: 4},
@@ -51,12 +51,12 @@ func controlled(t *testing.T, set *[]string, err unix.Errno) *v4l2.CaptureDevice
 			{ID: 11, Type: 0x100, Label: "Array"},
 		},
 	}, answers{
-		kernel.VIDIOC_QUERY_EXT_CTRL: changed(func(q *kernel.QueryExtCtrl) {
+		kernel.VIDIOC_QUERY_EXT_CTRL: modify(func(q *kernel.QueryExtCtrl) {
 			if q.ID == 11 {
 				q.Flags |= 0x100
 			}
 		}),
-		kernel.VIDIOC_QUERYMENU: changed(func(m *kernel.QueryMenu) {
+		kernel.VIDIOC_QUERYMENU: modify(func(m *kernel.QueryMenu) {
 			if m.ID == 9 {
 				binary.NativeEndian.PutUint64(m.Name[:], []uint64{420000000, 5000000000}[m.Index])
 			}

@@ -21,8 +21,8 @@ func errno(err unix.Errno) func(unsafe.Pointer, func() error) error {
 	return func(unsafe.Pointer, func() error) error { return err }
 }
 
-// changed changes the usual answer.
-func changed[T any](change func(*T)) func(unsafe.Pointer, func() error) error {
+// modify returns an answer: the usual one, modified by change.
+func modify[T any](change func(*T)) func(unsafe.Pointer, func() error) error {
 	return func(argument unsafe.Pointer, usual func() error) error {
 		err := usual()
 		change((*T)(argument))
@@ -30,8 +30,8 @@ func changed[T any](change func(*T)) func(unsafe.Pointer, func() error) error {
 	}
 }
 
-// driven opens a camera whose driver gives the answers in own.
-func driven(camera *v4l2test.Camera, own answers) (*v4l2.CaptureDevice, error) {
+// openWith opens a camera whose driver gives the answers in own.
+func openWith(camera *v4l2test.Camera, own answers) (*v4l2.CaptureDevice, error) {
 	camera.Node.Path = "/dev/video0"
 	camera.Driver = func(request uint32, argument unsafe.Pointer, usual func() error) error {
 		if answer := own[request]; answer != nil {
@@ -44,13 +44,13 @@ func driven(camera *v4l2test.Camera, own answers) (*v4l2.CaptureDevice, error) {
 	return v4l2.Open(&system, "/dev/video0")
 }
 
-// refusing is a system that cannot open a device.
-type refusing struct {
+// failingSystem is a system that cannot open a device.
+type failingSystem struct {
 	v4l2test.System
 	err error
 }
 
-func (r *refusing) Open(string) (v4l2.Device, error) { return nil, r.err }
+func (s *failingSystem) Open(string) (v4l2.Device, error) { return nil, s.err }
 
 func TestOpenErrors(t *testing.T) {
 	for err, want := range map[unix.Errno]string{
@@ -60,12 +60,12 @@ func TestOpenErrors(t *testing.T) {
 			"usermod -aG video USER, then log in again",
 		unix.EBUSY: "device or resource busy; another program uses the camera; fuser -v /dev/video0 shows which",
 	} {
-		_, opened := v4l2.Open(&refusing{err: err}, "/dev/video0")
+		_, opened := v4l2.Open(&failingSystem{err: err}, "/dev/video0")
 		require.EqualError(t, opened, "/dev/video0: open: "+want)
 		require.ErrorIs(t, opened, err)
 	}
-	can := func(capabilities uint32) func(unsafe.Pointer, func() error) error {
-		return changed(func(c *kernel.Capability) { c.Capabilities, c.DeviceCaps = capabilities|1<<31, capabilities })
+	withCapabilities := func(capabilities uint32) func(unsafe.Pointer, func() error) error {
+		return modify(func(c *kernel.Capability) { c.Capabilities, c.DeviceCaps = capabilities|1<<31, capabilities })
 	}
 	for want, own := range map[string]answers{
 		" is not a video device: inappropriate ioctl for device": {kernel.VIDIOC_QUERYCAP: errno(unix.ENOTTY)},
@@ -73,22 +73,22 @@ func TestOpenErrors(t *testing.T) {
 			kernel.VIDIOC_QUERYCAP: errno(unix.ENODEV),
 		},
 		" does not capture video: not a capture device; its capabilities are 0x04000002": {
-			kernel.VIDIOC_QUERYCAP: can(0x04000002),
+			kernel.VIDIOC_QUERYCAP: withCapabilities(0x04000002),
 		},
 		" cannot stream: not a capture device; its capabilities are " +
-			"0x01000001": {kernel.VIDIOC_QUERYCAP: can(0x01000001)},
+			"0x01000001": {kernel.VIDIOC_QUERYCAP: withCapabilities(0x01000001)},
 	} {
-		_, err := driven(&v4l2test.Camera{}, own)
+		_, err := openWith(&v4l2test.Camera{}, own)
 		require.EqualError(t, err, "/dev/video0"+want)
 	}
 }
 
 func TestDriverErrors(t *testing.T) {
 	row := func(bytes uint32) func(unsafe.Pointer, func() error) error {
-		return changed(func(f *kernel.Format) { f.Pix.BytesPerLine = bytes })
+		return modify(func(f *kernel.Format) { f.Pix.BytesPerLine = bytes })
 	}
 	buffers := func(count uint32) func(unsafe.Pointer, func() error) error {
-		return changed(func(r *kernel.RequestBuffers) {
+		return modify(func(r *kernel.RequestBuffers) {
 			if r.Count > 0 {
 				r.Count = count
 			}
@@ -112,14 +112,14 @@ func TestDriverErrors(t *testing.T) {
 		"the driver allocated 1 of 2 buffers":          {kernel.VIDIOC_REQBUFS: buffers(1)},
 		"the driver allocated 4000000000 of 2 buffers": {kernel.VIDIOC_REQBUFS: buffers(4000000000)},
 		"buffer 0 of the driver has 31 bytes, but an image in GREY 8x4 has 32": {
-			kernel.VIDIOC_QUERYBUF: changed(func(b *kernel.Buffer) { b.Length = 31 }),
+			kernel.VIDIOC_QUERYBUF: modify(func(b *kernel.Buffer) { b.Length = 31 }),
 		},
-		"the driver filled unknown buffer 2": {kernel.VIDIOC_DQBUF: changed(func(b *kernel.Buffer) { b.Index = 2 })},
+		"the driver filled unknown buffer 2": {kernel.VIDIOC_DQBUF: modify(func(b *kernel.Buffer) { b.Index = 2 })},
 		"start the stream of GREY 8x4: no space left on device; the USB bus has no bandwidth left: " +
 			"use a smaller size, a lower rate, MJPG, or another USB port": {kernel.VIDIOC_STREAMON: errno(unix.ENOSPC)},
 	} {
 		t.Run(want, func(t *testing.T) {
-			c, err := driven(&v4l2test.Camera{
+			c, err := openWith(&v4l2test.Camera{
 				Formats: []v4l2test.Format{{FourCC: v4l2.GREY, Width: 8, Height: 4, Rates: []float64{1000}}},
 				Controls: []v4l2.Control{{ID: 1, Label: "Mode", Name: "mode", Type: v4l2.MenuControl, Max: 1,
 					Menu: []v4l2.MenuItem{{Index: 1, Text: "One"}}}},
@@ -163,7 +163,7 @@ func TestSetRate(t *testing.T) {
 		{7.5, kernel.Fract{Numerator: 1000, Denominator: 7500}, kernel.Fract{Numerator: 1000, Denominator: 7500}, 7.5},
 		{30, kernel.Fract{Numerator: 1, Denominator: 30}, kernel.Fract{Denominator: 30}, 0},
 	} {
-		c, err := driven(&v4l2test.Camera{Formats: []v4l2test.Format{{FourCC: v4l2.GREY, Width: 8, Height: 4}}},
+		c, err := openWith(&v4l2test.Camera{Formats: []v4l2test.Format{{FourCC: v4l2.GREY, Width: 8, Height: 4}}},
 			answers{
 				kernel.VIDIOC_S_PARM: func(argument unsafe.Pointer, _ func() error) error {
 					p := (*kernel.StreamParm)(argument)
@@ -177,7 +177,7 @@ func TestSetRate(t *testing.T) {
 		require.NoError(t, err)
 		require.InDelta(t, test.want, rate, 1e-9)
 	}
-	c, err := driven(&v4l2test.Camera{Formats: []v4l2test.Format{{FourCC: v4l2.GREY, Width: 8, Height: 4}}}, answers{
+	c, err := openWith(&v4l2test.Camera{Formats: []v4l2test.Format{{FourCC: v4l2.GREY, Width: 8, Height: 4}}}, answers{
 		kernel.VIDIOC_S_PARM: errno(unix.ENOTTY), kernel.VIDIOC_G_PARM: errno(unix.EINVAL),
 	})
 	require.NoError(t, err)
@@ -208,8 +208,8 @@ func TestPlanes(t *testing.T) {
 	}
 	dequeued := 0
 	layout := v4l2test.Format{FourCC: v4l2.NV12, Width: 32, Height: 16, Padding: 32, Rates: []float64{1000}}
-	c, err := driven(&v4l2test.Camera{Formats: []v4l2test.Format{layout}}, answers{
-		kernel.VIDIOC_QUERYCAP: changed(func(c *kernel.Capability) {
+	c, err := openWith(&v4l2test.Camera{Formats: []v4l2test.Format{layout}}, answers{
+		kernel.VIDIOC_QUERYCAP: modify(func(c *kernel.Capability) {
 			c.DeviceCaps = kernel.V4L2_CAP_VIDEO_CAPTURE_MPLANE | kernel.V4L2_CAP_STREAMING
 		}),
 		kernel.VIDIOC_G_FMT: format, kernel.VIDIOC_S_FMT: format,
@@ -257,8 +257,8 @@ func TestPlanes(t *testing.T) {
 
 // TestDriverWithoutLists uses a driver without device_caps, which does not list its sizes.
 func TestDriverWithoutLists(t *testing.T) {
-	c, err := driven(&v4l2test.Camera{Formats: []v4l2test.Format{{FourCC: v4l2.YU12, Width: 4, Height: 2}}}, answers{
-		kernel.VIDIOC_QUERYCAP: changed(func(c *kernel.Capability) {
+	c, err := openWith(&v4l2test.Camera{Formats: []v4l2test.Format{{FourCC: v4l2.YU12, Width: 4, Height: 2}}}, answers{
+		kernel.VIDIOC_QUERYCAP: modify(func(c *kernel.Capability) {
 			c.Capabilities, c.DeviceCaps = kernel.V4L2_CAP_VIDEO_CAPTURE|kernel.V4L2_CAP_STREAMING, 0
 		}),
 		kernel.VIDIOC_S_FMT: errno(unix.EINVAL), kernel.VIDIOC_ENUM_FRAMESIZES: errno(unix.ENOTTY),

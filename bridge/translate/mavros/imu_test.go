@@ -142,7 +142,7 @@ func TestSourcesOfTheIMU(t *testing.T) {
 	scaled := &common.MessageScaledImu{Xacc: 1000, Xgyro: 1000, Xmag: 1000, Temperature: 2550}
 	highres := &common.MessageHighresImu{Xacc: 3, FieldsUpdated: 0x1fff}
 	pressure := &common.MessageScaledPressure{PressAbs: 1000, PressDiff: 1, Temperature: -250}
-	heard := func(want ...float64) {
+	requireAccelerations := func(want ...float64) {
 		t.Helper()
 		require.Len(t, s.sent[imuRaw], len(want))
 		for i, x := range want {
@@ -151,7 +151,7 @@ func TestSourcesOfTheIMU(t *testing.T) {
 		}
 	}
 	s.receive(arduPilot(), raw, scaled, raw, pressure)
-	heard(0.00980665, 9.80665)
+	requireAccelerations(0.00980665, 9.80665)
 	mag := published[sensor_msgs.MagneticField](s, imuMag, 1)
 	require.InDelta(t, 1e-4, mag.MagneticField.X, 1e-18)
 	temperature := published[sensor_msgs.Temperature](s, imuTemperature, 0)
@@ -164,14 +164,14 @@ func TestSourcesOfTheIMU(t *testing.T) {
 	require.Equal(t, 100.0, static.FluidPressure)
 
 	s.receive(highres, scaled, raw, pressure)
-	heard(0.00980665, 9.80665, 3)
+	requireAccelerations(0.00980665, 9.80665, 3)
 	require.Len(t, s.sent[imuStaticPressure], 2)
 	require.Len(t, s.sent[imuBaroTemperature], 1)
 
 	// The next vehicle may send fewer kinds of messages.
 	s.now += heartbeatTimeout
 	s.receive(arduPilot(), raw, pressure)
-	heard(0.00980665, 9.80665, 3, 0.00980665)
+	requireAccelerations(0.00980665, 9.80665, 3, 0.00980665)
 	require.Len(t, s.sent[imuStaticPressure], 3)
 }
 

@@ -45,11 +45,11 @@ type encoder struct {
 	duration  int64 // greatest duration of a chunk in ns
 	salvaged  bool  // CreateOptions.Salvaged: durations of frames are corrected
 
-	topic   output.Topic // has no channel before Declare
-	header  Header
-	profile Profile
-	state   *State // after the last frame
-	begin   []byte // packets of the state before the file; they go into the first frame
+	topic        output.Topic // has no channel before Declare
+	header       Header
+	profile      Profile
+	state        *State // after the last frame
+	statePackets []byte // the state before the file, which goes into the first frame
 
 	frame      []byte     // data of the message in Prepare
 	frameStart FrameStart // FrameStart of frame
@@ -92,26 +92,26 @@ func newEncoder(path string, o codec.CreateOptions, last *encoder) *encoder {
 func (w *encoder) Begin(*codec.Info) (_ []byte, err error) {
 	w.created()
 	if w.state != nil {
-		w.begin, err = w.state.AppendPackets(nil)
+		w.statePackets, err = w.state.AppendPackets(nil)
 	}
 	return nil, err
 }
 
 // Declare sets the channel of the log, or checks that c agrees with it.
 func (w *encoder) Declare(c *codec.Channel) error {
-	own := w.topic.Channel
-	if c == own {
+	declared := w.topic.Channel
+	if c == declared {
 		return nil
 	}
 	h, p, err := ParseChannel(c)
 	if err != nil {
 		return fmt.Errorf("write %s: %s: %w", w.path, c.Topic, err)
 	}
-	if own == nil {
+	if declared == nil {
 		w.topic.Channel, w.header, w.profile, w.state = c, h, p, NewState(p)
 		return nil
 	}
-	if date := own.Metadata[KeyDate]; h.Map != w.header.Map || p != w.profile || c.Metadata[KeyDate] != date {
+	if date := declared.Metadata[KeyDate]; h.Map != w.header.Map || p != w.profile || c.Metadata[KeyDate] != date {
 		return fmt.Errorf("write %s: %s has map %s, profile %s and date %s, the log has map %s, profile %s and date "+
 			"%s: write a log for each",
 			w.path, c.Topic, h.Map, p.Name, c.Metadata[KeyDate], w.header.Map, w.profile.Name, date)
@@ -127,8 +127,8 @@ func (w *encoder) Prepare(m *codec.Message) (full bool, err error) {
 	err = checkFrame(m.Data)
 	if err == nil {
 		w.frame, w.frameStart = m.Data, startOf(m.Data)
-		if len(w.begin) > 0 {
-			w.frame = slices.Insert(slices.Clone(m.Data), afterStart(m.Data), w.begin...)
+		if len(w.statePackets) > 0 {
+			w.frame = slices.Insert(slices.Clone(m.Data), afterStart(m.Data), w.statePackets...)
 		}
 		if w.end == 0 {
 			if m.Channel.Metadata[KeyDate] == "" {
@@ -183,7 +183,7 @@ func (w *encoder) Append(m *codec.Message) (full bool) {
 	w.end += int64(len(w.frame))
 	w.topic.Messages++
 	_, _ = w.state.Apply(m.Data) // packets that cannot be decoded are written as they are
-	w.begin, w.frame = nil, nil
+	w.statePackets, w.frame = nil, nil
 	return len(c.frames) > w.chunkSize || m.LogTime-c.first > w.duration
 }
 
@@ -222,6 +222,7 @@ func (w *encoder) Topics() []*output.Topic {
 	return []*output.Topic{&w.topic}
 }
 
+// Take returns the open chunk, or nil if it is empty. With beside, later frames go into another chunk.
 func (w *encoder) Take(beside bool) output.Chunk {
 	c := w.chunk
 	if c.span.Messages == 0 {
@@ -262,7 +263,7 @@ func (c *chunk) Release() {
 // Finish writes the header of a log without frames. With CreateOptions.Salvaged it marks the duration of the last frame
 // as unknown, as CARLA leaves it.
 func (w *encoder) Finish(file *output.File, _ *codec.Info, _ bool) error {
-	w.chunk, w.spare, w.begin = nil, nil, nil
+	w.chunk, w.spare, w.statePackets = nil, nil, nil
 	if file.Size() == 0 {
 		h := w.header
 		h.Version = max(h.Version, 1)

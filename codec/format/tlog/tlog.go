@@ -2,7 +2,7 @@
 // have a time before each frame, and logs without times, such as Mission Planner's .rlog.
 //
 // A log has one channel with the topic "/mavlink/log" and the encoding Encoding. A message is an unchanged frame with
-// its checksum. Package bridge/translate/mavros translates frames. Known messages are those of gomavlib's dialect
+// its checksum. Package bridge/translate/mavros translates frames. Known are the messages of gomavlib's dialect
 // ardupilotmega, which includes common, standard and minimal.
 //
 // LogTime is the time before the frame. Ground stations write the highest byte of the time first. If times make sense

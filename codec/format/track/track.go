@@ -22,7 +22,7 @@ import (
 	"tapedeck/msgs/tf2_msgs"
 )
 
-// Options of writing tracks. The zero value has the defaults. Tags are those of parameters.
+// Options of writing tracks. The zero value has the defaults. The tags name parameters.
 type Options struct {
 	// Origin places coordinates in metres on Earth. "LATITUDE,LONGITUDE" or "LATITUDE,LONGITUDE,ALTITUDE" is the origin
 	// of a plane whose axes point east and north. "10N" is a zone of UTM with its hemisphere. With "" (default), only

@@ -76,7 +76,7 @@ type Process struct {
 	output  tail // end of its messages
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the last bytes written to it.
 type tail struct{ bytes.Buffer }
 
 func (t *tail) Write(b []byte) (int, error) {

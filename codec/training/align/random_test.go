@@ -52,7 +52,7 @@ func randomVector(r *rand.Rand, name string, n int) *Vector {
 		for _, c := range v.Columns {
 			x := 3 * r.NormFloat64()
 			if c.Name == "ry" {
-				x = 3 * (r.Float64() - 0.5) // within a right angle: naive knows one set of angles of a rotation
+				x = 3 * (r.Float64() - 0.5) // within ±π/2, where the Euler angles of a rotation are unique
 			}
 			if faults && r.IntN(30) == 0 {
 				x = pick(r, math.NaN(), math.Inf(1), Missing(), Missing())
@@ -193,13 +193,13 @@ func naiveTimeline(n *naive) (points []int64) {
 func (n *naive) span() (from, to int64) {
 	first, last := int64(math.MaxInt64), int64(0) // of all streams
 	from, to = 0, math.MaxInt64
-	see := func(stamps []int64) (a, b int64) {
+	extend := func(stamps []int64) (a, b int64) {
 		a, b = stamps[0], stamps[len(stamps)-1]
 		first, last = min(first, a), max(last, b)
 		return a, b
 	}
 	for _, c := range n.cameras {
-		a, b := see([]int64{c[0].stamp, c[len(c)-1].stamp})
+		a, b := extend([]int64{c[0].stamp, c[len(c)-1].stamp})
 		if n.o.MissingImage == "" {
 			from, to = max(from, a), min(to, b)
 		}
@@ -208,7 +208,7 @@ func (n *naive) span() (from, to int64) {
 		if len(v) == 0 {
 			continue
 		}
-		a, b := see(stampsOf(v))
+		a, b := extend(stampsOf(v))
 		early, late := int64(0), int64(0)
 		if n.o.Ends == EndsClamp {
 			switch n.o.MaxExtrapolation {
@@ -228,7 +228,7 @@ func (n *naive) span() (from, to int64) {
 	}
 	for _, v := range n.commands {
 		if len(v) > 0 {
-			a, _ := see(stampsOf(v))
+			a, _ := extend(stampsOf(v))
 			from = max(from, a)
 		}
 	}

@@ -65,7 +65,7 @@ type rowEpisodes struct {
 	layout *episode.Layout
 }
 
-// rowWriter writes rows. Its methods other than Write are those of EpisodeWriter.
+// rowWriter writes rows. Its other methods are EpisodeWriter's.
 type rowWriter interface {
 	Write(*episode.Rows) error
 	Losses() []codec.Loss

@@ -38,15 +38,15 @@ func TestOrdered(t *testing.T) {
 		start, end int64 // ms after epoch
 		want       []byte
 	}{
-		"in order":            {[]byte{0, 0, 0, 0}, 0, 4, []byte{0, 1, 2, 3}},
-		"swapped":             {[]byte{0, 0, 2, 0}, 0, 4, []byte{0, 2, 1, 3}},
-		"equal":               {[]byte{0, 0, 1, 2}, 0, 4, []byte{0, 1, 2, 3}},
-		"reversed":            {[]byte{0, 2, 4, 6}, 0, 4, []byte{3, 2, 1, 0}},
-		"before it all":       {[]byte{9, 0, 0, 0}, 0, 4, []byte{0, 1, 2, 3}},
-		"a part":              {[]byte{0, 0, 1, 2}, 1, 4, []byte{1, 2, 3}},
-		"a part from later":   {[]byte{0, 0, 2, 0}, 1, 4, []byte{1, 3}},
-		"a part until later":  {[]byte{0, 0, 0, 3}, 0, 2, []byte{0, 3, 1}},
-		"nothing is selected": {nil, 0, 4, nil},
+		"in order":             {[]byte{0, 0, 0, 0}, 0, 4, []byte{0, 1, 2, 3}},
+		"swapped":              {[]byte{0, 0, 2, 0}, 0, 4, []byte{0, 2, 1, 3}},
+		"equal":                {[]byte{0, 0, 1, 2}, 0, 4, []byte{0, 1, 2, 3}},
+		"reversed":             {[]byte{0, 2, 4, 6}, 0, 4, []byte{3, 2, 1, 0}},
+		"before the start":     {[]byte{9, 0, 0, 0}, 0, 4, []byte{0, 1, 2, 3}},
+		"from 1 ms on":         {[]byte{0, 0, 1, 2}, 1, 4, []byte{1, 2, 3}},
+		"from, sent too early": {[]byte{0, 0, 2, 0}, 1, 4, []byte{1, 3}},
+		"until, sent in time":  {[]byte{0, 0, 0, 3}, 0, 2, []byte{0, 3, 1}},
+		"nothing is selected":  {nil, 0, 4, nil},
 	} {
 		for _, end := range []error{io.EOF, damage} {
 			t.Run(name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestOrdered(t *testing.T) {
 						break
 					}
 					got = append(got, m.Data...)
-					require.GreaterOrEqual(t, m.LogTime, last, "it is played in order")
+					require.GreaterOrEqual(t, m.LogTime, last, "messages must be ordered by LogTime")
 					last = m.LogTime
 				}
 				require.Equal(t, test.want, got)

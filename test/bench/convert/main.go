@@ -1,10 +1,10 @@
-// Convert measures bin/converter beside other programs that convert, filter, compress and repair recordings, as far as
-// they are installed: those of ROS 1's rosbag, the mcap command line tool in Go, rosbags-convert, and ros2 bag convert.
-// Each gets the same files, one after another, and writes to the same disk.
+// Convert measures bin/converter beside the installed programs of others that convert, filter, compress and repair
+// recordings: ROS 1's rosbag, the mcap command line tool in Go, rosbags-convert, and ros2 bag convert. The programs run
+// one after another on equal files and on one disk.
 //
-// Times are those of whole processes, from start to end, medians of several rounds; so is the processor time, user and
-// system of all cores. The memory is the largest that a process held in any round. What a program wrote is opened and
-// its messages are counted.
+// Times and processor times are of whole processes, medians of several rounds. The processor time is user and system
+// time of all cores. The memory is the largest that a process held in any round. The messages in each output are
+// counted.
 package main
 
 import (

@@ -71,7 +71,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 	var list []*publisher
 	for _, name := range []string{"arm_publisher", "mavlink_publisher", "camera_publisher"} {
 		var p *publisher
-		// not another err: what is deferred adds to the one that is returned
+		// p, err := would shadow err, which deferred functions extend.
 		p, err = b.start(name, config)
 		if err != nil {
 			return err

@@ -3,12 +3,13 @@
 // three tables.
 //
 // Pacing: a recording of an IMU at 1 kHz is played at several rates. The bare loop is a thread of its own that calls
-// clock_nanosleep with absolute times and a timer slack of 1 ns. It runs once alone, where its times are those of
+// clock_nanosleep with absolute times and a timer slack of 1 ns. It runs once alone, which measures
 // waking, and once publishing. "Sent" is the source time of the DDS sample, which players take when they publish.
 // "Arrived" is the time at which the listener, the same process for all, had the message. An error is the distance of a
 // message from its place in the schedule, early or late. Only the player knows where its schedule starts, so a
 // hundredth of the messages of each run is assumed to be early. Other work on the machine is measured too, so the lower
-// quartile of the rounds is printed. CPU is that of the playing process from the first message on, without its start.
+// quartile of the rounds is printed. CPU is the processor time of the playing process from
+// the first message on, without its start.
 //
 // As fast as possible: messages a second, beside a process that publishes the same messages from memory.
 //

@@ -12,7 +12,7 @@ import (
 // deviations are how far from its place in the schedule each message was, in ns, in increasing order.
 type deviations []float64
 
-// deviationsOf returns those of one run, of the times that at returns.
+// deviationsOf returns the deviations of one run. at returns the time of an arrival.
 func deviationsOf(list []arrival, rate float64, at func(arrival) int64) deviations {
 	if len(list) == 0 {
 		return nil
@@ -59,7 +59,7 @@ func (r *row) add(got run, count int, rate float64) {
 	r.used = append(r.used, float64(got.used)/float64(count))
 }
 
-// quantile returns that of the rounds which are quieter than three quarters of them.
+// quantile returns the lower quartile of the quantiles of the rounds.
 func quantile(rounds []deviations, q float64) float64 {
 	var list []float64
 	for _, d := range rounds {

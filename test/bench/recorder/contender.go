@@ -28,12 +28,12 @@ type contender struct {
 	name      string
 	ours      bool
 	keys      string // how messages are protected, "" if they are not
-	needsRate bool   // it cannot publish as much as is taken
-	file      string // what it writes, in the folder of the bench: a file, or a folder of its own
+	needsRate bool   // it cannot publish as fast as recorders take
+	file      string // name of its output in the folder of the bench: a file or a folder
 	command   func(load) *exec.Cmd
-	// of it and of the source, beside that of the benchmark
+	// variables of the contender and of the source, beside the environment of the benchmark
 	environment []string
-	// sets recorded and again, of messages sent
+	// sets the numbers of recorded and of repeated messages in the result
 	count func(path string, r *result) error
 }
 

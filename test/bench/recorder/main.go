@@ -1,7 +1,6 @@
 // Recorder lets several recorders record the same messages in turn, and prints what each lost, its processor time and
-// its memory. These are tapedeck's recorder in both formats, also with messages that are signed or encrypted by SROS 2,
-// and those of ROS 2 if they are installed. The baseline is a process that only receives the messages. The
-// executables are those in bin/.
+// its memory. The recorders are tapedeck's in bin/, in both formats, also with messages that SROS 2 signs or encrypts,
+// and the installed recorders of ROS 2. The baseline is a process that only receives the messages.
 //
 // Messages are numbered, and their numbers are looked up in the recordings. The processor time is user and system time
 // of the recording process, from the first message until it ends, without its start. All recorders have their default

@@ -24,7 +24,7 @@ type source struct {
 	out *bufio.Reader
 }
 
-// source starts a source, with an environment beside that of the benchmark.
+// source starts a source. environment extends the environment of the benchmark.
 func (b *bench) source(l load, environment []string) (*source, error) {
 	cmd := b.self("source", l.name)
 	cmd.Env = append(os.Environ(), environment...)
@@ -131,7 +131,7 @@ func publish(name string, depth int, span time.Duration) (err error) {
 	return json.NewEncoder(os.Stdout).Encode(did)
 }
 
-// qosOf returns that of a publisher or subscriber that keeps so many messages, 0 for all.
+// qosOf returns the QoS of a publisher or subscriber that keeps depth messages, or all if depth is 0.
 func qosOf(depth int) codec.QoS {
 	qos := codec.DefaultQoS()
 	qos.Depth = depth

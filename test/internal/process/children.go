@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// mark is the environment variable by which the processes that tests start, and those that these start, are known.
+// mark is the environment variable that marks the processes of a test and all their descendants.
 const mark = "TAPEDECK_TEST_RUN"
 
 // reaper is a shell script. When its standard input ends, it kills all processes that have its argument in their
-// environment. Bash is not needed: grep of Debian reads what is separated by NUL.
+// environment. Bash is not needed: Debian's grep reads text separated by NUL.
 //
 //nolint:dupword // loops of the shell end in done
 const reaper = `cat

@@ -13,8 +13,8 @@ import (
 )
 
 // Modules returns the folder with the modules of Node.js that package-lock.json in the current folder names, and
-// installs them there on the first run: build/test-NAME, where NAME is the current folder. Where there is no Node.js
-// the test is skipped; unless says what is not tested then.
+// installs them there on the first run: build/test-NAME, where NAME is the current folder. Without Node.js the test is
+// skipped; unless names the skipped check.
 func Modules(t *testing.T, unless string) string {
 	t.Helper()
 	if _, err := exec.LookPath("node"); err != nil {

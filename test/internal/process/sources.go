@@ -20,8 +20,7 @@ func LookAtSources() {
 	})
 }
 
-// Root returns the folder of go.mod: that of the test, which runs in its package's folder, or the next above that has
-// one.
+// Root returns the folder that holds go.mod: the folder of the test's package, or the nearest one above it.
 func Root() string {
 	dir, err := os.Getwd()
 	for err == nil {

@@ -21,8 +21,7 @@ var bags string
 //go:embed easyteleop.py
 var easyTeleopScript string
 
-// python runs a script by Debian's Python, which has Debian's modules. With -E it does not see those of a ROS 2 that is
-// sourced.
+// python runs a script with Debian's Python and Debian's modules. -E hides the modules of a sourced ROS 2.
 func python(script string, args ...string) error {
 	output, err := exec.Command("/usr/bin/python3", append([]string{"-E", "-c", script}, args...)...).CombinedOutput()
 	switch {

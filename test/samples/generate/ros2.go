@@ -19,7 +19,7 @@ import (
 
 var formats = codec.Formats{carla.Format, mcap.Format, record.Format, rosbag2.Format}
 
-// start is the time of the first message of what is generated here, but for the flight.
+// start is the time of the first message in every generated recording except the flight.
 const start = int64(1_700_000_000e9)
 
 // ros2 returns a generator of two messages of each of 94 common types.

@@ -24,31 +24,32 @@ type stop struct {
 func blocked(r *carla.Reader, minTime, minDistance float64) (stops []stop, last carla.FrameStart, err error) {
 	type actor struct {
 		stop
-		place carla.Vector
+		anchor carla.Vector // place from which distances are measured
 	}
-	actors, added := map[uint32]*actor{}, uint32(0)
+	actors := map[uint32]*actor{}
+	var lastAdded uint32
 	wide := r.Profile().Wide
 	err = each(r, func(_ carla.Packet, b carla.Body) {
-		switch l := b.(type) {
+		switch body := b.(type) {
 		case *carla.FrameStart:
-			last = *l
+			last = *body
 		case *carla.EventAddList:
-			for _, e := range *l {
+			for _, e := range *body {
 				actors[e.Actor] = &actor{stop: stop{ID: e.Actor, Name: e.BlueprintID}}
-				added = e.Actor
+				lastAdded = e.Actor
 			}
 		case *carla.EventDelList:
-			if len(*l) > 0 {
-				delete(actors, added) // like CARLA, which forgets the actor added last
+			if len(*body) > 0 {
+				delete(actors, lastAdded) // as CARLA does, whichever actor the event names
 			}
 		case *carla.PositionList:
-			for _, p := range *l {
+			for _, p := range *body {
 				a := actors[p.Actor]
 				if a == nil {
 					a = &actor{stop: stop{ID: p.Actor}}
 					actors[p.Actor] = a
 				}
-				if distance(a.place, p.Location, wide) < minDistance {
+				if distance(a.anchor, p.Location, wide) < minDistance {
 					if a.Duration == 0 {
 						a.Time = last.Elapsed
 					}
@@ -58,7 +59,7 @@ func blocked(r *carla.Reader, minTime, minDistance float64) (stops []stop, last 
 				if a.Duration >= minTime {
 					stops = append(stops, a.stop)
 				}
-				a.Duration, a.place = 0, p.Location
+				a.Duration, a.anchor = 0, p.Location
 			}
 		}
 	})

@@ -2,8 +2,8 @@
 // show_recorder_collisions and show_recorder_actors_blocked. Answers are texts, equal to CARLA's byte for byte, or
 // JSON.
 //
-// The texts are those of CarlaRecorderQuery.cpp on Linux, including CARLA's own mistakes. Three things differ. A cut
-// log ends with its last complete frame; CARLA repeats the packet that it read last. Blocked actors with equal
+// The texts equal the output of CarlaRecorderQuery.cpp on Linux, including CARLA's own mistakes. Three things differ. A
+// cut log ends with its last complete frame; CARLA repeats the packet that it read last. Blocked actors with equal
 // durations are sorted by id; CARLA has the order of a hash table. The slip of a wheel of UE5 is empty, because a log
 // has only pointers to it.
 package query

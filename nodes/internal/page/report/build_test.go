@@ -170,7 +170,7 @@ func TestBuild(t *testing.T) {
 
 	require.Len(t, data.Cameras, 2)
 	require.Equal(t, [2]int{400, 300}, [2]int{data.Cameras[0].Width, data.Cameras[0].Height})
-	require.Len(t, data.Cameras[0].Thumbs, mostThumbs)
+	require.Len(t, data.Cameras[0].Thumbs, maxThumbsPerCamera)
 	thumb, err := (&pixel.Image{Encoding: "jpeg", Data: data.Cameras[0].Thumbs[3].JPEG}).Decode()
 	require.NoError(t, err)
 	require.Equal(t, image.Pt(thumbWidth, 144), thumb.Bounds().Size())

@@ -122,7 +122,7 @@ func (b *builder) episode(e *episode.Episode, thumbs int) Episode {
 	var wrong []string
 	gaps := 0
 	for i, c := range e.Cameras {
-		if i == mostCameras {
+		if i == maxCameras {
 			break
 		}
 		s := newStreamTiming(c.Stamps, start, end)

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	thumbWidth   = 192 // pixels of the longer side
-	mostThumbs   = 24  // pictures of a camera
-	allThumbs    = 240 // pictures of a recording
-	thumbQuality = 70  // JPEG quality
-	mostCameras  = 32
+	thumbWidth         = 192 // pixels of the longer side
+	maxThumbsPerCamera = 24
+	maxThumbs          = 240 // of a recording
+	thumbQuality       = 70  // JPEG quality
+	maxCameras         = 32
 )
 
 // camera collects small pictures of a topic, evenly over time.
@@ -32,7 +32,7 @@ type camera struct {
 // camera returns a sink for pictures, nil for other types.
 func (b *builder) camera(c *codec.Channel, s *cdr.Schema) sink {
 	locator, err := pixel.NewLocator(s)
-	if err != nil || len(b.cameras) == mostCameras {
+	if err != nil || len(b.cameras) == maxCameras {
 		return nil
 	}
 	camera := &camera{Camera: Camera{Topic: c.Topic}, builder: b, locator: locator}
@@ -40,10 +40,11 @@ func (b *builder) camera(c *codec.Channel, s *cdr.Schema) sink {
 	return camera
 }
 
+// add adds a picture if its slot of the time has none. at is its time on the page, in s from the start.
 func (c *camera) add(m *codec.Message, at float64) error {
-	b, slots := c.builder, mostThumbs
+	b, slots := c.builder, maxThumbsPerCamera
 	if !b.live {
-		slots = min(mostThumbs, allThumbs/len(b.cameras))
+		slots = min(maxThumbsPerCamera, maxThumbs/len(b.cameras))
 	}
 	slot := min(int(b.density.at(m.LogTime)*float64(slots)), slots-1)
 	if slot < c.next && !b.latest {
@@ -100,20 +101,20 @@ func visible(f pixel.Image) (image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	if deep, ok := m.(*image.Gray16); ok {
-		return colours(deep), nil
+	if depth, ok := m.(*image.Gray16); ok {
+		return colours(depth), nil
 	}
 	return m, nil
 }
 
 // colours returns a coloured depth image: yellow is near, blue is far. Unknown depths, 0, are black.
-func colours(deep *image.Gray16) image.Image {
+func colours(depth *image.Gray16) image.Image {
 	low, high := uint16(math.MaxUint16), uint16(0)
-	b := deep.Bounds()
+	b := depth.Bounds()
 	each := func(do func(x, y int, v uint16)) {
 		for y := b.Min.Y; y < b.Max.Y; y++ {
 			for x := b.Min.X; x < b.Max.X; x++ {
-				if v := deep.Gray16At(x, y).Y; v > 0 {
+				if v := depth.Gray16At(x, y).Y; v > 0 {
 					do(x, y, v)
 				}
 			}

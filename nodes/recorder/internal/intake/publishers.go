@@ -199,8 +199,8 @@ func (s *publishers) set(list []bridge.Endpoint, typeName string, since int64) (
 	return freed
 }
 
-// forgetGone drops the messages of publishers that the graph does not know any more, except those of except, and
-// returns their bytes.
+// forgetGone drops the messages of publishers that left the graph, and returns the number of dropped bytes. It keeps
+// the messages of except.
 func (s *publishers) forgetGone(except *publisher) (bytes int64) {
 	for guid, p := range s.byGUID {
 		if _, there := s.offers[guid]; !there && s.offers != nil && p != except {

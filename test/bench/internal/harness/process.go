@@ -58,7 +58,8 @@ func (p *Process) watchMemory() {
 // PeakMemory returns the most memory that the process has held so far, in bytes.
 func (p *Process) PeakMemory() int64 { return p.peak.Load() }
 
-// ProcessorTime returns the user and system time so far, and with that of its children once the process has ended.
+// ProcessorTime returns the user and system time of the process so far. Once the process has ended, the time of its
+// children is included.
 func (p *Process) ProcessorTime() time.Duration {
 	select {
 	case <-p.done:

@@ -19,8 +19,8 @@ type Bag struct {
 	env        []string
 }
 
-// Bags returns those of the ROS 2 that is sourced, or else of the last in /opt/ros, which log below a folder. It says
-// what is not there.
+// Bags returns the ros2 bag commands of the sourced ROS 2, or of the last ROS 2 in /opt/ros. They log below the folder.
+// Bags prints which of them are missing.
 func Bags(folder string) ([]Bag, error) {
 	env := os.Environ()
 	if os.Getenv("AMENT_PREFIX_PATH") == "" {
