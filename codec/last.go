@@ -60,7 +60,7 @@ func (it *last) Next() (*Message, error) {
 }
 
 // LatchedDepth returns the number of last messages that the publishers of a channel keep for late subscribers, for use
-// as Query.Last. It is 0 if no publisher offered transient local durability, All if one of these publishers keeps all,
+// as Query.Last. It is 0 if no publisher offered transient local durability, All if such a publisher keeps all,
 // or else the sum of their depths. An unknown depth counts as 1. LatchedDepth is also All for static transforms: many
 // publishers with equal QoS keep one message each, and their recordings may lack the QoS.
 func LatchedDepth(c *Channel) int {

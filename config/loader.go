@@ -26,7 +26,7 @@ type Input struct {
 	Node, Namespace string
 
 	// Extra has ROS parameters for the node that are not options, such as use_sim_time or qos_overrides…. Values are
-	// bool, int64, float64, string, or a slice of one of these.
+	// bool, int64, float64, string, or slices with such elements.
 	Extra map[string]any
 
 	// Warnings are lines for the log: unknown parameters, and sections of parameter files for a node with this name in

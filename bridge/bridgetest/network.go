@@ -19,7 +19,7 @@ import (
 // Network is a ROS graph inside the process, without middleware, for tests of packages that use a bridge.Node. The zero
 // value is ready to use.
 type Network struct {
-	// Library holds definitions of types. Publishers announce the hashes of these types; nil: no hashes.
+	// Library holds definitions of types. Publishers announce the hashes of its types. With nil they announce none.
 	Library *rosidl.Library
 
 	mu      sync.Mutex

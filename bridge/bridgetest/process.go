@@ -25,7 +25,7 @@ const roleVariable = "TAPEDECK_TEST_ROLE"
 type Roles map[string]func() error
 
 // Play runs the role of a process that Start started, and exits. In any other process it returns. Play adds the roles
-// publisher and sink; open opens the nodes of these roles.
+// publisher and sink, whose nodes open opens.
 func (r Roles) Play(open func(bridge.Options) (bridge.Node, error)) {
 	name := os.Getenv(roleVariable)
 	if name == "" {

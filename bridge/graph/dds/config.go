@@ -98,7 +98,7 @@ func newDiscovery(addresses []string, getenv func(string) string) (d discovery, 
 	return d, warnings
 }
 
-// configuration returns the configuration of a domain for Cyclone DDS: fragments of XML, of which later fragments win.
+// configuration returns the configuration of a domain for Cyclone DDS: fragments of XML. Later fragments win.
 // The fragments are our settings, the settings of ROS 2's environment variables, and the user's CYCLONEDDS_URI.
 // warnings are for the user.
 func configuration(domain int, m machine, getenv func(string) string) (config string, warnings []string) {

@@ -194,8 +194,8 @@ func (l *layout) superfluous(s *Struct) error {
 // Struct is a message that a Schema decoded: the fields in the order of the definition.
 //
 // The value of a field is a bool, uint8 (also for byte and char), int8, int16, uint16, int32, uint32, int64, uint64,
-// float32, float64, string (also for wstring) or *Struct. The value of an array or sequence is a slice of one of these
-// types.
+// float32, float64, string (also for wstring) or *Struct. The value of an array or sequence is a slice of its
+// element's type.
 type Struct struct {
 	Type   string // "sensor_msgs/msg/Imu"; optional for Encode
 	Fields []Field

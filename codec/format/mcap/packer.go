@@ -63,7 +63,7 @@ func (p *packer) pack(records []byte) ([]byte, mcap.CompressionFormat, error) {
 	return p.packed, p.compression, nil
 }
 
-// chunk is a chunk that has not been written.
+// chunk has records that are not yet written.
 type chunk struct {
 	body    output.Body // the records
 	indexes [][]byte    // entries of the message indexes, by channel

@@ -19,7 +19,7 @@ const (
 	openBody = maxPayload
 )
 
-// chunk is a chunk that has not been written completely.
+// chunk has records that are not yet written completely.
 type chunk struct {
 	body   output.Body // the messages
 	span   output.Span

@@ -23,7 +23,7 @@ const (
 
 	wrongSum = "the checksum of the chunk is wrong: some of its messages may be damaged"
 
-	// A piece ends behind the message with which it reaches one of these limits.
+	// A piece ends behind the message with which it reaches maxPieceSize bytes or maxPieceCount messages.
 	maxPieceSize  = 4 << 20
 	maxPieceCount = 1 << 16
 )

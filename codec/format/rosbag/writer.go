@@ -50,7 +50,7 @@ type connection struct {
 	record []byte
 }
 
-// chunk is a chunk that has not been written.
+// chunk has records that are not yet written.
 type chunk struct {
 	records []byte
 	entries [][]entry // of the index, by connection

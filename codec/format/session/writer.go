@@ -56,8 +56,8 @@ const flushPace = time.Second
 // concurrent use, except that Sync, Size and Late may be called concurrently with the others.
 //
 // Frame and Sample take a stamp in ns since the Unix epoch. When the disk fails, Frame, Sample, Sync and Complete
-// return a *codec.MissingError. It lists the topics of cameras and streams, or the names of those without a topic, and
-// has the channels that were declared.
+// return a *codec.MissingError. It lists cameras and streams by topic, or by name if they have no topic, and the
+// declared channels.
 type Writer struct {
 	disk    codec.Disk
 	path    string

@@ -226,8 +226,8 @@ func TestDamagedLog(t *testing.T) {
 	}
 }
 
-// TestManyGaps checks that of very many damaged places the last are only counted. Frames with a bad checksum have a
-// count of their own.
+// TestManyGaps checks that the reader lists the first of many damaged places and only counts the others. Frames with a
+// bad checksum have a count of their own.
 func TestManyGaps(t *testing.T) {
 	_, _, parts := records(t, attitude(1))
 	bad := bytes.Clone(parts[0])

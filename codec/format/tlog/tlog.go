@@ -81,8 +81,8 @@ type reader struct {
 // layouts lists the possible byte orders of times; nil is a log without times.
 var layouts = []binary.ByteOrder{binary.BigEndian, binary.LittleEndian, nil}
 
-// detect returns the layout in which frames of known messages take the most bytes of head, with the bytes and the
-// number of these frames. first reports whether such a frame begins the log, or follows only text.
+// detect returns the layout in which frames of known messages take the most bytes of head. total and frames are the
+// bytes and the number of the frames. first reports whether a frame begins the log, or follows only text.
 func detect(head []byte) (order binary.ByteOrder, total, frames int, first bool) {
 	formats, err := Formats()
 	if err != nil {

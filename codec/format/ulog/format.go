@@ -267,7 +267,7 @@ func (c *compiler) compile(root *node, topic string) error {
 	return err
 }
 
-// nestedName returns the name of the nested type of f: that of field i of version, unless version is nil.
+// nestedName returns the name of the nested type of f. Unless version is nil, field i of version names the type.
 func nestedName(f *placedField, version *px4Type, i int) string {
 	if version != nil {
 		return version.fields[i].kind

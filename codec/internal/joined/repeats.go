@@ -36,8 +36,8 @@ func (fr *fileReader) keyOf(m *codec.Message) key {
 // on a latched topic, has the start time of fr, and equals a message of before in payload and publish time. If publish
 // times are unknown, the last message at the start time is not a repetition: repetitions precede the message whose time
 // they have. A recorder may also repeat topics that are not latched. If an event says that fr continues another file,
-// messages of these topics are repetitions if they were published before the end of before. The result is nil if there
-// are no repetitions, or if they cannot be read.
+// messages of topics that are not latched are repetitions if they were published before the end of before. The result
+// is nil if there are no repetitions, or if they cannot be read.
 func (fr *fileReader) findRepeats(before *fileReader) *repeats {
 	wanted := map[*codec.Channel]bool{}
 	start, continued := fr.info.StartTime, codec.Continues(fr.info) != ""

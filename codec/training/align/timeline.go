@@ -116,7 +116,7 @@ func floor(t int64) int64 {
 }
 
 // fixed returns times at a rate in Hz. They begin when all streams that drop rows have begun, and end when the first
-// of these streams ends.
+// such stream ends.
 func (s *aligner) fixed(rate float64) ([]int64, error) {
 	first, last := int64(math.MaxInt64), int64(math.MinInt64)
 	from, to := last, first

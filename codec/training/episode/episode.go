@@ -30,7 +30,7 @@ type Episode struct {
 	Table *Table
 }
 
-// Devices returns the descriptions of cameras and arms, by the names of these devices. Devices without a description
+// Devices returns the descriptions of cameras and arms, by name. Devices without a description
 // are left out.
 func (e *Episode) Devices() map[string]json.RawMessage {
 	devices := map[string]json.RawMessage{}

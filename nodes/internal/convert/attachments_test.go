@@ -164,7 +164,7 @@ func TestAttachments(t *testing.T) {
 	}
 }
 
-// TestSkippedAttachments converts to formats without attachments. Some of these formats have metadata.
+// TestSkippedAttachments converts to formats without attachments. Some target formats have metadata.
 func TestSkippedAttachments(t *testing.T) {
 	in := writeExtras(t, 3, []attachment{{name: "car.urdf"}, {name: "map.bin"}},
 		codec.MetadataRecord{Name: "car", Values: map[string]string{"plate": "1"}},

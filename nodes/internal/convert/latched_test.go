@@ -16,8 +16,8 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// latchedDrive returns messages: two static transforms, one of them twice, three maps, of which publishers keep one,
-// and a number in each second from 1000 s to 1009 s.
+// latchedDrive returns messages: two static transforms, one of them twice; three maps, whose publishers keep one; and a
+// number in each second from 1000 s to 1009 s.
 func latchedDrive(t *testing.T) []codec.Message {
 	latched := codec.DefaultQoS()
 	latched.Durability, latched.Depth = codec.TransientLocal, 1

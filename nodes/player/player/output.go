@@ -74,7 +74,7 @@ type publisher struct {
 }
 
 // advertise creates the publishers of the channels. It skips channels in readers, whose reader may be nil, and topics
-// that cannot be published, of which it warns.
+// that cannot be published. It logs a warning for each skipped topic.
 func advertise(node bridge.Node, channels []*codec.Channel, readers map[*codec.Channel]*requestReader,
 	o *options) (publishers, callers, error) {
 	overrides, err := graph.QoSOverrides(o.QoSOverrides)

@@ -254,7 +254,7 @@ func (c *Claim) Finish(outputs []string) error {
 	return errors.Join(c.write(entry), c.entry.Close())
 }
 
-// syncEntry syncs a file or the entries of a folder. It skips links, of which training sets are made.
+// syncEntry syncs a file or the entries of a folder. It skips links, which training sets may contain.
 func syncEntry(path string, d fs.DirEntry, err error) error {
 	switch {
 	case err != nil:

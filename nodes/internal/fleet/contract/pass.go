@@ -389,7 +389,7 @@ func (p *Pass) finish() {
 	}
 }
 
-// near returns a text with topics whose names are similar to that of a missing one, "" if there are none.
+// near returns a text with topics whose names are similar to a missing topic's name, or "" if there are none.
 func (p *Pass) near(name string) string {
 	var others []string
 	for other := range p.topics {

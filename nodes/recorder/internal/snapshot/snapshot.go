@@ -184,7 +184,7 @@ func (n *Snapshot) write() error {
 }
 
 // findLatched returns the messages that late subscribers would have got at the begin of the snapshot, with references.
-// It leaves out messages of the view, of which nothing must have been read yet.
+// It leaves out messages of the view. It must be called before the view is read.
 func (n *Snapshot) findLatched() []*queue.Item {
 	list := slices.DeleteFunc(n.set.Latched(n.view.Since), func(item *queue.Item) bool {
 		included := n.view.Includes(item)
