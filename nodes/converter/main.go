@@ -34,7 +34,6 @@ var optionTexts string
 // known are the formats that the commands read and write.
 var known = formats.All()
 
-// hints are what to use instead of flags of ros2 bag, rosbag, mcap and cyber_recorder.
 // hints name the options to use instead of flags of ros2 bag, rosbag, mcap and cyber_recorder.
 var hints = map[string]string{
 	"input-options": hintPaths, "output-options": hintPaths, "f": hintPaths,
@@ -99,7 +98,6 @@ func main() {
 	config.Main(newCommand(human.Stdout, human.Stderr), human.Stderr)
 }
 
-// newCommand returns the command with its subcommands.
 // newCommand returns the command with its subcommands.
 func newCommand(stdout, stderr io.Writer) *cobra.Command {
 	// command returns a command that calls job with least to most paths (0: any number).

@@ -59,11 +59,9 @@ func FuzzTlog(f *testing.F) {
 	fuzz(f, "x.tlog", "mavlink/*.tlog")
 }
 
-// longestSeed is how much of a sample is tried.
 // longestSeed is the number of bytes of a sample that are tried.
 const longestSeed = 96 << 10
 
-// fuzz tries what samples become, under a name that a format has.
 // fuzz reads mutated samples, under a name that a format has.
 func fuzz(f *testing.F, name string, patterns ...string) {
 	for _, b := range samples.Seeds(f, patterns...) {

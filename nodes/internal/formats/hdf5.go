@@ -17,7 +17,6 @@ func hdf5Properties() Format {
 	return Format{Group: "HDF5", Episodes: &Episodes{Rows: true, Link: link, Check: checkHDF5, New: newHDF5}}
 }
 
-// hdf5 returns the options as package hdf5 has them.
 // hdf5 returns the options for package hdf5.
 func (o *Options) hdf5() (hdf5.Options, error) {
 	h := hdf5.Options{Images: o.Images, JointUnit: o.Unit(), SwapRB: o.SwapRB, Quality: o.Quality}
@@ -53,17 +52,14 @@ func link(path, folder string, n int, overwrite bool) error {
 	return hdf5.Link(path, files, overwrite)
 }
 
-// hdf5File is one file for all episodes.
 // hdf5File writes one file for all episodes.
 type hdf5File struct{ *hdf5.Writer }
 
 func (hdf5File) Notes() []string { return nil }
 
-// hdf5Name returns what training code expects files of episodes to be called.
 // hdf5Name returns the file name that training code expects for an episode.
 func hdf5Name(index int) string { return fmt.Sprintf("episode_%d.hdf5", index) }
 
-// hdf5Folder is a file for each episode.
 // hdf5Folder writes a file for each episode.
 type hdf5Folder struct {
 	episodeFiles

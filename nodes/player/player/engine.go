@@ -378,14 +378,12 @@ func (e *engine) answerBursts() {
 // The methods below, up to do, are requests: only the goroutine of run may call them.
 
 // begin starts time and the playback.
-// begin starts time and the playback.
 func (e *engine) begin() {
 	e.round, e.shift, e.wholeRound = 0, 0, e.first == e.start
 	e.failure = e.moveTo(e.first)
 	e.askFirst()
 }
 
-// beginFirst begins, unless playback was stopped meanwhile or another time range was begun.
 // beginFirst begins the playback, unless it was stopped before or another time range was begun.
 func (e *engine) beginFirst() {
 	if e.feed == nil && !e.finished {
@@ -393,8 +391,6 @@ func (e *engine) beginFirst() {
 	}
 }
 
-// seek continues, or will begin, the playback at t, or at the plan's bound nearest to it. It returns false if that
-// fails.
 // seek continues the playback at t, limited to the played time range. Before begin it sets where the playback will
 // begin. It returns false if that fails.
 func (e *engine) seek(t int64) bool {
@@ -428,7 +424,6 @@ func (e *engine) setRate(rate float64) bool {
 	return true
 }
 
-// burst plays count messages without delay, 0 for all. reply receives how many were played: 0 unless paused.
 // burst plays count messages without delay, 0 for all. reply receives the number of played messages, 0 unless paused.
 func (e *engine) burst(count uint64, reply chan uint64) {
 	if !e.paused || e.finished {
@@ -441,7 +436,6 @@ func (e *engine) burst(count uint64, reply chan uint64) {
 	e.bursts = append(e.bursts, &burst{remaining: count, reply: reply})
 }
 
-// askStep requests a lock-step. reply, unless nil, receives true when it is complete, or false at the end.
 // askStep requests a lock-step. reply, unless nil, receives true when the step is complete, or false at the end.
 func (e *engine) askStep(reply chan bool) {
 	if e.finished {
@@ -453,7 +447,6 @@ func (e *engine) askStep(reply chan bool) {
 	e.lockStep.ask(reply)
 }
 
-// askFirst requests the first step where others need not.
 // askFirst requests the first step if eagerFirst is set.
 func (e *engine) askFirst() {
 	if e.eagerFirst {
@@ -461,7 +454,6 @@ func (e *engine) askFirst() {
 	}
 }
 
-// stop ends the playback, and run unless it is kept alive. It returns false if it has ended.
 // stop ends the playback, and run unless keepAlive is set. It returns false if the playback has ended.
 func (e *engine) stop() bool {
 	if e.finished {
@@ -472,7 +464,6 @@ func (e *engine) stop() bool {
 	return true
 }
 
-// playAgain plays another time range once the playback has ended. It returns false until then.
 // playAgain plays another time range after the playback has ended. It returns false before the end.
 func (e *engine) playAgain(start, end int64) bool {
 	if !e.finished {

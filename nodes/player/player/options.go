@@ -97,11 +97,9 @@ func defaultOptions() options {
 	}
 }
 
-// longest is a time in ns, some decades, that can be added to any of this century.
 // longest is a time of some decades in ns, which can be added to any time of this century without overflow.
 const longest = 1e18
 
-// check returns a usage error for an option that does nothing without another one, or for a time that is none.
 // check returns a usage error for an invalid time, or for an option that has no effect without another one.
 func (o *options) check() error {
 	switch {
@@ -116,7 +114,6 @@ func (o *options) check() error {
 	return o.CheckTimes()
 }
 
-// settings returns how to play the time range from start to end, in ns of recorded time.
 // settings returns the settings for playing the recorded times from start to end, in ns.
 func (o *options) settings(start, end int64) settings {
 	p := settings{
