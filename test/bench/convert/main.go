@@ -2,9 +2,9 @@
 // recordings: ROS 1's rosbag, the mcap command line tool in Go, rosbags-convert, and ros2 bag convert. The programs run
 // one after another on equal files and on one disk.
 //
-// Times and processor times are of whole processes, medians of several rounds. The processor time is user and system
-// time of all cores. The memory is the largest that a process held in any round. The messages in each output are
-// counted.
+// Printed times and processor times are of whole processes, and medians of several rounds. The processor time is user
+// and system time of all cores. The printed memory is the maximum of all rounds. A program fails if its output does not
+// have all messages.
 package main
 
 import (
@@ -22,24 +22,24 @@ import (
 
 func main() {
 	var b bench
-	flag.IntVar(&b.rounds, "rounds", 5, "measurements of each program with each job, in turn")
-	flag.StringVar(&b.root, "folder", "", "where to read and write; by default a temporary folder, in memory if there "+
-		"is /dev/shm")
+	flag.IntVar(&b.rounds, "rounds", 5, "number of measurements of each program with each task, in turn")
+	flag.StringVar(&b.root, "folder", "", "folder for all files; by default a temporary folder, in memory if there is "+
+		"/dev/shm")
 	flag.StringVar(&b.bin, "bin", "bin", "folder of the executables")
-	flag.StringVar(&b.mcap, "mcap", "mcap", "the mcap tool, or its source: go/cli/mcap of a checkout of "+
+	flag.StringVar(&b.mcap, "mcap", "mcap", "the mcap tool, or its source code: go/cli/mcap of a checkout of "+
 		"github.com/foxglove/mcap at "+mcapCommit+", the last commit with the tool in Go")
 	carla, _ := samples.Find("carla/scenario_runner_DistanceToLaneCenter.log")
 	flag.StringVar(&b.carla, "carla", carla, "a log of CARLA's recorder")
-	only := flag.String("only", "", "only jobs in whose names this regular expression is found")
-	source := flag.String("source", "", "write the bag that is converted to this path, and nothing else")
-	readings := flag.String("readings", "", "write the bag that becomes tables to this path, and nothing else")
+	only := flag.String("only", "", "regular expression: measure only tasks whose names match")
+	drive := flag.String("drive", "", "only write drive.bag, the input of most tasks, to this path")
+	readings := flag.String("readings", "", "only write readings.bag, the input of tables, to this path")
 	flag.Parse()
 	var err error
 	b.only, err = regexp.Compile(*only)
 	if err == nil {
 		switch {
-		case *source != "":
-			err = writeBag(*source)
+		case *drive != "":
+			err = writeDrive(*drive)
 		case *readings != "":
 			err = writeReadings(*readings)
 		default:
@@ -52,13 +52,13 @@ func main() {
 // bench is a run of the benchmark.
 type bench struct {
 	rounds int
-	root   string // of folder
-	folder string // of all files
-	bin    string
-	mcap   string // "" without
-	ros2   []string
-	carla  string
-	only   *regexp.Regexp
+	root   string         // folder in which folder is created; "" for /dev/shm
+	folder string         // temporary folder of all files
+	bin    string         // folder of tapedeck's executables
+	mcap   string         // path of the mcap tool; "" if it is not installed
+	ros2   []string       // command that runs ros2 bag convert; nil if ROS 2 is not installed
+	carla  string         // path of a log of CARLA's recorder
+	only   *regexp.Regexp // matches the names of the measured tasks
 }
 
 func (b *bench) run() (err error) {
@@ -79,12 +79,12 @@ func (b *bench) run() (err error) {
 		return err
 	}
 	fmt.Printf("%s; medians of %d rounds, files in %s\n", harness.Machine(), b.rounds, filepath.Dir(b.folder))
-	fmt.Printf("drive.bag: %d images of %.2f MB and %d messages of an IMU, %.0f MB; the others are what it becomes\n",
+	fmt.Printf("drive.bag: %d images of %.2f MB and %d messages of an IMU, %.0f MB; other inputs are made of it\n",
 		images, imageSize/1e6, imus, float64(sizeOf(b.path("drive.bag")))/1e6)
-	for _, j := range b.jobs() {
-		if b.only.MatchString(j.name) {
-			if err := b.compare(j); err != nil {
-				return fmt.Errorf("%s: %w", j.name, err)
+	for _, t := range b.tasks() {
+		if b.only.MatchString(t.name) {
+			if err := b.compare(t); err != nil {
+				return fmt.Errorf("%s: %w", t.name, err)
 			}
 		}
 	}
@@ -93,15 +93,15 @@ func (b *bench) run() (err error) {
 
 func (b *bench) path(name string) string { return filepath.Join(b.folder, name) }
 
-// prepare writes the files that are converted. The bag comes from a process of its own: what this one holds would count
-// as what those hold that it starts.
+// prepare writes the inputs of all tasks. Child processes write the bags: memory of this process would count in the
+// peak memory of the programs that it starts.
 func (b *bench) prepare() error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	commands := []*exec.Cmd{
-		exec.Command(self, "-source", b.path("drive.bag")),
+		exec.Command(self, "-drive", b.path("drive.bag")),
 		exec.Command(self, "-readings", b.path("readings.bag")),
 		b.converter("readings.bag", "readings.mcap"),
 		b.converter("drive.bag", "drive.record"),
@@ -117,22 +117,22 @@ func (b *bench) prepare() error {
 	return dropIndex(b.path("unindexed.bag"))
 }
 
-// converter returns a command of ours.
+// converter returns a command of tapedeck's converter.
 func (b *bench) converter(from, to string, args ...string) *exec.Cmd {
 	args = append([]string{b.path(from), b.path(to)}, args...)
 	return exec.Command(filepath.Join(b.bin, "converter"), args...)
 }
 
-// compare measures all programs with one job.
-func (b *bench) compare(j job) error {
-	before, results := harness.LoadAverage(), make([][]result, len(j.programs))
+// compare measures all programs with one task, and prints their results.
+func (b *bench) compare(t task) error {
+	before, results := harness.LoadAverage(), make([][]result, len(t.programs))
 	for range b.rounds {
-		for i := range j.programs {
-			p := &j.programs[i]
+		for i := range t.programs {
+			p := &t.programs[i]
 			if p.failed != nil {
 				continue
 			}
-			r, err := b.measure(p, sizeOf(j.input))
+			r, err := b.measure(p, sizeOf(t.input))
 			if errors.Is(err, errFailed) {
 				p.failed = err
 			} else if err != nil {
@@ -141,6 +141,6 @@ func (b *bench) compare(j job) error {
 			results[i] = append(results[i], r)
 		}
 	}
-	fmt.Printf("\n%s; load average %s before, %s after\n", j.name, before, harness.LoadAverage())
-	return printTable(j, sizeOf(j.input), results)
+	fmt.Printf("\n%s; load average %s before, %s after\n", t.name, before, harness.LoadAverage())
+	return printTable(t, sizeOf(t.input), results)
 }

@@ -19,28 +19,28 @@ import (
 
 var formats = codec.Formats{mcap.Format, record.Format, rosbag.Format, rosbag2.Format}
 
-// job is something that several programs can do.
-type job struct {
+// task is a conversion that several programs can do.
+type task struct {
 	name     string
-	input    string
-	programs []program // ours first
-	goal     float64   // of the time of ours beside the others; 0: none
+	input    string    // path
+	programs []program // tapedeck's converter first
+	goal     float64   // most time of tapedeck's converter, as a multiple of a peer's; 0: none
 }
 
-// program is a program that does a job.
+// program is a program that does a task.
 type program struct {
 	name    string
-	command *exec.Cmd // is not started itself
-	prepare func() error
-	output  string // path of the written file, which is removed before and after a run
-	want    uint64 // messages in the output; 0 is any number
-	failed  error  // why it is not measured further
+	command *exec.Cmd    // each run starts a copy
+	prepare func() error // runs before each command; may be nil
+	output  string       // path of the written file or folder, which is removed before and after a run
+	want    uint64       // expected messages in the output; 0: any number
+	failed  error        // why the program is not run any more
 }
 
-// errFailed is wrapped by the errors of programs that cannot do a job.
-var errFailed = errors.New("it failed")
+// errFailed is wrapped by the errors of programs that cannot do a task.
+var errFailed = errors.New("the program failed")
 
-// measure runs a program once, which may write that many bytes.
+// measure runs a program once. HoldPages prepares memory for size bytes of output.
 func (b *bench) measure(p *program, size int64) (r result, err error) {
 	if err := os.RemoveAll(p.output); err != nil {
 		return r, err
@@ -67,15 +67,15 @@ func (b *bench) measure(p *program, size int64) (r result, err error) {
 		r.peak = usage.Maxrss << 10
 	}
 	r.written = sizeOf(p.output)
-	if err := p.count(); err != nil {
+	if err := p.checkOutput(); err != nil {
 		return r, fmt.Errorf("%w: %w", errFailed, err)
 	}
 	return r, os.RemoveAll(p.output)
 }
 
-// count checks that the output of a program holds all messages.
-func (p *program) count() error {
-	if n, ok, err := rows(p.output); err != nil || ok && n != p.want {
+// checkOutput checks that the output of a program has all messages.
+func (p *program) checkOutput() error {
+	if n, ok, err := countRows(p.output); err != nil || ok && n != p.want {
 		return errors.Join(err, fmt.Errorf("%s has %d messages, not %d", p.output, n, p.want))
 	} else if ok {
 		return nil
@@ -95,16 +95,16 @@ func (p *program) count() error {
 	return nil
 }
 
-// sizeOf returns the size in bytes of a file, or of all files in a folder.
+// sizeOf returns the size in bytes of a file, or of all files in a folder. It is 0 if there is none.
 func sizeOf(path string) (size int64) {
 	size, _ = harness.Size(path)
 	return size
 }
 
-// version returns the version that a program prints, or "" if it is not installed.
+// version returns what a program prints about its version. It returns "" if the program is not installed or fails.
 func version(name string, args ...string) string {
 	output, err := exec.Command(name, args...).Output()
-	if errors.Is(err, exec.ErrNotFound) || err != nil {
+	if err != nil {
 		return ""
 	}
 	return string(output)

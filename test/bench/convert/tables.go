@@ -16,13 +16,13 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// readings are the messages of the bag that becomes tables: half an hour of an IMU.
+// readings is the number of messages in readings.bag: half an hour of an IMU.
 const readings = 180_000
 
 //go:embed loop.py
 var loop string
 
-// writeReadings writes the bag that becomes tables. Its numbers have noise and constant covariances, as real ones do.
+// writeReadings writes readings.bag, whose numbers have noise and constant covariances, as real ones do.
 func writeReadings(path string) error {
 	return writeROS1(path, map[string]string{imuTopic: "sensor_msgs/msg/Imu"}, func(write writeMessage) error {
 		noise := rand.New(rand.NewPCG(1, 2))
@@ -32,7 +32,7 @@ func writeReadings(path string) error {
 			c[0], c[4], c[8] = 1e-4, 1e-4, 2e-4
 		}
 		for i := range readings {
-			t := int64(begin) + int64(i)*1e7
+			t := int64(startTime) + int64(i)*1e7
 			imu.Header = std_msgs.Header{FrameId: "imu_link",
 				Stamp: builtin_interfaces.Time{Sec: int32(t / 1e9), Nanosec: uint32(t % 1e9)}}
 			for _, v := range []*float64{&imu.Orientation.X, &imu.Orientation.Y, &imu.Orientation.Z, &imu.Orientation.W,
@@ -48,9 +48,9 @@ func writeReadings(path string) error {
 	})
 }
 
-// tables returns the jobs that make tables. There is no rosbags in Debian; the loop in Python reads a bag of ROS 1 with
-// rosbag.
-func (b *bench) tables() (list []job) {
+// tables returns the tasks that make tables. The loop in Python reads a ROS 1 bag with rosbag: Debian does not package
+// rosbags.
+func (b *bench) tables() (list []task) {
 	ours := func(from, to string) program {
 		return program{name: "converter to " + filepath.Ext(to)[1:], command: b.converter(from, to), output: b.path(to),
 			want: readings}
@@ -58,22 +58,22 @@ func (b *bench) tables() (list []job) {
 	python := exec.Command("/usr/bin/python3", "-c", loop, b.path("readings.bag"), imuTopic, b.path("b.csv"))
 	python.Env = append(os.Environ(), "PYTHONPATH=")
 	for _, to := range []string{"a.csv", "a.parquet"} {
-		j := job{name: "IMU of a bag to " + filepath.Ext(to)[1:], input: b.path("readings.bag"), goal: 1.0 / 20,
+		t := task{name: "IMU of a bag to " + filepath.Ext(to)[1:], input: b.path("readings.bag"), goal: 1.0 / 20,
 			programs: []program{ours("readings.bag", to)}}
-		j.add(haveRosbag(), program{name: "a loop in Python over rosbag's messages, to CSV", command: python,
+		t.add(haveRosbag(), program{name: "a loop in Python over rosbag's messages, to CSV", command: python,
 			output: b.path("b.csv"), want: readings})
-		list = append(list, j)
+		list = append(list, t)
 	}
-	j := job{name: "IMU of MCAP to JSON, a message a line", input: b.path("readings.mcap"),
+	t := task{name: "IMU of MCAP to JSON, a message a line", input: b.path("readings.mcap"),
 		programs: []program{ours("readings.mcap", "a.jsonl")}}
-	j.add(b.mcap != "", program{name: "mcap cat --json", output: b.path("b.jsonl"), want: readings,
+	t.add(b.mcap != "", program{name: "mcap cat --json", output: b.path("b.jsonl"), want: readings,
 		command: exec.Command("sh", "-c", `"$0" cat --json "$1" > "$2"`, b.mcap, b.path("readings.mcap"),
 			b.path("b.jsonl"))})
-	return append(list, j)
+	return append(list, t)
 }
 
-// rows returns how many messages are in a table, which the converter cannot read; ok is false for other files.
-func rows(path string) (n uint64, ok bool, err error) {
+// countRows returns the number of messages in a table, which codec cannot open. ok is false if path is not a table.
+func countRows(path string) (n uint64, ok bool, err error) {
 	extension := filepath.Ext(path)
 	if extension != ".csv" && extension != ".jsonl" && extension != ".parquet" {
 		return 0, false, nil
@@ -90,10 +90,11 @@ func rows(path string) (n uint64, ok bool, err error) {
 		}
 		return uint64(table.NumRows()), true, nil
 	}
-	buffer := make([]byte, 1<<16) // what this process holds would count as what programs hold that it starts
+	// A small buffer: memory of this process would count in the peak memory of the programs that it starts.
+	buffer := make([]byte, 1<<16)
 	for {
-		some, err := file.Read(buffer)
-		n += uint64(bytes.Count(buffer[:some], []byte("\n")))
+		read, err := file.Read(buffer)
+		n += uint64(bytes.Count(buffer[:read], []byte("\n")))
 		if err == io.EOF {
 			break
 		} else if err != nil {

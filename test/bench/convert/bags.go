@@ -16,21 +16,22 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// What is in the bag: 6 s of a camera and of an IMU that is far faster than most.
+// drive.bag has 6 s of a camera at 30 Hz and of an IMU at 15 kHz, far faster than most.
 const (
-	images    = 180
-	width     = 1280
-	height    = 720
-	imageSize = 3 * width * height
-	imus      = 90_000
-	imuTopic  = "/imu"
-	begin     = 1_700_000_000e9 // ns
+	images      = 180                // messages
+	width       = 1280               // pixels
+	height      = 720                // pixels
+	imageSize   = 3 * width * height // bytes
+	imus        = 90_000             // messages
+	allMessages = images + imus
+	imuTopic    = "/imu"
+	startTime   = 1_700_000_000e9 // ns since the Unix epoch
 )
 
-// writeMessage writes a message of ROS 2 as one of ROS 1.
+// writeMessage writes a ROS 2 message to a ROS 1 bag, at time t in ns.
 type writeMessage func(topic string, t int64, message msgs.Message) error
 
-// writeROS1 writes a bag of topics with these types.
+// writeROS1 writes a ROS 1 bag. types are ROS 2 types by topic, and messages writes the messages.
 func writeROS1(path string, types map[string]string, messages func(writeMessage) error) (err error) {
 	w, err := formats.Create(path, codec.CreateOptions{})
 	if err != nil {
@@ -68,19 +69,18 @@ func writeROS1(path string, types map[string]string, messages func(writeMessage)
 	})
 }
 
-// writeBag writes the bag that is converted.
-func writeBag(path string) error {
+// writeDrive writes drive.bag.
+func writeDrive(path string) error {
 	types := map[string]string{"/camera/image_raw": "sensor_msgs/msg/Image", imuTopic: "sensor_msgs/msg/Imu"}
-	return writeROS1(path, types, writeDrive)
+	return writeROS1(path, types, writeDriveMessages)
 }
 
-// writeDrive writes the messages of the bag.
-func writeDrive(write writeMessage) error {
+func writeDriveMessages(write writeMessage) error {
 	image := sensor_msgs.Image{Height: height, Width: width, Encoding: "bgr8", Step: 3 * width,
 		Data: make([]byte, imageSize)}
 	imu := sensor_msgs.Imu{}
 	for i := range imus {
-		t := int64(begin) + int64(i)*6e9/imus
+		t := int64(startTime) + int64(i)*6e9/imus
 		header := std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: int32(t / 1e9), Nanosec: uint32(t % 1e9)},
 			FrameId: "base_link"}
 		if i%(imus/images) == 0 {
@@ -99,7 +99,7 @@ func writeDrive(write writeMessage) error {
 	return nil
 }
 
-// paint fills an image with slopes and noise. It compresses hardly better than a camera's image.
+// paint fills an image with slopes and noise, which compress hardly better than a camera's image.
 func paint(data []byte, seed int) {
 	noise := uint32(seed)*2654435761 + 1
 	for i := range data {
@@ -110,7 +110,7 @@ func paint(data []byte, seed int) {
 	}
 }
 
-// dropIndex makes a bag one whose writer was killed when all was written but the index.
+// dropIndex removes the index of a bag, as if the writer had been killed before it wrote the index.
 func dropIndex(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -124,7 +124,7 @@ func dropIndex(path string) error {
 	const field = "index_pos="
 	at := bytes.Index(head, []byte(field)) + len(field)
 	if at < len(field) {
-		return fmt.Errorf("%s has no place of an index", path)
+		return fmt.Errorf("%s has no index_pos", path)
 	}
 	end := int64(binary.LittleEndian.Uint64(head[at:]))
 	if _, err := file.WriteAt(make([]byte, 8), int64(at)); err != nil {
