@@ -25,28 +25,29 @@ import (
 const (
 	cameras         = 3
 	width, height   = 640, 480
-	picturesInAFilm = 30
+	picturesPerFilm = 30
 )
 
-// devices are the published devices.
+// devices simulates the devices whose data the measured executables publish.
 type devices struct {
-	folder         string // with the films of cameras
-	rate, pictures int    // a second
-	autopilot      int    // the UDP port that it sends to
-	arms           [2]realmantest.Arm
-	stop           chan struct{}
-	done           sync.WaitGroup
+	folder    string // of the cameras' films
+	rate      int    // of arms and autopilot, in Hz
+	pictures  int    // of each camera, in Hz
+	autopilot int    // UDP port that receives the autopilot's messages
+	arms      [2]realmantest.Arm
+	stop      chan struct{} // closed by Close
+	done      sync.WaitGroup
 }
 
-// newDevices starts arms and autopilot, and writes the images of cameras.
+// newDevices starts arms and autopilot, and writes the films of the cameras.
 func newDevices(folder string, rate, pictures int) (*devices, error) {
 	d := &devices{folder: folder, rate: rate, pictures: pictures, stop: make(chan struct{})}
 	for i := range cameras {
-		film, err := film()
+		film, err := newFilm()
 		if err != nil {
 			return nil, err
 		}
-		if err := os.WriteFile(d.film(i), film, 0o666); err != nil {
+		if err := os.WriteFile(d.filmPath(i), film, 0o666); err != nil {
 			return nil, err
 		}
 	}
@@ -71,15 +72,16 @@ func newDevices(folder string, rate, pictures int) (*devices, error) {
 	return d, nil
 }
 
-func (d *devices) film(camera int) string {
+// filmPath returns the path of a camera's film.
+func (d *devices) filmPath(camera int) string {
 	return filepath.Join(d.folder, fmt.Sprintf("%d.mjpeg", camera))
 }
 
-// film returns concatenated JPEGs of 60 kB each, as from real cameras.
-func film() ([]byte, error) {
+// newFilm returns concatenated JPEGs of 60 kB each, as real cameras deliver.
+func newFilm() ([]byte, error) {
 	var film bytes.Buffer
 	picture := image.NewYCbCr(image.Rect(0, 0, width, height), image.YCbCrSubsampleRatio422)
-	for range picturesInAFilm {
+	for range picturesPerFilm {
 		for i := range picture.Y {
 			picture.Y[i] = uint8(i/width/2 + rand.IntN(24))
 		}
@@ -90,7 +92,7 @@ func film() ([]byte, error) {
 	return film.Bytes(), nil
 }
 
-// fly sends the messages of a flight over UDP.
+// fly sends the messages of a flight over UDP until stop is closed.
 func (d *devices) fly(conn net.Conn) {
 	defer conn.Close()
 	rw := &dialect.ReadWriter{Dialect: ardupilotmega.Dialect}
@@ -109,19 +111,17 @@ func (d *devices) fly(conn net.Conn) {
 			return
 		case <-tick.C:
 		}
-		since := 5*time.Second + time.Since(began) // since it booted
+		sinceBoot := 5*time.Second + time.Since(began)
 		if i%d.rate == 0 {
 			_ = out.Write(&ardupilotmega.MessageHeartbeat{Type: ardupilotmega.MAV_TYPE_QUADROTOR,
 				Autopilot: ardupilotmega.MAV_AUTOPILOT_PX4, MavlinkVersion: 3})
 		}
-		sin, cos := math.Sincos(0.1 * since.Seconds())
-		_ = out.Write(&ardupilotmega.MessageAttitudeQuaternion{TimeBootMs: uint32(since.Milliseconds()),
-			Q1: float32(cos),
-			Q4: float32(sin), Yawspeed: 0.2})
+		sin, cos := math.Sincos(0.1 * sinceBoot.Seconds())
+		_ = out.Write(&ardupilotmega.MessageAttitudeQuaternion{TimeBootMs: uint32(sinceBoot.Milliseconds()),
+			Q1: float32(cos), Q4: float32(sin), Yawspeed: 0.2})
 		_ = out.Write(&ardupilotmega.MessageHighresImu{
-			TimeUsec: uint64(since.Microseconds()), Zacc: -9.81, Zgyro: 0.2, Xmag: 0.21, Zmag: 0.42,
-			AbsPressure: 955.98,
-			Temperature: 35.5, FieldsUpdated: 0x1fff,
+			TimeUsec: uint64(sinceBoot.Microseconds()), Zacc: -9.81, Zgyro: 0.2, Xmag: 0.21, Zmag: 0.42,
+			AbsPressure: 955.98, Temperature: 35.5, FieldsUpdated: 0x1fff,
 		})
 	}
 }
@@ -143,12 +143,12 @@ camera_publisher:
 `, d.autopilot, d.arms[0].Host(), d.arms[0].Port(), d.rate,
 		d.arms[1].Host(), d.arms[1].Port(), time.Second/time.Duration(d.rate), d.pictures)
 	for i := range cameras {
-		text += fmt.Sprintf("      camera_%d: {device: %s}\n", i, d.film(i))
+		text += fmt.Sprintf("      camera_%d: {device: %s}\n", i, d.filmPath(i))
 	}
 	return text
 }
 
-// topics returns the topics with the most data.
+// topics returns the topics with the most data, which must receive messages before the measurement.
 func (d *devices) topics() []string {
 	topics := []string{"/arm_0/joint_states", "/arm_1/joint_states", "/mavros/imu/data", "/mavros/imu/data_raw"}
 	for i := range cameras {
@@ -157,7 +157,7 @@ func (d *devices) topics() []string {
 	return topics
 }
 
-// Close ends them.
+// Close stops the devices.
 func (d *devices) Close() {
 	close(d.stop)
 	d.done.Wait()

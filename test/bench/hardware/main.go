@@ -71,7 +71,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 	var list []*publisher
 	for _, name := range []string{"arm_publisher", "mavlink_publisher", "camera_publisher"} {
 		var p *publisher
-		// p, err := would shadow err, which deferred functions extend.
+		// Not p, err := …: it would shadow err, which the deferred functions extend.
 		p, err = b.start(name, config)
 		if err != nil {
 			return err
@@ -85,7 +85,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 	return b.measure(ctx, list, s, devices.topics())
 }
 
-// measure prints the processor time of the processes while messages are received.
+// measure prints the processor time that the publishers take in b.span, and the rates of the topics.
 func (b *bench) measure(ctx context.Context, list []*publisher, s *sink, topics []string) error {
 	s.begin()
 	began := time.Now()
@@ -123,6 +123,7 @@ type publisher struct {
 	before time.Duration // processor time when the measurement began
 }
 
+// start starts the publisher with this name and parameter file.
 func (b *bench) start(name, config string) (*publisher, error) {
 	p, err := harness.Start(exec.Command(filepath.Join(b.bin, name), "--config", config))
 	return &publisher{Process: p, name: name}, err
@@ -137,7 +138,7 @@ func (p *publisher) took() (float64, error) {
 	return took.Seconds(), nil
 }
 
-// stop ends the process. Its error has the output of the process.
+// stop ends the process. If that fails, the error contains the output of the process.
 func (p *publisher) stop() error {
 	err := p.Interrupt()
 	return errors.Join(err, p.Kill(err))

@@ -12,7 +12,7 @@ import (
 	"tapedeck/test/bench/internal/harness"
 )
 
-// sink subscribes to all topics of other nodes, and counts their messages.
+// sink subscribes to the topics of all other nodes and counts messages.
 type sink struct {
 	node   bridge.Node
 	counts map[string]*count // by topic
@@ -20,30 +20,31 @@ type sink struct {
 
 // count counts the messages of a topic.
 type count struct {
-	messages, bytes             atomic.Int64
-	messagesBefore, bytesBefore int64
+	messages, bytes             atomic.Int64 // since the subscription
+	messagesBefore, bytesBefore int64        // when the measurement began
 }
 
+// begin begins the measurement.
 func (c *count) begin() { c.messagesBefore, c.bytesBefore = c.messages.Load(), c.bytes.Load() }
 
-// since returns the counts since begin.
-func (c *count) since() (messages, bytes int64) {
+// measured returns the counts since begin.
+func (c *count) measured() (messages, bytes int64) {
 	return c.messages.Load() - c.messagesBefore, c.bytes.Load() - c.bytesBefore
 }
 
-// subscribe subscribes to all topics, until messages arrive on those expected.
+// subscribe subscribes to all topics, until each of the expected topics has a message.
 func (s *sink) subscribe(ctx context.Context, expected []string) error {
-	late := time.After(time.Minute)
+	timeout := time.After(time.Minute)
 	for slices.ContainsFunc(expected, s.silent) {
 		for _, t := range s.node.Topics() {
-			if err := s.hear(t); err != nil {
+			if err := s.add(t); err != nil {
 				return err
 			}
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-late:
+		case <-timeout:
 			return fmt.Errorf("no messages on %v",
 				slices.DeleteFunc(expected, func(topic string) bool { return !s.silent(topic) }))
 		case <-time.After(100 * time.Millisecond):
@@ -52,13 +53,14 @@ func (s *sink) subscribe(ctx context.Context, expected []string) error {
 	return nil
 }
 
+// silent reports whether a topic has no messages yet.
 func (s *sink) silent(topic string) bool {
 	c := s.counts[topic]
 	return c == nil || c.messages.Load() == 0
 }
 
-// hear subscribes to a topic that another node publishes.
-func (s *sink) hear(t bridge.Topic) error {
+// add subscribes to a topic, unless it is subscribed already or only this node publishes it.
+func (s *sink) add(t bridge.Topic) error {
 	if s.counts[t.Name] != nil || !slices.ContainsFunc(t.Publishers, func(e bridge.Endpoint) bool { return !e.Own }) {
 		return nil
 	}
@@ -75,13 +77,14 @@ func (s *sink) hear(t bridge.Topic) error {
 	return err
 }
 
+// begin begins the measurement of all topics.
 func (s *sink) begin() {
 	for _, c := range s.counts {
 		c.begin()
 	}
 }
 
-// print prints the rate of each topic, and of all together, over span seconds.
+// print prints the rates of topics, and of all topics together, over span seconds.
 func (s *sink) print(topics []string, span float64) error {
 	w := harness.Table()
 	fmt.Fprintln(w, "messages/s\tMB/s\t topic")
@@ -89,12 +92,12 @@ func (s *sink) print(topics []string, span float64) error {
 		fmt.Fprintf(w, "%.1f\t%.2f\t %s\n", float64(messages)/span, float64(bytes)/span/1e6, name)
 	}
 	for _, topic := range topics {
-		m, b := s.counts[topic].since()
+		m, b := s.counts[topic].measured()
 		row(topic, m, b)
 	}
 	var messages, bytes int64
 	for _, c := range s.counts {
-		m, b := c.since()
+		m, b := c.measured()
 		messages, bytes = messages+m, bytes+b
 	}
 	row(fmt.Sprintf("all %d topics", len(s.counts)), messages, bytes)

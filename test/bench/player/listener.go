@@ -9,32 +9,36 @@ import (
 	"tapedeck/test/bench/internal/harness"
 )
 
-// arrival is a message. Times are ns since the Unix epoch.
+// arrival has the times of a received message, in ns since the Unix epoch.
 type arrival struct {
-	due            int64 // when it was recorded
-	sent, received int64
+	due      int64 // recorded time
+	sent     int64 // source time of the DDS sample
+	received int64 // when the listener had the message
 }
 
 // listener is a node on DDS that collects the played messages.
 type listener struct {
 	node bridge.Node
-	mu   sync.Mutex
-	all  []arrival
+
+	mu       sync.Mutex // of arrivals
+	arrivals []arrival
 }
 
-// begin forgets all messages, and makes place for so many.
+// begin removes all arrivals, and allocates memory for count new ones.
 func (l *listener) begin(count int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all = make([]arrival, 0, count)
+	l.arrivals = make([]arrival, 0, count)
 }
 
+// list returns the arrivals so far.
 func (l *listener) list() []arrival {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.all
+	return l.arrivals
 }
 
+// listen starts a listener in the domain of the benchmark.
 func listen() (*listener, error) {
 	node, err := dds.Open(bridge.Options{Name: "bench_listener", Domain: -1})
 	if err != nil {
@@ -54,7 +58,7 @@ func (l *listener) take(samples []bridge.Sample) {
 	defer l.mu.Unlock()
 	for _, s := range samples {
 		if len(s.Data) >= stampAt+8 {
-			l.all = append(l.all, arrival{stampOf(s.Data), s.SourceTime, s.ReceiveTime})
+			l.arrivals = append(l.arrivals, arrival{stampOf(s.Data), s.SourceTime, s.ReceiveTime})
 		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"tapedeck/test/bench/internal/harness"
 )
 
-// sleepers calls do at times that are so many ns apart, from a thread of its own, count times.
-func sleeper(period float64, count int, do func(i int) error) error {
+// periodic calls do count times, at times that are period ns apart, from one thread.
+func periodic(period float64, count int, do func(i int) error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
@@ -47,35 +47,36 @@ func sleeper(period float64, count int, do func(i int) error) error {
 	return nil
 }
 
+// due returns the recorded time of message i of an IMU.
 func due(i int) int64 { return epoch + int64(i)*int64(time.Second)/imuRate }
 
-// loop is a process that sleeps as an ideal player would, and writes when it woke to standard output.
+// loop sleeps as an ideal player would, and prints the times at which it woke as int64.
 func loop(rate float64, count int) error {
-	woke := make([]int64, count)
-	if err := sleeper(1e9/imuRate/rate, count, func(i int) error {
-		woke[i] = time.Now().UnixNano()
+	wakeTimes := make([]int64, count)
+	if err := periodic(1e9/imuRate/rate, count, func(i int) error {
+		wakeTimes[i] = time.Now().UnixNano()
 		return nil
 	}); err != nil {
 		return err
 	}
 	out := bufio.NewWriter(os.Stdout)
-	if err := binary.Write(out, binary.NativeEndian, woke); err != nil {
+	if err := binary.Write(out, binary.NativeEndian, wakeTimes); err != nil {
 		return err
 	}
 	return out.Flush()
 }
 
-// publishingLoop is a process that sleeps so and publishes.
+// publishingLoop sleeps as loop does and publishes a message whenever it wakes.
 func publishingLoop(rate float64, count int) error {
 	return publish(0, func(data []byte, p bridge.Publisher) error {
-		return sleeper(1e9/imuRate/rate, count, func(i int) error {
+		return periodic(1e9/imuRate/rate, count, func(i int) error {
 			setStamp(data, due(i))
 			return p.Publish(data)
 		})
 	})
 }
 
-// probe is a process that publishes messages from memory without a pause.
+// probe publishes messages from memory without a pause.
 func probe(size, count int) error {
 	return publish(size, func(data []byte, p bridge.Publisher) error {
 		for i := range count {
@@ -88,7 +89,8 @@ func probe(size, count int) error {
 	})
 }
 
-// publish calls do with a publisher that has a subscriber, and waits until that has all.
+// publish calls do with a message and a publisher that has a subscriber. It returns once the subscriber has
+// acknowledged all messages.
 func publish(size int, do func([]byte, bridge.Publisher) error) (err error) {
 	data, err := payload(size)
 	if err != nil {

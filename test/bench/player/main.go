@@ -2,18 +2,20 @@
 // if it is installed, and a bare loop that sleeps until the same times. It uses the executables in bin/ and prints
 // three tables.
 //
-// Pacing: a recording of an IMU at 1 kHz is played at several rates. The bare loop is a thread of its own that calls
-// clock_nanosleep with absolute times and a timer slack of 1 ns. It runs once alone, which measures
-// waking, and once publishing. "Sent" is the source time of the DDS sample, which players take when they publish.
-// "Arrived" is the time at which the listener, the same process for all, had the message. An error is the distance of a
-// message from its place in the schedule, early or late. Only the player knows where its schedule starts, so a
-// hundredth of the messages of each run is assumed to be early. Other work on the machine is measured too, so the lower
-// quartile of the rounds is printed. CPU is the processor time of the playing process from
-// the first message on, without its start.
+// The first table is for pacing: a recording of an IMU at 1 kHz is played at several rates.
+//   - The bare loop is a thread that calls clock_nanosleep with absolute times and a timer slack of 1 ns. One
+//     measurement is of the loop alone, another one of the loop with publishing.
+//   - "Sent" is the source time of the DDS sample, which players take when they publish.
+//   - "Arrived" is the time at which the listener of this benchmark had the message.
+//   - A deviation is the distance of a message from its place in the schedule, early or late. Only the player knows
+//     when its schedule starts: a hundredth of the messages of each run is assumed to be early.
+//   - The lower quartile of the rounds is printed, because other work on the machine disturbs some of them.
+//   - CPU is the processor time of the playing process from the first message on.
 //
-// As fast as possible: messages a second, beside a process that publishes the same messages from memory.
+// The second table is for playing as fast as possible: messages per second, compared with a process that publishes
+// equal messages from memory.
 //
-// CPU: the IMU and 30 images of 1 MB a second.
+// The third table has the processor time for playing the IMU and 30 images of 1 MB per second.
 package main
 
 import (
@@ -31,14 +33,15 @@ import (
 
 func main() {
 	var b bench
-	flag.IntVar(&b.rounds, "rounds", 5, "measurements of each player, in turn")
-	flag.DurationVar(&b.span, "span", 3*time.Second, "how long to play in each")
+	flag.IntVar(&b.rounds, "rounds", 5, "number of measurements of each player, in turn")
+	flag.DurationVar(&b.span, "span", 3*time.Second, "how long to play in each measurement")
 	flag.StringVar(&b.bin, "bin", "bin", "folder of the executables")
-	only := flag.String("only", "", "only what this regular expression is found in, as 'pacing at 3 tapedeck' or 'cpu'")
+	only := flag.String("only", "", "regular expression: measure only what matches, as 'pacing at 3 tapedeck' or 'cpu'")
 	domain := flag.Int("domain", 103, "ROS_DOMAIN_ID to use")
-	child := flag.String("be", "", "be a process of the benchmark's own: loop, publishing or probe")
-	rate, count := flag.Float64("rate", 1, "of a loop"), flag.Int("count", 0, "messages of a loop or probe")
-	size := flag.Int("size", 0, "bytes of the images of a probe; 0 for those of an IMU")
+	child := flag.String("be", "", "role of a child process of the benchmark: loop, publishing or probe")
+	rate := flag.Float64("rate", 1, "rate of a loop")
+	count := flag.Int("count", 0, "number of messages of a loop or probe")
+	size := flag.Int("size", 0, "bytes of the images of a probe; 0 for messages of an IMU")
 	flag.Parse()
 	err := harness.Isolate(*domain)
 	if err == nil {
@@ -67,7 +70,7 @@ type bench struct {
 
 	folder string // of the recordings
 	dds    *listener
-	ros2   []ros2.Bag
+	ros2   []ros2.Bag // the installed players of ROS 2
 }
 
 func (b *bench) run() (err error) {
@@ -92,12 +95,13 @@ func (b *bench) run() (err error) {
 	defer b.dds.close()
 	fmt.Printf("%d processors, Linux %s; %d rounds of %v\n", runtime.NumCPU(), harness.Proc("sys/kernel/osrelease"),
 		b.rounds, b.span)
-	for _, do := range []func() error{b.pacing, b.fast, b.cpu} {
-		if err := do(); err != nil {
+	for _, measure := range []func() error{b.pacing, b.fast, b.cpu} {
+		if err := measure(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// loadAverage returns the load averages of the last 1, 5 and 15 minutes.
 func loadAverage() string { return strings.Join(strings.Fields(harness.Proc("loadavg"))[:3], " ") }

@@ -9,10 +9,10 @@ import (
 	"tapedeck/test/bench/internal/harness"
 )
 
-// deviations are how far from its place in the schedule each message was, in ns, in increasing order.
+// deviations has each message's distance from its place in the schedule, in ns, in increasing order.
 type deviations []float64
 
-// deviationsOf returns the deviations of one run. at returns the time of an arrival.
+// deviationsOf returns the deviations of one run. at returns the sent or received time of an arrival.
 func deviationsOf(list []arrival, rate float64, at func(arrival) int64) deviations {
 	if len(list) == 0 {
 		return nil
@@ -22,31 +22,32 @@ func deviationsOf(list []arrival, rate float64, at func(arrival) int64) deviatio
 		late[i] = float64(at(a)-at(list[0])) - float64(a.due-list[0].due)/rate
 	}
 	slices.Sort(late)
-	begin := late.quantile(0.01)
+	start := late.quantile(0.01) // of the schedule
 	for i := range late {
-		late[i] = math.Abs(late[i] - begin)
+		late[i] = math.Abs(late[i] - start)
 	}
 	slices.Sort(late)
 	return late
 }
 
-func (e deviations) quantile(q float64) float64 {
-	if len(e) == 0 {
+func (d deviations) quantile(q float64) float64 {
+	if len(d) == 0 {
 		return math.NaN()
 	}
-	return e[int(q*float64(len(e)-1))]
+	return d[int(q*float64(len(d)-1))]
 }
 
-// row has the results of a player, by rounds.
+// row has the results of a player. Slices have one element for each round.
 type row struct {
 	name           string
 	sent, received []deviations
-	rates          []float64 // messages in a second
-	cpu            []float64 // of a core
-	used           []float64 // ns of the processor for each message, with starting and ending
+	rates          []float64 // messages per second
+	cores          []float64 // cores that the player used from the first message to the last
+	perMessage     []float64 // ns of processor time per message, with the player's start and end
 	missing        int       // messages of all rounds
 }
 
+// add adds the result of one round, in which count messages were played.
 func (r *row) add(got run, count int, rate float64) {
 	r.sent = append(r.sent, deviationsOf(got.arrivals, rate, func(a arrival) int64 { return a.sent }))
 	r.received = append(r.received, deviationsOf(got.arrivals, rate, func(a arrival) int64 { return a.received }))
@@ -55,11 +56,11 @@ func (r *row) add(got run, count int, rate float64) {
 		r.rates = append(r.rates, float64(n-1)/float64(last-first)*1e9)
 	}
 	r.missing += count - len(got.arrivals)
-	r.cpu = append(r.cpu, got.cpu)
-	r.used = append(r.used, float64(got.used)/float64(count))
+	r.cores = append(r.cores, got.cores)
+	r.perMessage = append(r.perMessage, float64(got.processor)/float64(count))
 }
 
-// quantile returns the lower quartile of the quantiles of the rounds.
+// quantile returns the lower quartile of all rounds' q-quantiles.
 func quantile(rounds []deviations, q float64) float64 {
 	var list []float64
 	for _, d := range rounds {
@@ -69,7 +70,7 @@ func quantile(rounds []deviations, q float64) float64 {
 	return list[(len(list)-1)/4]
 }
 
-// cells returns the median, the 99th percentile and the maximum.
+// cells returns three cells of a table: median, 99th percentile and maximum in us.
 func cells(rounds []deviations) string {
 	text := ""
 	for _, q := range []float64{0.5, 0.99, 1} {
@@ -86,6 +87,7 @@ func median(list []float64) float64 {
 	return list[len(list)/2]
 }
 
+// us formats a duration in us, NaN as "-".
 func us(ns float64) string {
 	if math.IsNaN(ns) {
 		return "-"
@@ -93,7 +95,8 @@ func us(ns float64) string {
 	return fmt.Sprintf("%.0f", ns/1e3)
 }
 
-// compare lets players play a recording in turn, and returns their results.
+// compare runs the contenders that -only selects in turn, and returns their results. It returns nil if -only selects
+// none.
 func (b *bench) compare(what string, list []contender, r recording, rate float64) (rows []*row, err error) {
 	before := loadAverage()
 	for _, c := range list {
@@ -121,22 +124,21 @@ func (b *bench) compare(what string, list []contender, r recording, rate float64
 	return rows, nil
 }
 
-// table prints to standard output, in columns that are separated by tabs.
+// table prints the lines of a table. Tabs separate columns.
 func table(print func(line func(format string, args ...any))) error {
 	w := harness.Table()
 	print(func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) })
 	return w.Flush()
 }
 
-// pacing plays at several rates.
+// pacing prints the deviations at several rates.
 func (b *bench) pacing() error {
 	for _, rate := range []float64{0.5, 1, 3} {
 		list := append([]contender{b.self("bare loop", "loop", 0), b.self("bare loop, publishing", "publishing", 0)},
 			b.players()...)
 		count := int(imuRate * rate * b.span.Seconds())
 		rows, err := b.compare(fmt.Sprintf("pacing at %v", rate), list,
-			recording{fmt.Sprintf("imu-%d", count), count, 0},
-			rate)
+			recording{fmt.Sprintf("imu-%d", count), count, 0}, rate)
 		if err != nil {
 			return err
 		}
@@ -146,12 +148,10 @@ func (b *bench) pacing() error {
 		base := quantile(rows[0].sent, 0.99)
 		if err := table(func(line func(string, ...any)) {
 			line("sent: median us\tp99\tmax\tp99 of %s (goal: 1.2)\tarrived: median us\tp99\tmax\tmissing\tCPU %%\t "+
-				"at rate %v",
-				rows[0].name, rate)
+				"at rate %v", rows[0].name, rate)
 			for _, r := range rows {
 				line("%s%.2f\t%s%d\t%.1f\t %s", cells(r.sent), quantile(r.sent, 0.99)/base, cells(r.received),
-					r.missing,
-					100*median(r.cpu), r.name)
+					r.missing, 100*median(r.cores), r.name)
 			}
 		}); err != nil {
 			return err
@@ -160,7 +160,7 @@ func (b *bench) pacing() error {
 	return nil
 }
 
-// fast plays as fast as possible.
+// fast prints the rates at which contenders play as fast as possible.
 func (b *bench) fast() error {
 	for _, r := range []recording{{"fast-imu", 200_000, 0}, {"fast-images", 0, 500}} {
 		what, size, goal := "IMU", 0, 0.98
@@ -168,8 +168,7 @@ func (b *bench) fast() error {
 			what, size, goal = "images of 1 MB", imageSize, 0.95
 		}
 		rows, err := b.compare("fast "+what, append([]contender{b.self("publishing alone", "probe", size)},
-			b.players()...),
-			r, fastest)
+			b.players()...), r, fastest)
 		if err != nil {
 			return err
 		}
@@ -181,8 +180,8 @@ func (b *bench) fast() error {
 			line("messages/s\tof %s (goal: %.2f)\tCPU us each\tmissing\t as fast as possible, %s", rows[0].name, goal,
 				what)
 			for _, r := range rows {
-				line("%.0f\t%.2f\t%.1f\t%d\t %s", median(r.rates), median(r.rates)/base, median(r.used)/1e3, r.missing,
-					r.name)
+				line("%.0f\t%.2f\t%.1f\t%d\t %s", median(r.rates), median(r.rates)/base, median(r.perMessage)/1e3,
+					r.missing, r.name)
 			}
 		}); err != nil {
 			return err
@@ -191,7 +190,7 @@ func (b *bench) fast() error {
 	return nil
 }
 
-// cpu plays an IMU and images.
+// cpu prints the processor time of playing an IMU and images.
 func (b *bench) cpu() error {
 	seconds := b.span.Seconds()
 	r := recording{"both", int(imuRate * seconds), int(imageRate * seconds)}
@@ -203,7 +202,7 @@ func (b *bench) cpu() error {
 		line("CPU %% of a core\tsent: p99 us\tmissing\t %d/s of %d B and %d/s of %d MB, %v", imuRate, 340, imageRate,
 			imageSize/1_000_000, b.span.Round(time.Second))
 		for _, r := range rows {
-			line("%.1f\t%s\t%d\t %s", 100*median(r.cpu), us(quantile(r.sent, 0.99)), r.missing, r.name)
+			line("%.1f\t%s\t%d\t %s", 100*median(r.cores), us(quantile(r.sent, 0.99)), r.missing, r.name)
 		}
 	})
 }

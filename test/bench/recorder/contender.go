@@ -20,27 +20,28 @@ import (
 
 var formats = codec.Formats{record.Format, rosbag2.Format}
 
-// alone is the name of the process that only receives.
-const alone = "receiving alone"
+// baseline is the name of the process that only receives.
+const baseline = "receiving alone"
 
-// contender is a recorder to be measured.
+// contender is a measured recorder, or the baseline.
 type contender struct {
 	name      string
-	ours      bool
-	keys      string // how messages are protected, "" if they are not
-	needsRate bool   // it cannot publish as fast as recorders take
-	file      string // name of its output in the folder of the bench: a file or a folder
+	ours      bool   // tapedeck's
+	keys      string // protection of messages: signed or encrypted; "" for none
+	needsRate bool   // must not be measured with loads without a rate
+	file      string // name of the recorded file or folder in bench.folder
 	command   func(load) *exec.Cmd
-	// variables of the contender and of the source, beside the environment of the benchmark
+	// environment extends the environment of the contender and of the publishers.
 	environment []string
-	// sets the numbers of recorded and of repeated messages in the result
+	// count sets the numbers of recorded and of repeated messages in the result.
 	count func(path string, r *result) error
 }
 
-// contenders returns the recorders that are here, after the process that only receives, and says which are not.
+// contenders returns the baseline, tapedeck's recorders and the installed recorders of ROS 2. It prints which recorders
+// are missing.
 func (b *bench) contenders() ([]contender, error) {
 	list := []contender{
-		{name: alone, file: "count", command: b.sink, count: readCount},
+		{name: baseline, file: "count", command: b.sink, count: readCount},
 		{name: "tapedeck record", ours: true, file: "bench.record.00000", command: b.tapedeck("record"),
 			count: readRecording},
 		{name: "tapedeck mcap", ours: true, file: "bench", command: b.tapedeck("mcap"),
@@ -68,12 +69,12 @@ func (b *bench) contenders() ([]contender, error) {
 	return list, nil
 }
 
-// sink returns the process that receives and does nothing.
+// sink returns the command of the baseline.
 func (b *bench) sink(l load) *exec.Cmd {
 	return b.self("sink", l.name, filepath.Join(b.folder, "count"))
 }
 
-// tapedeck returns the command of our own recorder.
+// tapedeck returns the commands of tapedeck's recorder with a storage.
 func (b *bench) tapedeck(storage string) func(load) *exec.Cmd {
 	return func(load) *exec.Cmd {
 		return exec.Command(filepath.Join(b.bin, "recorder"), "--regex", "^"+prefix, "-o", "bench", "-s", storage,
@@ -81,20 +82,20 @@ func (b *bench) tapedeck(storage string) func(load) *exec.Cmd {
 	}
 }
 
-// self returns a process of the benchmark's own.
+// self returns a command that runs this executable in a role: publisher or sink.
 func (b *bench) self(role string, args ...string) *exec.Cmd {
 	args = append([]string{"-be", role, "-depth", fmt.Sprint(b.depth), "-span", b.span.String(), "-domain",
 		os.Getenv("ROS_DOMAIN_ID")}, args...)
 	return exec.Command("/proc/self/exe", args...)
 }
 
-// measure has a contender record a load.
+// measure publishes a load once while a contender records it.
 func (b *bench) measure(c contender, l load) (r result, err error) {
-	from, err := b.source(l, c.environment)
+	publishers, err := b.startPublishers(l, c.environment)
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, from.Kill(err)) }()
+	defer func() { err = errors.Join(err, publishers.Kill(err)) }()
 	cmd := c.command(l)
 	cmd.Dir = b.folder
 	cmd.Env = append(cmd.Environ(), c.environment...)
@@ -103,7 +104,7 @@ func (b *bench) measure(c contender, l load) (r result, err error) {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, recorder.Kill(err)) }()
-	if err := from.ready(); err != nil {
+	if err := publishers.ready(); err != nil {
 		return r, err
 	}
 	pages, err := harness.HoldPages(b.folder, l.bytes(b.span))
@@ -111,21 +112,22 @@ func (b *bench) measure(c contender, l load) (r result, err error) {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, pages.Close()) }()
-	recorder.Settle() // there is more to be done after subscribing
+	recorder.Settle() // its work after subscribing is not measured
 	pages.GiveWay()
-	before, sent, began, all := recorder.ProcessorTime(), from.ProcessorTime(), time.Now(), busy()
-	r.asked = l.count(b.span)
-	r.sent, r.took, err = from.publish()
+	began, machineBefore := time.Now(), busy()
+	recorderBefore, publishersBefore := recorder.ProcessorTime(), publishers.ProcessorTime()
+	r.due = l.count(b.span)
+	r.sent, r.took, err = publishers.publish()
 	if err != nil {
 		return r, err
 	}
-	used := recorder.ProcessorTime() - before + from.ProcessorTime() - sent
-	r.others = (busy() - all - used).Seconds() / time.Since(began).Seconds()
-	recorder.Settle() // what was sent may be on its way still
+	used := recorder.ProcessorTime() - recorderBefore + publishers.ProcessorTime() - publishersBefore
+	r.others = (busy() - machineBefore - used).Seconds() / time.Since(began).Seconds()
+	recorder.Settle() // messages may still be on their way
 	if err := recorder.Interrupt(); err != nil {
 		return r, err
 	}
-	r.cpu, r.peak = recorder.ProcessorTime()-before, recorder.PeakMemory()
+	r.cpu, r.peak = recorder.ProcessorTime()-recorderBefore, recorder.PeakMemory()
 	path := filepath.Join(b.folder, c.file)
 	defer os.RemoveAll(path)
 	r.written, err = harness.Size(path)
@@ -135,18 +137,18 @@ func (b *bench) measure(c contender, l load) (r result, err error) {
 	return r, c.count(path, &r)
 }
 
-// readCount reads the count that a sink printed.
+// readCount reads the count that a sink wrote.
 func readCount(path string, r *result) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	r.written = 0 // of messages
+	r.written = 0 // the sink wrote no messages
 	r.recorded, err = strconv.Atoi(string(text))
 	return err
 }
 
-// readRecording looks for all messages that were sent in an Apollo recording or a ROS 2 bag.
+// readRecording counts the sent messages in an Apollo recording or a ROS 2 bag.
 func readRecording(path string, r *result) error {
 	reader, err := formats.Open(path)
 	if err != nil {
@@ -164,7 +166,7 @@ func readRecording(path string, r *result) error {
 	for {
 		m, err := it.Next()
 		if errors.Is(err, io.EOF) {
-			r.recorded, r.again = t.distinct, t.again
+			r.recorded, r.repeated = t.distinct, t.repeated
 			return nil
 		}
 		if err != nil {

@@ -10,11 +10,11 @@ import (
 type load struct {
 	name   string
 	topics int
-	rate   int // messages per second, of all topics together; 0 is as many as subscribers take
+	rate   int // messages per second, of all topics together; 0: as many as subscribers take
 	size   int // bytes of a message, as CDR
 
-	secured bool    // also with SROS 2
-	goal    float64 // of our processor time, compared with receiving alone; 0: none
+	secured bool    // measured also with SROS 2
+	goal    float64 // most processor time of tapedeck's recorders, as a multiple of the baseline's; 0: none
 }
 
 var loads = []load{
@@ -36,18 +36,19 @@ func findLoad(name string) (load, error) {
 			return l, nil
 		}
 	}
-	return load{}, fmt.Errorf("there is no load %q", name)
+	return load{}, fmt.Errorf("no load is named %q", name)
 }
 
 // prefix begins the names of all topics.
 const prefix = "/bench/t"
 
+// topic returns the name of topic i.
 func topic(i int) string { return fmt.Sprintf("%s%03d", prefix, i) }
 
-// count returns how many messages there are in that time; message n is on topic n modulo topics.
+// count returns the number of messages to publish in span. Message n is on topic n modulo topics.
 func (l load) count(span time.Duration) int { return int(float64(l.rate) * span.Seconds()) }
 
-// bytes returns how much may be written in that time: at most 1.5 GB/s.
+// bytes returns how many bytes recorders may write in span: at most 1.5 GB/s.
 func (l load) bytes(span time.Duration) int64 {
 	if l.rate == 0 {
 		return int64(1.5e9 * span.Seconds())
@@ -55,8 +56,8 @@ func (l load) bytes(span time.Duration) int64 {
 	return int64(l.count(span)) * int64(l.size+100)
 }
 
-// depth returns the history depth of publishers, 0 for unlimited: a publisher without a rate of its own must be held
-// back by its subscribers.
+// depth returns the history depth of publishers, 0 for unlimited. If the load has no rate, subscribers must hold
+// publishers back: the depth is unlimited.
 func (l load) depth(usual int) int {
 	if l.rate == 0 {
 		return 0
@@ -64,11 +65,11 @@ func (l load) depth(usual int) int {
 	return usual
 }
 
-// typeName is the type of the messages, of which every ROS has a definition.
+// typeName is the type of the messages, which every ROS 2 defines.
 const typeName = "std_msgs/msg/UInt8MultiArray"
 
-// numberAt is where the data of the array, which begin with the message's number, are in CDR: behind the encapsulation
-// header, an empty list of dimensions, an offset and a length.
+// numberAt is the offset in CDR of the array's data, which begin with the message's number. The encapsulation header,
+// an empty list of dimensions, an offset and a length come before.
 const numberAt = 16
 
 // payload returns a message without its number.
@@ -79,16 +80,17 @@ func (l load) payload() []byte {
 	return data
 }
 
+// setNumber sets the number of a message.
 func setNumber(data []byte, n int) { binary.LittleEndian.PutUint64(data[numberAt:], uint64(n)) }
 
 // tally counts numbered messages.
 type tally struct {
-	seen     []bool
-	distinct int
-	again    int // that came more than once
+	seen     []bool // by number
+	distinct int    // different messages
+	repeated int    // repetitions
 }
 
-// add counts a message. One that is empty, as rosbag2 records some large ones, is none.
+// add counts a message. An empty message does not count: rosbag2 records some large messages as empty ones.
 func (t *tally) add(data []byte) {
 	if len(data) < numberAt+8 {
 		return
@@ -97,7 +99,7 @@ func (t *tally) add(data []byte) {
 	switch {
 	case n >= uint64(len(t.seen)):
 	case t.seen[n]:
-		t.again++
+		t.repeated++
 	default:
 		t.seen[n] = true
 		t.distinct++

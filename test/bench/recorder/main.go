@@ -1,10 +1,10 @@
-// Recorder lets several recorders record the same messages in turn, and prints what each lost, its processor time and
-// its memory. The recorders are tapedeck's in bin/, in both formats, also with messages that SROS 2 signs or encrypts,
-// and the installed recorders of ROS 2. The baseline is a process that only receives the messages.
+// Recorder lets several recorders record equal messages in turn. It prints each recorder's lost messages, processor
+// time and memory. The recorders are tapedeck's in bin/, in both formats, also with messages that SROS 2 signs or
+// encrypts, and the installed recorders of ROS 2. The baseline is a process that only receives the messages.
 //
-// Messages are numbered, and their numbers are looked up in the recordings. The processor time is user and system time
-// of the recording process, from the first message until it ends, without its start. All recorders have their default
-// options, the default QoS of ROS 2 and the same disk.
+// Messages are numbered. The benchmark looks for the numbers in the recordings. The processor time is user and system
+// time of the recording process, from the first message to the end of the process. All recorders have default options,
+// the default QoS of ROS 2 and one disk.
 package main
 
 import (
@@ -19,16 +19,16 @@ import (
 
 func main() {
 	var b bench
-	flag.IntVar(&b.rounds, "rounds", 3, "measurements of each recorder with each load, in turn; the quieter half "+
-		"counts")
-	flag.DurationVar(&b.span, "span", 6*time.Second, "how long to publish in each")
+	flag.IntVar(&b.rounds, "rounds", 3, "number of measurements of each recorder with each load, in turn; the quieter "+
+		"half counts")
+	flag.DurationVar(&b.span, "span", 6*time.Second, "how long to publish in each measurement")
 	flag.StringVar(&b.folder, "folder", "", "where to record; by default a temporary folder, in memory if there is "+
 		"/dev/shm")
 	flag.StringVar(&b.bin, "bin", "bin", "folder of the executables")
-	only := flag.String("only", "", "only what this regular expression is found in: load and recorder, as '50k.*mcap'")
+	only := flag.String("only", "", "regular expression: measure only matching loads and recorders, as '50k.*mcap'")
 	domain := flag.Int("domain", 101, "ROS_DOMAIN_ID to use")
-	flag.IntVar(&b.depth, "depth", 1000, "messages that the reliable publishers keep; 0 is all")
-	child := flag.String("be", "", "be a process of the benchmark's own: source or sink")
+	flag.IntVar(&b.depth, "depth", 1000, "messages that the reliable publishers keep; 0: all")
+	child := flag.String("be", "", "role of a child process of the benchmark: publisher or sink")
 	flag.Parse()
 	var err error
 	b.only, err = regexp.Compile(*only)
@@ -37,7 +37,7 @@ func main() {
 	}
 	switch {
 	case err != nil:
-	case *child == "source":
+	case *child == "publisher":
 		err = publish(flag.Arg(0), b.depth, b.span)
 	case *child == "sink":
 		err = receive(flag.Arg(0), flag.Arg(1))
@@ -51,10 +51,10 @@ func main() {
 type bench struct {
 	rounds int
 	span   time.Duration
-	folder string
-	bin    string
-	depth  int // of publishers
-	only   *regexp.Regexp
+	folder string         // of recordings
+	bin    string         // folder of tapedeck's executables
+	depth  int            // history depth of publishers
+	only   *regexp.Regexp // matches load and recorder
 }
 
 func (b *bench) run() (err error) {
@@ -68,7 +68,7 @@ func (b *bench) run() (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s; of %d rounds of %v the half with least other work, medians, all messages; recordings in %s\n",
+	fmt.Printf("%s; medians of the quieter half of %d rounds of %v; sums of messages; recordings in %s\n",
 		machine(), b.rounds, b.span, filepath.Dir(b.folder))
 	contenders, err := b.contenders()
 	if err != nil {

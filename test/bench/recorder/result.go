@@ -9,22 +9,24 @@ import (
 	"tapedeck/test/bench/internal/harness"
 )
 
-// result is one measurement, or the median of several.
+// result is one measurement, or the summary of several.
 type result struct {
-	asked, sent, recorded int           // messages
-	again                 int           // that are in a recording more than once
-	took                  time.Duration // to publish those that were sent
-	cpu                   time.Duration
-	peak                  int64   // bytes of memory
-	written               int64   // bytes
-	others                float64 // cores that other processes used meanwhile
+	due      int           // messages to publish by the load's rate
+	sent     int           // published messages
+	recorded int           // different messages in the recording
+	repeated int           // messages that the recording repeats
+	took     time.Duration // for publishing
+	cpu      time.Duration // of the recorder
+	peak     int64         // bytes of the recorder's memory
+	written  int64         // bytes
+	others   float64       // cores that other processes used meanwhile
 }
 
 // perMessage returns the processor time that one recorded message took, in s.
 func (r result) perMessage() float64 { return r.cpu.Seconds() / float64(max(r.recorded, 1)) }
 
-// summary returns the median of each, but the sums of messages, of the quieter half of measurements: those in which
-// other processes took least.
+// summary returns the sums of messages and of took, and the medians of other fields. It takes into account the quieter
+// half of the measurements, in which other processes used fewer cores.
 func summary(list []result) (m result) {
 	slices.SortFunc(list, func(a, b result) int { return cmp.Compare(a.others, b.others) })
 	list = list[:(len(list)+1)/2]
@@ -36,10 +38,10 @@ func summary(list []result) (m result) {
 		return harness.Median(values)
 	}
 	for _, r := range list {
-		m.asked += r.asked
+		m.due += r.due
 		m.sent += r.sent
 		m.recorded += r.recorded
-		m.again += r.again
+		m.repeated += r.repeated
 		m.took += r.took
 	}
 	m.cpu = time.Duration(median(result.perMessage) * float64(m.recorded) * float64(time.Second))
@@ -53,8 +55,8 @@ func summary(list []result) (m result) {
 type row struct {
 	name string
 	result
-	ours bool
-	keys string
+	ours bool   // contender.ours
+	keys string // contender.keys
 }
 
 // print prints a table, with the ratios of tapedeck's contenders to the others.
@@ -68,11 +70,11 @@ func print(l load, rows []row) error {
 			100*float64(r.sent-r.recorded)/float64(max(r.sent, 1)), 1e6*r.perMessage(),
 			1e9*r.perMessage()/float64(l.size),
 			float64(r.peak)/1e6, float64(r.written)/1e6, r.others, r.name)
-		if r.sent < r.asked {
-			fmt.Fprintf(w, "; held back %d more", r.asked-r.sent)
+		if r.sent < r.due {
+			fmt.Fprintf(w, "; held back %d more", r.due-r.sent)
 		}
-		if r.again > 0 {
-			fmt.Fprintf(w, "; has %d twice", r.again)
+		if r.repeated > 0 {
+			fmt.Fprintf(w, "; %d repeated", r.repeated)
 		}
 		fmt.Fprintln(w)
 	}
@@ -85,7 +87,7 @@ func print(l load, rows []row) error {
 			if our.ours && !r.ours && our.keys == r.keys || protected {
 				fmt.Printf("%s takes %.2f x CPU, %.2f x memory of %s", our.name, our.perMessage()/r.perMessage(),
 					float64(our.peak)/float64(r.peak), r.name)
-				if r.name == alone && l.goal > 0 && !protected {
+				if r.name == baseline && l.goal > 0 && !protected {
 					fmt.Printf("; goal: %.2f x CPU", l.goal)
 				}
 				fmt.Println()

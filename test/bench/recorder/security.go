@@ -9,8 +9,8 @@ import (
 	"tapedeck/bridge/bridgetest"
 )
 
-// secured returns contenders which have keys of SROS 2, as their publishers have: messages are signed, or encrypted as
-// well. It prints why there are none.
+// secured returns the contenders of list with keys of SROS 2, once with signed and once with encrypted messages. If
+// keys cannot be made it prints why, and returns none.
 func (b *bench) secured(list []contender) (all []contender, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -38,12 +38,13 @@ func (b *bench) secured(list []contender) (all []contender, err error) {
 	return all, nil
 }
 
-// setup lets helpers of tests run outside of tests, with a failure as a panic.
+// setup lets helpers of tests run outside of tests. Its methods panic with a failure.
 type setup struct {
 	testing.TB
-	folder string
+	folder string // of temporary folders
 }
 
+// failure is the text of a failed or skipped helper.
 type failure string
 
 func (setup) Helper()                           {}

@@ -12,8 +12,7 @@ import (
 	"tapedeck/bridge/graph/dds"
 )
 
-// receive is a process that receives a load and does nothing with it. When it is interrupted it writes to path how many
-// messages came.
+// receive receives a load until it is interrupted. Then it writes the number of received messages to path.
 func receive(name, path string) (err error) {
 	l, err := findLoad(name)
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"tapedeck/codec/store/storetest"
 )
 
-// uploading returns our recorder with --upload: it sends complete splits to a store in the memory of this process, as
-// fast as the store takes them. Its processor time counts until all splits are there.
+// uploading returns tapedeck's recorder with --upload. It sends complete splits to a store in the memory of this
+// process, as fast as the store takes them. Its processor time counts until the store has all splits.
 func (b *bench) uploading() contender {
 	end := func() {}
 	return contender{name: "tapedeck mcap, uploading", ours: true, file: "bench", count: readRecording,
 		needsRate: true,
 		command: func(l load) *exec.Cmd {
-			end() // and forget what the last one has uploaded
+			end() // close the store of the previous measurement, and forget its uploads
 			_ = os.Remove(filepath.Join(b.folder, "bench.upload.json"))
 			bucket := storetest.New(storeSetup{setup: setup{folder: b.folder}, end: &end})
 			cmd := b.tapedeck("mcap")(l)
@@ -25,10 +25,10 @@ func (b *bench) uploading() contender {
 		}}
 }
 
-// storeSetup lets a store run outside of tests.
+// storeSetup lets storetest run outside of tests.
 type storeSetup struct {
 	setup
-	end *func()
+	end *func() // set to the function that Cleanup gets
 }
 
 func (s storeSetup) FailNow()                 {}

@@ -27,13 +27,13 @@ INSERT INTO schema VALUES (3, 'humble');
 BEGIN;
 `
 
-// database has SQLite's own program (Debian: sqlite3) write a recording, as rosbag2 does with SQLite.
+// database writes a recording as rosbag2 does with SQLite. It runs the program sqlite3 (Debian: sqlite3).
 type database struct {
 	codec.NoSplits
 	program    *exec.Cmd
-	input      io.WriteCloser
-	statements *bufio.Writer // to input
-	topics     map[*codec.Channel]int
+	input      io.WriteCloser         // of program
+	statements *bufio.Writer          // to input
+	topics     map[*codec.Channel]int // ids
 }
 
 func createDatabase(path string) (codec.Writer, error) {

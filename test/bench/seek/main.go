@@ -29,10 +29,10 @@ var formats = codec.Formats{mcap.Format, record.Format, rosbag2.Format}
 
 func main() {
 	gigabytes := flag.Float64("size", 10, "size of each recording in GB")
-	seeks := flag.Int("seeks", 200, "how often to seek")
+	seeks := flag.Int("seeks", 200, "number of seeks in each recording")
 	folder := flag.String("folder", "", "where to write the recordings; by default a temporary folder")
 	kinds := flag.String("kinds", "record,mcap,mcap-lz4,mcap-zstd,db3",
-		"what to measure; db3 is SQLite as rosbag2 writes it")
+		"recordings to measure; db3 is SQLite as rosbag2 writes it")
 	modules := flag.String("peer", "",
 		"folder in which test/peers/mcap/package.json is installed: @mcap/core seeks in MCAP files, too")
 	payload := flag.Int("payload", 0, "bytes of each message; 0 is a mix of 200 B, 2 kB and 1 MB")
@@ -40,6 +40,7 @@ func main() {
 	harness.Exit("seek", bench(*folder, strings.Split(*kinds, ","), *gigabytes*1e9, *seeks, *payload, *modules))
 }
 
+// bench writes a recording of each kind and measures seeks in it.
 func bench(folder string, kinds []string, size float64, seeks, payload int, modules string) error {
 	if folder == "" {
 		var err error
@@ -69,9 +70,9 @@ func bench(folder string, kinds []string, size float64, seeks, payload int, modu
 	return nil
 }
 
-// stream yields the messages of a recording of about size bytes: latched maps and transforms, an IMU, a scan and an
-// image.
-func stream(size float64, payload int, write func(*codec.Message) error) error {
+// writeMessages writes a recording of about size bytes: latched maps and transforms, an IMU, a scan and an image. If
+// payload is not 0, messages that are not latched have that many bytes.
+func writeMessages(size float64, payload int, write func(*codec.Message) error) error {
 	latched := codec.DefaultQoS()
 	latched.Durability, latched.Depth = codec.TransientLocal, 1
 	channel := func(topic, typeName string, qos codec.QoS) *codec.Channel {
@@ -98,7 +99,7 @@ func stream(size float64, payload int, write func(*codec.Message) error) error {
 		now += 1000
 		return write(&codec.Message{Channel: c, LogTime: now, PublishTime: now - 500, Data: data[:n]})
 	}
-	for tick := 0; written < size; tick++ { // of 1 ms
+	for tick := 0; written < size; tick++ { // a tick is 1 ms
 		now = 1_700_000_000e9 + int64(tick)*1e6
 		var err error
 		if tick == 0 {
@@ -121,6 +122,7 @@ func stream(size float64, payload int, write func(*codec.Message) error) error {
 	return nil
 }
 
+// write writes a recording of a kind, and returns its path.
 func write(folder, kind string, size float64, payload int) (path string, err error) {
 	name, compression, _ := strings.Cut(kind, "-")
 	path = filepath.Join(folder, "seek."+name)
@@ -133,14 +135,15 @@ func write(folder, kind string, size float64, payload int) (path string, err err
 	case "db3":
 		w, err = createDatabase(path)
 	default:
-		return "", fmt.Errorf("no such kind")
+		return "", fmt.Errorf("unknown kind")
 	}
 	if err != nil {
 		return "", err
 	}
-	return path, errors.Join(stream(size, payload, w.Write), w.Close())
+	return path, errors.Join(writeMessages(size, payload, w.Write), w.Close())
 }
 
+// measure prints the times of seeks in a recording.
 func measure(kind, path string, seeks int) (err error) {
 	began := time.Now()
 	r, err := formats.Open(path)
@@ -168,7 +171,7 @@ func measure(kind, path string, seeks int) (err error) {
 			return err
 		}
 		if m.LogTime < at {
-			return fmt.Errorf("a message of %d after a seek to %d", m.LogTime, at)
+			return fmt.Errorf("first message is of time %d after a seek to %d", m.LogTime, at)
 		}
 		if err := it.Close(); err != nil {
 			return err
@@ -184,7 +187,7 @@ func measure(kind, path string, seeks int) (err error) {
 		}
 		states = append(states, time.Since(began))
 		if !errors.Is(err, io.EOF) || n != 3 {
-			return fmt.Errorf("%d messages before %d: %w", n, at, err)
+			return fmt.Errorf("%d latched messages before %d, not 3: %w", n, at, err)
 		}
 		if err := it.Close(); err != nil {
 			return err
@@ -192,12 +195,11 @@ func measure(kind, path string, seeks int) (err error) {
 	}
 	fmt.Printf("  %-12s %7.0f ms %24.1f %7.1f %7.1f %25.1f %7.1f %7.1f\n", kind, milliseconds(opened),
 		quantile(starts, 0.5), quantile(starts, 0.99), quantile(starts, 1), quantile(states, 0.5),
-		quantile(states, 0.99),
-		quantile(states, 1))
+		quantile(states, 0.99), quantile(states, 1))
 	return nil
 }
 
-// measurePeer measures the seeks of @mcap/core.
+// measurePeer prints the times of @mcap/core's seeks in an MCAP file.
 func measurePeer(modules, path string, seeks int) error {
 	_, file, _, _ := runtime.Caller(0)
 	cmd := exec.Command("node", filepath.Join(filepath.Dir(file), "peer.js"), path, strconv.Itoa(seeks))

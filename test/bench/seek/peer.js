@@ -6,7 +6,7 @@ const { open } = require("node:fs/promises");
 const { createRequire } = require("node:module");
 const path = require("node:path");
 
-// The modules are where test/peers/mcap/package.json was installed, not beside this file.
+// The working directory has the modules of test/peers/mcap/package.json.
 const load = createRequire(path.join(process.cwd(), "package.json"));
 const { McapIndexedReader } = load("@mcap/core");
 const { FileHandleReadable } = load("@mcap/nodejs");

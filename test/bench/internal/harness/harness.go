@@ -29,15 +29,15 @@ func Exit(name string, err error) {
 	}
 }
 
-// Isolate makes this process and its children use one domain on this machine only.
+// Isolate makes this process and its children use a ROS domain on this machine only.
 func Isolate(domain int) error {
-	reach, value := bridgetest.Loopback()
-	return errors.Join(os.Setenv("ROS_DOMAIN_ID", fmt.Sprint(domain)), os.Setenv(reach, value))
+	name, value := bridgetest.Loopback()
+	return errors.Join(os.Setenv("ROS_DOMAIN_ID", fmt.Sprint(domain)), os.Setenv(name, value))
 }
 
-// Folder creates a temporary folder in root, by default in memory if there is /dev/shm, so that no disk is measured.
-// It is removed by remove, and when the benchmark is interrupted. A terminal sends that signal to the measured
-// processes as well.
+// Folder creates a temporary folder in root, by default in /dev/shm if that exists, so that no disk is measured. The
+// folder is removed by remove, and when the benchmark is interrupted. Measured processes get the signal too if Ctrl-C
+// interrupts the benchmark.
 func Folder(root string) (folder string, remove func(), err error) {
 	if root == "" {
 		if _, err := os.Stat("/dev/shm"); err == nil {
@@ -59,7 +59,7 @@ func Folder(root string) (folder string, remove func(), err error) {
 	return folder, remove, nil
 }
 
-// Size returns the size of a file, or of all files in a folder.
+// Size returns the size in bytes of a file, or of all files in a folder.
 func Size(path string) (size int64, err error) {
 	err = filepath.WalkDir(path, func(_ string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -83,13 +83,13 @@ func KeepAll() codec.QoS {
 
 // ProcessorTime returns the user and system time of a process so far, 0 if it has ended.
 func ProcessorTime(pid int) time.Duration {
-	// The clock of a process is the complement of its number; the last three bits 010 select exact time.
+	// The id of a process's clock is the complement of the process id and, in the last three bits, 010 for exact time.
 	var t unix.Timespec
 	_ = unix.ClockGettime(int32(^pid<<3|2), &t)
 	return time.Duration(t.Nano())
 }
 
-// Median returns the mean of the two values in the middle of list, which it sorts.
+// Median sorts list and returns its median.
 func Median[T int64 | float64 | time.Duration](list []T) T {
 	slices.Sort(list)
 	n := len(list)
@@ -116,7 +116,8 @@ func LoadAverage() string {
 	return average
 }
 
-// Table writes to standard output. Cells end with a tab; the last column is aligned to the left.
+// Table returns a writer that prints a table. A tab ends each cell but the last one of a line, which is aligned to the
+// left.
 func Table() *tabwriter.Writer {
 	return tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight|tabwriter.Debug)
 }

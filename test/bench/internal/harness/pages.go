@@ -10,18 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Pages holds memory that the machine has, for files that are written in the same tmpfs. On a virtual machine the first
-// write to a page waits for the host, which costs far more than the write: such a file grows by 0.7 GB/s where one that
-// takes freed pages grows by 4. Nothing that is measured shall wait for the host.
+// Pages is a file in a tmpfs that holds memory for files which are measured there. On a virtual machine the first write
+// to a page waits until the host provides memory: a file grows by 0.7 GB/s in new pages, and by 4 GB/s in freed pages.
+// Measured processes must not wait for the host.
 type Pages struct {
 	file *os.File
-	size int64 // bytes
-	stop chan struct{}
+	size int64         // bytes
+	stop chan struct{} // closed by Close
 	done sync.WaitGroup
 }
 
-// HoldPages takes so many bytes of memory, but at most a third of what the machine has left. It returns nil if folder
-// is not in memory.
+// HoldPages takes size bytes of memory in the tmpfs of folder, but at most a third of its free space. It returns nil if
+// folder is not in a tmpfs.
 func HoldPages(folder string, size int64) (*Pages, error) {
 	var system unix.Statfs_t
 	if err := unix.Statfs(folder, &system); err != nil || system.Type != unix.TMPFS_MAGIC {
@@ -40,7 +40,7 @@ func HoldPages(folder string, size int64) (*Pages, error) {
 	return p, nil
 }
 
-// GiveWay frees as much memory as is written to the tmpfs from now on, and 128 MiB before, until Close.
+// GiveWay frees memory until Close, always 128 MiB more than other files of the tmpfs have taken since the call.
 func (p *Pages) GiveWay() {
 	if p == nil {
 		return
@@ -51,10 +51,10 @@ func (p *Pages) GiveWay() {
 		return int64(system.Bfree) * system.Bsize
 	}
 	const ahead, step = 128 << 20, 5 * time.Millisecond
-	left, atLeast := p.size, free()+ahead
+	left, target := p.size, free()+ahead
 	p.done.Go(func() {
 		for {
-			if missing := atLeast - free(); missing > 0 && left > 0 {
+			if missing := target - free(); missing > 0 && left > 0 {
 				left = max(left-missing, 0)
 				_ = p.file.Truncate(left)
 			}
@@ -67,7 +67,7 @@ func (p *Pages) GiveWay() {
 	})
 }
 
-// Close frees all that is left.
+// Close frees the remaining memory.
 func (p *Pages) Close() error {
 	if p == nil {
 		return nil

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// Process is a running process whose use of the processor and of memory is watched.
+// Process is a process whose processor time and peak memory are measured.
 type Process struct {
 	*exec.Cmd
 	peak   atomic.Int64    // bytes
 	output strings.Builder // complete once the process has ended
 	done   chan struct{}   // closed when it has ended
-	err    error           // of its end
+	err    error           // of Wait; read it only after done is closed
 }
 
-// Start starts a process. Its output is kept for errors, but for standard output that cmd directs elsewhere.
+// Start starts a process. Standard error is kept for error texts, and standard output too unless cmd.Stdout is set.
 func Start(cmd *exec.Cmd) (*Process, error) {
 	p := &Process{Cmd: cmd, done: make(chan struct{})}
 	cmd.Stderr = &p.output
@@ -36,6 +36,7 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
+// watchMemory updates peak until the process ends.
 func (p *Process) watchMemory() {
 	for {
 		select {
@@ -49,13 +50,13 @@ func (p *Process) watchMemory() {
 		}
 		_, rest, _ := strings.Cut(string(status), "VmHWM:")
 		var kilobytes int64
-		if _, err := fmt.Sscan(rest, &kilobytes); err == nil { // a process that is ending has none
+		if _, err := fmt.Sscan(rest, &kilobytes); err == nil { // an ending process has no VmHWM
 			p.peak.Store(kilobytes << 10)
 		}
 	}
 }
 
-// PeakMemory returns the most memory that the process has held so far, in bytes.
+// PeakMemory returns the maximum of the process's resident memory so far, in bytes.
 func (p *Process) PeakMemory() int64 { return p.peak.Load() }
 
 // ProcessorTime returns the user and system time of the process so far. Once the process has ended, the time of its
@@ -71,10 +72,10 @@ func (p *Process) ProcessorTime() time.Duration {
 
 // Settle waits until the process is idle, for half a minute at most.
 func (p *Process) Settle() {
-	const look, idle = 500 * time.Millisecond, 25 * time.Millisecond
+	const interval, idle = 500 * time.Millisecond, 25 * time.Millisecond // idle is processor time in an interval
 	for range 60 {
 		before := p.ProcessorTime()
-		time.Sleep(look)
+		time.Sleep(interval)
 		if p.ProcessorTime()-before < idle {
 			return
 		}
@@ -90,15 +91,16 @@ func (p *Process) Interrupt() error {
 	case <-p.done:
 		return p.err
 	case <-time.After(2 * time.Minute):
-		return fmt.Errorf("%s does not end", p.Args[0])
+		return fmt.Errorf("%s did not end within 2 minutes of SIGINT", p.Args[0])
 	}
 }
 
-// Kill ends the process if it is still running. If there was an error before, it returns the output of the process.
-func (p *Process) Kill(why error) error {
+// Kill ends the process if it is still running. If earlier is an error, Kill returns an error with the output of the
+// process.
+func (p *Process) Kill(earlier error) error {
 	_ = p.Process.Kill()
 	<-p.done
-	if why == nil || p.output.Len() == 0 {
+	if earlier == nil || p.output.Len() == 0 {
 		return nil
 	}
 	return fmt.Errorf("output of %s: %s", p.Args[0], p.output.String())

@@ -1,4 +1,4 @@
-// Package ros2 finds the ROS 2 that is installed, for benchmarks beside it.
+// Package ros2 finds the installed ROS 2, with which benchmarks compare tapedeck.
 package ros2
 
 import (
@@ -11,16 +11,16 @@ import (
 	"strings"
 )
 
-// Bag is ros2 bag on one middleware.
+// Bag is the ros2 bag command on one middleware.
 type Bag struct {
-	Name       string // with the version
-	Middleware string // its version
-	program    string
-	env        []string
+	Name       string   // of rosbag2 with its version, and of the middleware
+	Middleware string   // version of the middleware
+	program    string   // path of ros2
+	env        []string // environment
 }
 
-// Bags returns the ros2 bag commands of the sourced ROS 2, or of the last ROS 2 in /opt/ros. They log below the folder.
-// Bags prints which of them are missing.
+// Bags returns the ros2 bag commands of the sourced ROS 2, or of the last ROS 2 in /opt/ros, one for each middleware.
+// The commands write their logs below folder. Bags prints which commands are missing.
 func Bags(folder string) ([]Bag, error) {
 	env := os.Environ()
 	if os.Getenv("AMENT_PREFIX_PATH") == "" {
@@ -29,7 +29,7 @@ func Bags(folder string) ([]Bag, error) {
 			return nil, err
 		}
 		if len(setups) == 0 {
-			fmt.Println("no ROS 2: there is no AMENT_PREFIX_PATH, and none in /opt/ros")
+			fmt.Println("no ROS 2: AMENT_PREFIX_PATH is not set, and /opt/ros has no ROS 2")
 			return nil, nil
 		}
 		out, err := exec.Command("bash", "-c", `source "$0" && env -0`, setups[len(setups)-1]).Output()
@@ -46,7 +46,7 @@ func Bags(folder string) ([]Bag, error) {
 	program := find(variables["PATH"], "ros2")
 	storage := find(variables["AMENT_PREFIX_PATH"], "share/rosbag2_storage_mcap/package.xml")
 	if program == "" || storage == "" {
-		fmt.Println("no ROS 2: there is no ros2 bag with MCAP, rosbag2_storage_mcap")
+		fmt.Println("no ROS 2: ros2 bag or rosbag2_storage_mcap is not installed")
 		return nil, nil
 	}
 	var list []Bag
@@ -57,9 +57,9 @@ func Bags(folder string) ([]Bag, error) {
 			continue
 		}
 		list = append(list, Bag{
-			Name: fmt.Sprintf("rosbag2 %s, %s", Version(storage),
+			Name: fmt.Sprintf("rosbag2 %s, %s", version(storage),
 				strings.TrimSuffix(strings.TrimPrefix(rmw, "rmw_"), "_cpp")),
-			Middleware: Version(middleware),
+			Middleware: version(middleware),
 			program:    program,
 			env: append(env[:len(env):len(env)], "RMW_IMPLEMENTATION="+rmw, "ROS_LOG_DIR="+filepath.Join(folder, "log"),
 				"PYTHONWARNINGS=ignore"),
@@ -75,7 +75,7 @@ func (b Bag) Command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// find returns where a file is in a list of folders, or "".
+// find returns the path of the first file with this name in a list of folders, or "".
 func find(folders, name string) string {
 	for _, folder := range filepath.SplitList(folders) {
 		path := filepath.Join(folder, name)
@@ -86,8 +86,8 @@ func find(folders, name string) string {
 	return ""
 }
 
-// Version returns the version in a package.xml, or "".
-func Version(path string) string {
+// version returns the version in the package.xml at path, or "".
+func version(path string) string {
 	text, _ := os.ReadFile(path)
 	if found := regexp.MustCompile(`<version[^>]*>\s*([^<\s]+)`).FindSubmatch(text); found != nil {
 		return string(found[1])

@@ -17,16 +17,16 @@ import (
 	"tapedeck/test/bench/internal/harness"
 )
 
-// source is a process that publishes a load.
-type source struct {
+// publisherProcess is a process that publishes a load. It runs publish.
+type publisherProcess struct {
 	*harness.Process
 	in  io.WriteCloser
 	out *bufio.Reader
 }
 
-// source starts a source. environment extends the environment of the benchmark.
-func (b *bench) source(l load, environment []string) (*source, error) {
-	cmd := b.self("source", l.name)
+// startPublishers starts the process that publishes l. environment extends the environment of the benchmark.
+func (b *bench) startPublishers(l load, environment []string) (*publisherProcess, error) {
+	cmd := b.self("publisher", l.name)
 	cmd.Env = append(os.Environ(), environment...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -39,45 +39,46 @@ func (b *bench) source(l load, environment []string) (*source, error) {
 	defer stdout.Close()
 	cmd.Stdout = stdout
 	p, err := harness.Start(cmd)
-	return &source{Process: p, in: in, out: bufio.NewReader(out)}, err
+	return &publisherProcess{Process: p, in: in, out: bufio.NewReader(out)}, err
 }
 
-// ready waits until all topics have a subscriber, but not forever.
-func (s *source) ready() error {
-	late := time.AfterFunc(2*time.Minute, func() { _ = s.Process.Process.Kill() })
-	defer late.Stop()
+// ready waits until all topics have a subscriber, at most 2 minutes.
+func (p *publisherProcess) ready() error {
+	timeout := time.AfterFunc(2*time.Minute, func() { _ = p.Process.Process.Kill() })
+	defer timeout.Stop()
 	for {
-		line, err := s.out.ReadString('\n')
+		line, err := p.out.ReadString('\n')
 		if err != nil || strings.Contains(line, "ready") {
 			return err
 		}
 	}
 }
 
-// publish has the source publish, and returns how many messages in how long.
-func (s *source) publish() (int, time.Duration, error) {
-	if _, err := io.WriteString(s.in, "\n"); err != nil {
+// publish lets the process publish. It returns the number of messages and the time that publishing took.
+func (p *publisherProcess) publish() (int, time.Duration, error) {
+	if _, err := io.WriteString(p.in, "\n"); err != nil {
 		return 0, 0, err
 	}
-	var did published
-	err := json.NewDecoder(s.out).Decode(&did)
-	return did.Sent, did.Took, err
+	var result published
+	err := json.NewDecoder(p.out).Decode(&result)
+	return result.Sent, result.Took, err
 }
 
-// published is the result of a source.
+// published is the result of a publisherProcess, which it prints as JSON.
 type published struct {
 	Sent int
 	Took time.Duration
 }
 
-// publish is a process that publishes a load on DDS. It says when all topics have a subscriber, begins when it is given
-// a line, and says what it did when all is acknowledged. Where subscribers hold it back it gives up after a while.
+// publish publishes a load on DDS. It prints "ready" once all topics have a subscriber, and begins when standard input
+// has a line. Once subscribers have acknowledged all messages it prints the result. It stops publishing if subscribers
+// have delayed it by 5 s.
 func publish(name string, depth int, span time.Duration) (err error) {
 	l, err := findLoad(name)
 	if err != nil {
 		return err
 	}
-	node, err := dds.Open(bridge.Options{Name: "bench_source", Domain: -1})
+	node, err := dds.Open(bridge.Options{Name: "bench_publisher", Domain: -1})
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func publish(name string, depth int, span time.Duration) (err error) {
 		case publishers[i].Subscribers() > 0:
 			i++
 		case time.Since(began) > time.Minute:
-			return fmt.Errorf("nobody subscribes to %s", topic(i))
+			return fmt.Errorf("%s has no subscriber after a minute", topic(i))
 		default:
 			time.Sleep(10 * time.Millisecond)
 		}
@@ -105,21 +106,21 @@ func publish(name string, depth int, span time.Duration) (err error) {
 	}
 	const patience = 5 * time.Second
 	data, count := l.payload(), l.count(span)
-	var did published
-	for begin := time.Now(); did.Sent < count || l.rate == 0 && did.Took < span; did.Took = time.Since(begin) {
+	var result published
+	for begin := time.Now(); result.Sent < count || l.rate == 0 && result.Took < span; result.Took = time.Since(begin) {
 		if l.rate > 0 {
-			due := time.Duration(did.Sent) * time.Second / time.Duration(l.rate)
-			if early := due - did.Took; early > 0 {
+			due := time.Duration(result.Sent) * time.Second / time.Duration(l.rate)
+			if early := due - result.Took; early > 0 {
 				time.Sleep(max(early, time.Millisecond)) // shorter naps take more time than the messages
 			} else if early < -patience {
 				break
 			}
 		}
-		setNumber(data, did.Sent)
-		if err := publishers[did.Sent%l.topics].Publish(data); err != nil {
+		setNumber(data, result.Sent)
+		if err := publishers[result.Sent%l.topics].Publish(data); err != nil {
 			return err
 		}
-		did.Sent++
+		result.Sent++
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -128,7 +129,7 @@ func publish(name string, depth int, span time.Duration) (err error) {
 			return err
 		}
 	}
-	return json.NewEncoder(os.Stdout).Encode(did)
+	return json.NewEncoder(os.Stdout).Encode(result)
 }
 
 // qosOf returns the QoS of a publisher or subscriber that keeps depth messages, or all if depth is 0.
