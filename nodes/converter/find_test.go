@@ -262,7 +262,7 @@ func TestWarningsOfIndexAndReport(t *testing.T) {
 		"zero_tail.tlog":                      "the log ends in zeros",
 		"empty_ros2msg_definition.mcap":       "the definition of std_msgs/msg/Int8 is empty",
 		"reindex_msgzstd_db3":                 "are called cdr and are compressed",
-		"hdf5_one_camera_without_images.hdf5": "/observations/images/cam_low is left out",
+		"hdf5_one_camera_without_images.hdf5": "/observations/images/cam_low is skipped",
 		"lerobot_stale_file_index":            "whose rows are in data/chunk-000/file-001.parquet",
 	} {
 		if path, ok := samples.Find("faults/" + name); ok {

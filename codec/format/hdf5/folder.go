@@ -14,7 +14,7 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// episodeFile matches the names of the files of a folder that is one recording. Each file has one episode.
+// episodeFile matches the names of files in a folder that is one recording with a file for each episode.
 var episodeFile = regexp.MustCompile(`^episode_\d+\.(hdf5|h5)$`)
 
 // episodeFiles returns the files of episodes in a folder, in the order of their numbers.
@@ -28,37 +28,37 @@ func episodeFiles(files *store.Files, folder string) (paths []string) {
 			paths = append(paths, store.Join(folder, e.Name()))
 		}
 	}
-	order := func(path string) int { return number(strings.TrimSuffix(path, filepath.Ext(path))) }
+	order := func(path string) int { return trailingNumber(strings.TrimSuffix(path, filepath.Ext(path))) }
 	slices.SortStableFunc(paths, func(a, b string) int { return cmp.Compare(order(a), order(b)) })
 	return paths
 }
 
-// folder is a folder of files with episodes. The files are opened one after the other, because each takes a process.
+// folder reads the episodes of a folder of files. It opens one file after the other, because a process reads each file.
 type folder struct {
 	episode.Findings
 	files   *store.Files
 	path    string
 	paths   []string
-	sources []*source
+	sources []*source // the files that could be opened
 }
 
 var _ episode.Source = (*folder)(nil)
 
-// Episodes implements episode.Source. A file that cannot be read is Damage. If no file can be read, it is an error.
+// Episodes implements episode.Source. It adds unreadable files to Damage. It fails if it cannot read any file.
 func (f *folder) Episodes() (all []*episode.Episode, err error) {
-	base := int64(0)
+	nextStamp := int64(0)
 	for _, path := range f.paths {
 		s, err := open(f.files, path)
 		if err != nil {
-			f.unreadable(err)
+			f.addUnreadable(err)
 			continue
 		}
 		f.sources = append(f.sources, s)
-		s.base = base
+		s.nextStamp = nextStamp
 		episodes, err := s.Episodes()
-		base = s.base
+		nextStamp = s.nextStamp
 		if err != nil {
-			f.unreadable(err)
+			f.addUnreadable(err)
 			continue
 		}
 		all = append(all, episodes...)
@@ -67,12 +67,13 @@ func (f *folder) Episodes() (all []*episode.Episode, err error) {
 	}
 	f.Incomplete = len(f.Damage) > 0
 	if len(all) == 0 {
-		return nil, fmt.Errorf("read %s: no file of it can be read: %w", f.path, errors.Join(f.Damage...))
+		return nil, fmt.Errorf("read %s: no file of the folder can be read: %w", f.path, errors.Join(f.Damage...))
 	}
 	return all, nil
 }
 
-func (f *folder) unreadable(err error) {
+// addUnreadable adds a file that cannot be read because of err to Damage and Lost.
+func (f *folder) addUnreadable(err error) {
 	f.Damage = append(f.Damage, err)
 	f.Lost.Add(f.path, "files of episodes that cannot be read", 0)
 }

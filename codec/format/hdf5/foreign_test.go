@@ -181,7 +181,8 @@ func TestLengthsThatDiffer(t *testing.T) {
 	require.Len(t, episodes[0].Arms[0].Streams[episode.Joint].Values, 3*6)
 	damage := s.Found().Damage
 	require.Len(t, damage, 3)
-	require.ErrorContains(t, damage[0], "/action of / has 5 rows, others only 3")
+	require.ErrorContains(t, damage[0],
+		"/action of / has 5 rows; only the first 3 are read, because another dataset ends there")
 	require.True(t, s.Found().Incomplete)
 }
 
@@ -221,16 +222,16 @@ func TestForeignFiles(t *testing.T) {
 	for path, want := range map[string]string{
 		filepath.Join(folder, "none.hdf5"): "no such file",
 		folder:                             "not a file",
-		text:                               "it does not have the signature of HDF5",
+		text:                               "the HDF5 signature is missing",
 		cut:                                "the file is damaged, or its writer did not close it",
 		write("other.hdf5", func(f *h5.File) {
 			h5.Put(f, "/weights", []float32{1},
 				1)
-		}): "not a robot's, or of an unknown layout",
+		}): "no episodes in a known layout; the file has /weights; convert the file to the layout of EasyTeleop",
 		write("links.hdf5", func(f *h5.File) {
 			f.MakeGroup("/episodes")
 			f.LinkExternal("gone.hdf5", "/episodes/episode_0", "/episodes/episode_0")
-		}): "/episodes/episode_0: it is a link, and the linked file is not there",
+		}): "/episodes/episode_0: the target of the link is missing",
 		write("cube.hdf5", func(f *h5.File) {
 			f.MakeGroup("/observations")
 			h5.Put(f, "/observations/qpos", make([]float32, 8), 2, 2, 2)
@@ -242,12 +243,12 @@ func TestForeignFiles(t *testing.T) {
 		write("floats.hdf5", func(f *h5.File) {
 			f.MakeGroup("/observations/images")
 			h5.Put(f, "/observations/images/cam_1", make([]float32, 8), 2, 4)
-		}): "are no known kind of images",
+		}): "not images: a dataset of shape [2 4] with elements of 4 bytes",
 		write("words.hdf5", func(f *h5.File) {
 			f.MakeGroup("/observations/images")
 			d, _ := f.CreateSequences("/observations/images/cam_1", 1)
 			d.WriteSequences(0, [][]byte{[]byte("a word")})
-		}): "neither JPEG nor PNG, it begins with 6120776f7264",
+		}): "neither a JPEG nor a PNG: the image begins with 6120776f7264",
 		write("times.hdf5", func(f *h5.File) {
 			f.MakeGroup("/observations")
 			h5.Put(f, "/observations/qpos", make([]float32, 2), 2, 1)
@@ -301,7 +302,7 @@ func TestFolder(t *testing.T) {
 	require.NoError(t, err)
 	defer r.Close()
 	_, err = r.Info()
-	require.ErrorContains(t, err, "no file of it can be read: ")
+	require.ErrorContains(t, err, "no file of the folder can be read: ")
 }
 
 // Unreadable datasets of an episode are left out and reported. All others are read.
@@ -313,14 +314,14 @@ func TestPartsThatCannotBeRead(t *testing.T) {
 		{func(f *h5.File) error {
 			d, err := f.CreateSequences("/observations/images/cam_low", 0)
 			return errors.Join(err, d.Close())
-		}, "/observations/images/cam_low is left out: it has no images"},
+		}, "/observations/images/cam_low is skipped: the dataset has no images"},
 		{func(f *h5.File) error {
 			return h5.Put(f, "/observations/images/cam_low", make([]float32, 8), 2, 4)
-		}, "/cam_low is left out: /observations/images/cam_low: [2 4] elements of 4 bytes are no known"},
+		}, "/cam_low is skipped: /observations/images/cam_low: not images: a dataset of shape [2 4] with elements"},
 		{func(f *h5.File) error { return h5.Put(f, "/observations/effort", []float32{}, 0, 14) },
-			"/observations/effort is left out: it has no rows"},
+			"/observations/effort is skipped: the dataset has no rows"},
 		{func(f *h5.File) error { return f.PutStrings("/action", []string{"a"}) },
-			"/action is left out: read /action: not numbers"},
+			"/action is skipped: read /action: not numbers"},
 	} {
 		path := filepath.Join(t.TempDir(), "a.hdf5")
 		f, err := h5.Create(path)
@@ -361,8 +362,11 @@ func TestColourAndDepthOfOneName(t *testing.T) {
 
 // Errors name the layouts of other projects.
 func TestLayoutsOfOthers(t *testing.T) {
-	for group, want := range map[string]string{"/data/demo_0/obs": "that of robomimic and LIBERO",
-		"/joint_action": "RoboTwin", "/other": "of an unknown layout, with /other; what is read"} {
+	for group, want := range map[string]string{
+		"/data/demo_0/obs": "the layout of robomimic and LIBERO (/data/demo_0 with obs and actions) is not supported",
+		"/joint_action":    "the layout of RoboTwin (/joint_action) is not supported; convert the file to ",
+		"/other":           "no episodes in a known layout; the file has /other; convert the file to ",
+	} {
 		path := filepath.Join(t.TempDir(), "a.hdf5")
 		f, err := h5.Create(path)
 		require.NoError(t, err)

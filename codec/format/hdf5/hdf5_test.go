@@ -416,7 +416,7 @@ func TestRefused(t *testing.T) {
 		"another size": {func(e *episode.Episode) {
 			e.Cameras[1] = camera("camera_1", append(shots("png", 9, 32, 24), picture("png", 1, 8, 8))...)
 		},
-			Options{}, "camera_1: frame 9: image size 8×8, want 32×24 as before"},
+			Options{}, "camera_1: frame 9: image size 8×8, want 32×24 as in earlier frames"},
 		"pixels too few": {func(e *episode.Episode) {
 			f := picture("rgb8", 1, 32, 24)
 			f.Data = f.Data[:60]

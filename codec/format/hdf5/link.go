@@ -11,9 +11,9 @@ import (
 	"tapedeck/codec/format/hdf5/internal/h5"
 )
 
-// Link writes a file at path with links to all episodes of other files. Readers see the episodes in it as long as the
-// relative paths of the files do not change. Put it in another folder if a program reads every file of a folder as an
-// episode. Without overwrite, an existing file is an error.
+// Link writes a file at path with links to all episodes of other files. The links work as long as the paths of the other
+// files relative to the new file do not change. Some programs read each file of a folder as an episode; for these
+// programs, path must be in another folder. Without overwrite, an existing file is an error.
 func Link(path string, files []string, overwrite bool) error {
 	if _, err := os.Lstat(path); err == nil && !overwrite {
 		return fmt.Errorf("create %s: %w; name another output or use --overwrite", path, fs.ErrExist)
@@ -35,25 +35,26 @@ func Link(path string, files []string, overwrite bool) error {
 	return nil
 }
 
+// link writes links to all episodes of files to f, which is in folder.
 func link(f *h5.File, folder string, files []string) error {
 	folder, err := filepath.Abs(folder)
 	err = errors.Join(err, f.MakeGroup("/episodes"))
-	var all summary
+	var summary summary
 	for _, name := range files {
 		if err == nil {
-			err = all.link(f, folder, name)
+			err = summary.link(f, folder, name)
 		}
 	}
-	if err == nil && len(all.starts) == 0 {
+	if err == nil && len(summary.starts) == 0 {
 		err = errors.New("no episodes")
 	}
 	if err != nil {
 		return err
 	}
-	return all.write(f)
+	return summary.write(f)
 }
 
-// link adds links to the episodes of a file to f in folder.
+// link writes links to the episodes of the file at name to f, which is in folder.
 func (s *summary) link(f *h5.File, folder, name string) error {
 	name, err := filepath.Abs(name)
 	if err != nil {
@@ -68,9 +69,9 @@ func (s *summary) link(f *h5.File, folder, name string) error {
 		return err
 	}
 	defer source.Close()
-	episodes, err := source.stored()
+	episodes, err := source.readEpisodes()
 	for _, e := range episodes {
-		err = cmp.Or(err, f.LinkExternal(relative, e.root, fmt.Sprintf("/episodes/episode_%d", len(s.starts))))
+		err = cmp.Or(err, f.LinkExternal(relative, e.group, fmt.Sprintf("/episodes/episode_%d", len(s.starts))))
 		s.add(e.Episode, e.start, e.rows)
 	}
 	return err

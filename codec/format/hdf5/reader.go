@@ -19,29 +19,19 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// source is an open file.
+// source is an open file with episodes.
 type source struct {
 	episode.Findings
-	file    *child.File // acquired until the episodes are read, and by open cameras
-	path    string
-	release func()           // releases the file that Open acquired
-	remove  func()           // removes the file, if it is temporary
-	base    int64            // time of the next row without a time
-	at      string           // group of the episode that is being read
-	leftOut map[string]error // by group of an episode, why its first omitted dataset was omitted
+	path      string
+	file      *child.File // acquired by source until the episodes are read, and by each open camera
+	release   func()      // releases file for source
+	remove    func()      // removes the local copy of a file from a store
+	nextStamp int64       // time of the next row in ns, for episodes without times
 }
 
 var _ episode.Source = (*source)(nil)
 
-// stored is an episode of a file.
-type stored struct {
-	*episode.Episode
-	root  string // group of the episode
-	rows  int
-	start int64 // time of the first row; 0 if unknown
-}
-
-// Open opens a file, or a folder of files that are named as episodes. Its errors name the file.
+// Open opens a file, or a folder with files named episode_N.hdf5. Errors of Open name the file.
 func Open(files *store.Files, path string) (episode.Source, error) {
 	if paths := episodeFiles(files, path); len(paths) > 0 {
 		return &folder{files: files, path: path, paths: paths,
@@ -54,19 +44,18 @@ func Open(files *store.Files, path string) (episode.Source, error) {
 	return s, nil
 }
 
-// open opens a file. It fetches a file of a store, because libhdf5 reads only local files.
+// open opens a file. It copies a file from a store to a local one, because libhdf5 reads only local files.
 func open(files *store.Files, path string) (*source, error) {
 	local, remove, err := files.Fetch(path)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, codec.Pathless(err))
 	}
-	if err := check(local); err != nil {
+	if err := checkSignature(local); err != nil {
 		remove()
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	s := &source{file: child.New(local, path), path: path, remove: remove,
-		Findings: episode.Findings{Lost: codec.LossCounts{}},
-		leftOut:  map[string]error{}}
+		Findings: episode.Findings{Lost: codec.LossCounts{}}}
 	if err := s.file.Acquire(); err != nil {
 		remove()
 		if s.file.Err() == nil {
@@ -78,16 +67,16 @@ func open(files *store.Files, path string) (*source, error) {
 	return s, nil
 }
 
-// errDangling is the error about a link to a missing object.
-var errDangling = errors.New("it is a link, and the linked file is not there")
+var errBrokenLink = errors.New("the target of the link is missing")
 
 const signature = "\x89HDF\r\n\x1a\n"
 
-// isHDF5 reports whether a file has the signature of HDF5, at its beginning or after a block of other data.
+// isHDF5 reports whether a file has the signature of HDF5. The signature is at byte 0, or after a block of other data at
+// byte 512, 1024, 2048 and so on.
 func isHDF5(file io.ReaderAt, size int64) (bool, error) {
 	block := make([]byte, len(signature))
-	for at := int64(0); at+int64(len(block)) <= size; at = max(512, 2*at) {
-		if _, err := file.ReadAt(block, at); err != nil {
+	for offset := int64(0); offset+int64(len(block)) <= size; offset = max(512, 2*offset) {
+		if _, err := file.ReadAt(block, offset); err != nil {
 			return false, err
 		}
 		if string(block) == signature {
@@ -97,8 +86,8 @@ func isHDF5(file io.ReaderAt, size int64) (bool, error) {
 	return false, nil
 }
 
-// check returns an error unless a file has the signature of HDF5. libhdf5 must not open any other file.
-func check(path string) error {
+// checkSignature returns an error unless a file has the signature of HDF5. libhdf5 must not open other files.
+func checkSignature(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return codec.Pathless(err)
@@ -113,7 +102,7 @@ func check(path string) error {
 	}
 	ok, err := isHDF5(file, stat.Size())
 	if err == nil && !ok {
-		err = fmt.Errorf("%w: it does not have the signature of HDF5", codec.ErrUnknownFormat)
+		err = fmt.Errorf("%w: the HDF5 signature is missing", codec.ErrUnknownFormat)
 	}
 	return err
 }
@@ -128,24 +117,24 @@ func (s *source) Close() error {
 
 // Episodes implements episode.Source.
 func (s *source) Episodes() ([]*episode.Episode, error) {
-	stored, err := s.stored()
+	all, err := s.readEpisodes()
 	var episodes []*episode.Episode
-	for _, e := range stored {
+	for _, e := range all {
 		episodes = append(episodes, e.Episode)
 	}
 	return episodes, err
 }
 
-// stored reads the numbers of all episodes, but no pictures.
-func (s *source) stored() (all []*stored, err error) {
+// readEpisodes reads all episodes, but no images. After an error, it returns the episodes that it could read.
+func (s *source) readEpisodes() (all []*storedEpisode, err error) {
 	defer s.release()
 	roots, err := s.roots()
 	if err == nil && len(roots) == 0 {
 		err = s.unknownLayout()
 	}
 	for _, root := range roots {
-		var e *stored
-		e, err = s.episode(root)
+		var e *storedEpisode
+		e, err = s.readEpisode(root)
 		if err != nil {
 			break
 		}
@@ -161,8 +150,8 @@ func (s *source) stored() (all []*stored, err error) {
 	return all, err
 }
 
-// layouts are the layouts of other projects that this package recognises by a group, but cannot read.
-var layouts = []struct{ group, name string }{
+// unsupportedLayouts are layouts that this package recognises by a group, but cannot read.
+var unsupportedLayouts = []struct{ group, name string }{
 	{"/data/demo_0", "robomimic and LIBERO (/data/demo_0 with obs and actions)"},
 	{"/data/demo_1", "robomimic and LIBERO (/data/demo_1 with obs and actions)"},
 	{"/observation/robot_state", "DROID (/observation/robot_state)"},
@@ -171,11 +160,11 @@ var layouts = []struct{ group, name string }{
 
 // unknownLayout returns the error about a file without episodes.
 func (s *source) unknownLayout() error {
-	const expected = "; what is read are EasyTeleop's (/episodes or /observations/state) and ALOHA's " +
-		"(/observations/qpos, /observations/images, /action): convert it to one of them, or to a dataset of LeRobot"
-	for _, l := range layouts {
-		if s.file.Type(l.group) != h5.None {
-			return errors.New("its layout is that of " + l.name + ", which is not read" + expected)
+	const supported = "; convert the file to the layout of EasyTeleop (/episodes or /observations/state) or ALOHA " +
+		"(/observations/qpos, /observations/images, /action), or to a LeRobot dataset"
+	for _, l := range unsupportedLayouts {
+		if s.file.Type(l.group) != h5.NoObject {
+			return errors.New("the layout of " + l.name + " is not supported" + supported)
 		}
 	}
 	names, err := s.file.List("/")
@@ -185,23 +174,24 @@ func (s *source) unknownLayout() error {
 	for i := range names {
 		names[i] = "/" + names[i]
 	}
-	return fmt.Errorf("it is not a robot's, or of an unknown layout, with %s%s",
-		cmp.Or(strings.Join(names[:min(len(names), 8)], ", "), "nothing in it"), expected)
+	return fmt.Errorf("no episodes in a known layout; the file has %s%s",
+		cmp.Or(strings.Join(names[:min(len(names), 8)], ", "), "no objects"), supported)
 }
 
-// roots returns the groups of the episodes, in order; "" is the root group.
+// roots returns the prefixes of the paths of the objects of each episode, in order of the episodes: the paths of groups,
+// or "" for the root group.
 func (s *source) roots() ([]string, error) {
-	if s.file.Type("/episodes") == h5.Group {
+	if s.file.Type("/episodes") == h5.GroupObject {
 		names, err := s.file.List("/episodes")
 		if err != nil {
 			return nil, err
 		}
-		slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(number(a), number(b)) })
+		slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(trailingNumber(a), trailingNumber(b)) })
 		var roots []string
 		for _, name := range names {
 			root := "/episodes/" + name
-			if s.file.Type(root) != h5.Group {
-				s.Damage = append(s.Damage, &episode.MissingError{Path: s.path + ":" + root, Err: errDangling})
+			if s.file.Type(root) != h5.GroupObject {
+				s.Damage = append(s.Damage, &episode.MissingError{Path: s.path + ":" + root, Err: errBrokenLink})
 				continue
 			}
 			roots = append(roots, root)
@@ -211,15 +201,15 @@ func (s *source) roots() ([]string, error) {
 		}
 	}
 	for _, name := range []string{"/observations/state", "/observations/qpos", "/observations/images"} {
-		if s.file.Type(name) != h5.None {
+		if s.file.Type(name) != h5.NoObject {
 			return []string{""}, nil
 		}
 	}
 	return nil, errors.Join(s.Damage...)
 }
 
-// number returns the number at the end of a name, or -1.
-func number(name string) int {
+// trailingNumber returns the number at the end of a name, or -1.
+func trailingNumber(name string) int {
 	n, err := strconv.Atoi(name[len(strings.TrimRight(name, "0123456789")):])
 	if err != nil {
 		return -1
@@ -227,14 +217,15 @@ func number(name string) int {
 	return n
 }
 
+// text returns an attribute of the object at path, or "" if it is missing or not a string.
 func (s *source) text(path, name string) string {
 	text, _ := s.file.Attribute(path, name).(string)
 	return text
 }
 
-// name returns the name of an episode.
+// name returns the name of an episode: its attribute, or else the name of its group or file.
 func (s *source) name(root string) string {
-	if name := s.text(rootOf(root), "name"); name != "" {
+	if name := s.text(groupPath(root), "name"); name != "" {
 		return name
 	}
 	if root != "" {
@@ -244,8 +235,8 @@ func (s *source) name(root string) string {
 	return cmp.Or(strings.TrimSuffix(base, filepath.Ext(base)), base)
 }
 
-// rootOf returns the path of an episode's group.
-func rootOf(root string) string {
+// groupPath returns the path of the group whose objects have paths with the prefix root.
+func groupPath(root string) string {
 	if root == "" {
 		return "/"
 	}

@@ -20,8 +20,8 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// version is EasyTeleop's version of the layout.
-const version = "1.0"
+// layoutVersion is EasyTeleop's version of the layout.
+const layoutVersion = "1.0"
 
 // Writer writes a file. Until Close, the file's name has the suffix .part.
 type Writer struct {
@@ -29,19 +29,19 @@ type Writer struct {
 	path    string
 	options Options
 
-	episodes []*written
+	episodes []*writtenEpisode
 	summary  summary
 	lost     codec.LossCounts
-	err      error
+	err      error // first error of Write, or the error of Abort
 }
 
-// written is the expected content of an episode, for verify.
-type written struct {
-	rows    int
-	cameras map[string]int // by camera, the number of frames
+// writtenEpisode is the expected content of a written episode. Writer.verify compares the file with it.
+type writtenEpisode struct {
+	rows   int
+	frames map[string]int // number of frames by name of the camera
 }
 
-// Create begins a file at path. It overwrites path+".part".
+// Create begins to write a file at path. It overwrites path+".part". An existing file at path is an error.
 func Create(path string, o Options) (*Writer, error) {
 	if err := o.Check(); err != nil {
 		return nil, fmt.Errorf("create %s: %w", path, err)
@@ -73,7 +73,7 @@ func (w *Writer) Write(rows *episode.Rows) error {
 	if w.err != nil {
 		return w.err
 	}
-	err := survey(rows, w.options.Images == ImagesRaw || w.options.SwapRB)
+	err := checkImages(rows, w.options.Images == ImagesRaw || w.options.SwapRB)
 	if errors.As(err, new(episode.DamagedFrames)) {
 		return fmt.Errorf("write %s: %w", w.path, err)
 	}
@@ -86,10 +86,11 @@ func (w *Writer) Write(rows *episode.Rows) error {
 	return w.err
 }
 
+// write appends an episode whose images are not damaged.
 func (w *Writer) write(rows *episode.Rows) error {
 	e := &episodeWriter{
 		file: w.file, options: &w.options, rows: rows, n: len(rows.Stamps),
-		root: fmt.Sprintf("/episodes/episode_%d", len(w.episodes)), written: &written{cameras: map[string]int{}},
+		root: fmt.Sprintf("/episodes/episode_%d", len(w.episodes)), written: &writtenEpisode{frames: map[string]int{}},
 		lengths: map[string][]int{}, lost: w.lost,
 	}
 	if e.n == 0 {
@@ -99,7 +100,7 @@ func (w *Writer) write(rows *episode.Rows) error {
 		return err
 	}
 	if len(w.episodes) == 0 {
-		if err := w.begin(e); err != nil {
+		if err := w.writeRoot(e); err != nil {
 			return err
 		}
 	}
@@ -110,14 +111,14 @@ func (w *Writer) write(rows *episode.Rows) error {
 
 // summary is the content of /metadata and /info, which describe the episodes of a file.
 type summary struct {
-	cameras []string // descriptions of cameras as JSON, in order
-	robots  []string
-	starts  []float64 // by episode, its start in s
-	frames  int64
-	arms    int
+	cameras []string  // JSON descriptions of cameras, in order
+	robots  []string  // JSON descriptions of arms, in order
+	starts  []float64 // start of each episode in s
+	frames  int64     // number of rows of all episodes
+	arms    int       // greatest number of arms of an episode
 }
 
-// add adds an episode.
+// add adds an episode of a number of rows to the summary. start is the time of the first row in ns.
 func (s *summary) add(e *episode.Episode, start int64, rows int) {
 	s.starts, s.frames = append(s.starts, seconds(start)), s.frames+int64(rows)
 	for i, c := range e.Cameras {
@@ -129,8 +130,7 @@ func (s *summary) add(e *episode.Episode, start int64, rows int) {
 	s.arms = max(s.arms, len(e.Arms))
 }
 
-// appendNew appends the description of the i-th device to the list, unless the list has it. A device that another
-// episode describes differently is listed twice.
+// appendNew appends the description of the i-th device of an episode to the list, unless the list has that description.
 func appendNew(list []string, text string, i int) []string {
 	if i < len(list) && list[i] == text || slices.Contains(list, text) {
 		return list
@@ -148,10 +148,10 @@ func describe(name, source, topic string, device json.RawMessage) string {
 	}{name, source, topic, device})
 }
 
-// begin writes the root's links to the first episode, and the options.
-func (w *Writer) begin(e *episodeWriter) error {
+// writeRoot adds links to the objects of the first episode to the root group, and the options as attributes.
+func (w *Writer) writeRoot(e *episodeWriter) error {
 	for _, name := range []string{"/observations", "/action", "/actions", "/compress_len"} {
-		if w.file.Type(e.root+name) == h5.None {
+		if w.file.Type(e.root+name) == h5.NoObject {
 			continue
 		}
 		if err := w.file.LinkSoft(e.root+name, name); err != nil {
@@ -178,8 +178,9 @@ func (w *Writer) Close() error {
 	if err == nil {
 		err = w.summary.write(w.file)
 	}
-	if closed := w.file.Close(); err == nil {
-		err = closed
+	closeErr := w.file.Close()
+	if err == nil {
+		err = closeErr
 	}
 	w.file = nil
 	part := w.path + ".part"
@@ -206,6 +207,7 @@ func (w *Writer) Abort() {
 	w.Close()
 }
 
+// publish syncs the file at part to disk and renames it to path.
 func publish(part, path string) error {
 	if err := h5.Sync(part); err != nil {
 		return err
@@ -223,7 +225,7 @@ func (s *summary) write(f *h5.File) error {
 		return err
 	}
 	err := errors.Join(f.PutStrings("/metadata/cameras", s.cameras), f.PutStrings("/metadata/robots", s.robots),
-		h5.Put(f, "/metadata/timestamps", s.starts, len(s.starts)), f.PutStrings("/info/version", []string{version}))
+		h5.Put(f, "/metadata/timestamps", s.starts, len(s.starts)), f.PutStrings("/info/version", []string{layoutVersion}))
 	numbers := map[string]int64{"total_episodes": int64(len(s.starts)), "total_frames": s.frames,
 		"num_cameras": int64(len(s.cameras)), "num_arms": int64(s.arms)}
 	for _, name := range slices.Sorted(maps.Keys(numbers)) {
@@ -232,14 +234,15 @@ func (s *summary) write(f *h5.File) error {
 	return err
 }
 
-// verify compares a file with the episodes that were written.
+// verify compares the numbers of rows, cameras and frames of a file with the written episodes, and reads the last frame
+// of each camera.
 func (w *Writer) verify(path string) error {
 	source, err := open(nil, path)
 	if err != nil {
 		return err
 	}
 	defer source.Close()
-	episodes, err := source.stored()
+	episodes, err := source.readEpisodes()
 	if err != nil {
 		return err
 	}
@@ -248,24 +251,24 @@ func (w *Writer) verify(path string) error {
 	}
 	for i, e := range episodes {
 		want := w.episodes[i]
-		if e.rows != want.rows || len(e.Cameras) != len(want.cameras) {
-			return fmt.Errorf("%s: %s, want %d; %s, want %d", e.root, plural.Count(e.rows, "row"), want.rows,
-				plural.Count(len(e.Cameras), "camera"), len(want.cameras))
+		if e.rows != want.rows || len(e.Cameras) != len(want.frames) {
+			return fmt.Errorf("%s: %s, want %d; %s, want %d", e.group, plural.Count(e.rows, "row"), want.rows,
+				plural.Count(len(e.Cameras), "camera"), len(want.frames))
 		}
 		for _, c := range e.Cameras {
-			n, ok := want.cameras[c.Name]
+			n, ok := want.frames[c.Name]
 			if !ok || len(c.Stamps) != n {
-				return fmt.Errorf("%s: %s of %s, want %d", e.root, plural.Count(len(c.Stamps), "frame"), c.Name, n)
+				return fmt.Errorf("%s: %s of %s, want %d", e.group, plural.Count(len(c.Stamps), "frame"), c.Name, n)
 			}
-			last := []int{n - 1}
-			if err := c.EachFrame(last, func(int, *episode.Frame) error { return nil }); err != nil {
-				return fmt.Errorf("%s: %w", e.root, err)
+			if err := c.EachFrame([]int{n - 1}, func(int, *episode.Frame) error { return nil }); err != nil {
+				return fmt.Errorf("%s: %w", e.group, err)
 			}
 		}
 	}
 	return nil
 }
 
+// setAttributes sets attributes of the object at path, in the order of names.
 func setAttributes(f *h5.File, path string, attributes map[string]any) error {
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
 		if err := f.SetAttribute(path, name, attributes[name]); err != nil {
@@ -275,29 +278,29 @@ func setAttributes(f *h5.File, path string, attributes map[string]any) error {
 	return nil
 }
 
-// seconds returns the float64 that is nearest to the exact number of seconds. ns / 1e9 is not always the nearest one,
-// because ns have more digits than a float64.
+// seconds returns the float64 that is nearest to a number of ns in s. The division of float64(ns) by 1e9 does not always
+// return the nearest one, because ns has more digits than a float64.
 func seconds(ns int64) float64 {
 	s, _ := strconv.ParseFloat(strconv.FormatInt(ns, 10)+"e-9", 64)
 	return s
 }
 
-// unit returns the common unit of columns, or the units of all columns as JSON if they differ.
-func unit(columns []align.Column) string {
-	units := make([]string, len(columns))
+// units returns the common unit of columns, or a JSON array of the units of all columns if the units differ.
+func units(columns []align.Column) string {
+	list := make([]string, len(columns))
 	for i, c := range columns {
-		units[i] = c.Unit
+		list[i] = c.Unit
 	}
-	if len(slices.Compact(slices.Clone(units))) <= 1 {
-		if len(units) == 0 {
+	if len(slices.Compact(slices.Clone(list))) <= 1 {
+		if len(list) == 0 {
 			return ""
 		}
-		return units[0]
+		return list[0]
 	}
-	return marshal(units)
+	return marshal(list)
 }
 
-// marshal returns a value as JSON.
+// marshal returns a value as JSON, or null if it cannot be JSON.
 func marshal(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -306,6 +309,7 @@ func marshal(v any) string {
 	return string(text)
 }
 
+// float32s returns the products of values and a factor.
 func float32s(values []float64, factor float64) []float32 {
 	out := make([]float32, len(values))
 	for i, v := range values {

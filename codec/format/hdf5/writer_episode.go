@@ -13,17 +13,18 @@ import (
 
 // episodeWriter writes an episode to its group.
 type episodeWriter struct {
-	lost    codec.LossCounts
 	file    *h5.File
 	options *Options
 	rows    *episode.Rows
-	n       int
-	root    string // "/episodes/episode_0"
-	written *written
-	lengths map[string][]int // lengths of padded JPEGs, by the name of their dataset
-	pixels  bool             // the images of some camera are pixels
+	n       int    // number of rows
+	root    string // path of the group, such as "/episodes/episode_0"
+	written *writtenEpisode
+	lost    codec.LossCounts
+	lengths map[string][]int // bytes of each padded JPEG, by the name of the dataset of images
+	pixels  bool             // reports whether the images of some camera are stored as pixels
 }
 
+// write writes the whole episode.
 func (w *episodeWriter) write() error {
 	e := w.rows.Episode
 	w.written.rows = w.n
@@ -42,16 +43,16 @@ func (w *episodeWriter) write() error {
 	if err := setAttributes(w.file, w.root, attributes); err != nil {
 		return err
 	}
-	for _, part := range []func() error{w.times, w.states, w.vectors, w.images} {
-		if err := part(); err != nil {
+	for _, write := range []func() error{w.writeTimes, w.writeArms, w.writeJoinedVectors, w.writeImages} {
+		if err := write(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// times writes the times and the rewards of rows.
-func (w *episodeWriter) times() error {
+// writeTimes writes the times and the rewards of rows.
+func (w *episodeWriter) writeTimes() error {
 	stamps := make([]float64, w.n)
 	for i, ns := range w.rows.Stamps {
 		stamps[i] = seconds(ns)
@@ -66,8 +67,8 @@ func (w *episodeWriter) times() error {
 		w.file.SetAttribute(rewards, "synthetic", w.rows.Synthetic))
 }
 
-// states writes the states and actions of each arm. Joints are in the unit of the options.
-func (w *episodeWriter) states() error {
+// writeArms writes the states and actions of all arms.
+func (w *episodeWriter) writeArms() error {
 	names := map[string]bool{}
 	for i := range w.rows.Arms {
 		a := &w.rows.Arms[i]
@@ -86,29 +87,17 @@ func (w *episodeWriter) states() error {
 				return err
 			}
 		}
-		for r, rows := range a.Streams {
-			if rows == nil {
+		for i, v := range a.Streams {
+			if v == nil {
 				continue
 			}
-			role := episode.Role(r)
+			role := episode.Role(i)
 			path := state + "/" + role.String()
 			if role != role.Base() {
 				path = actions + "/" + role.Base().String()
 			}
-			factor, units := 1.0, unit(rows.Columns)
-			if role.Base() == episode.Joint {
-				factor = episode.UnitFactor(units, w.options.JointUnit)
-				if factor != 1 {
-					units = w.options.JointUnit
-				}
-			}
-			if err := w.put(path, rows, factor, units); err != nil {
+			if err := w.writeStream(path, role, v, a.ActionSources[role]); err != nil {
 				return err
-			}
-			if source := a.ActionSources[role]; source != "" {
-				if err := w.file.SetAttribute(path, "action_source", source); err != nil {
-					return err
-				}
 			}
 		}
 		if r := a.Arm.GripperRange; r != [2]float64{} && a.Streams[episode.Gripper] != nil {
@@ -120,8 +109,23 @@ func (w *episodeWriter) states() error {
 	return nil
 }
 
-// put writes numbers, and attributes that describe the numbers.
-func (w *episodeWriter) put(path string, rows *align.Vector, factor float64, units string) error {
+// writeStream writes a stream of an arm to a dataset at path. It converts joints to the unit of the options.
+func (w *episodeWriter) writeStream(path string, role episode.Role, v *align.Vector, actionSource string) error {
+	factor, unit := 1.0, units(v.Columns)
+	if role.Base() == episode.Joint {
+		factor = episode.UnitFactor(unit, w.options.JointUnit)
+		if factor != 1 {
+			unit = w.options.JointUnit
+		}
+	}
+	if err := w.putVector(path, v, factor, unit); err != nil || actionSource == "" {
+		return err
+	}
+	return w.file.SetAttribute(path, "action_source", actionSource)
+}
+
+// putVector writes a dataset with a vector's values times factor, and attributes that describe the columns.
+func (w *episodeWriter) putVector(path string, rows *align.Vector, factor float64, units string) error {
 	names, interp := make([]string, len(rows.Columns)), make([]string, len(rows.Columns))
 	for i, c := range rows.Columns {
 		names[i], interp[i] = c.Name, c.Interp.String()
@@ -135,34 +139,34 @@ func (w *episodeWriter) put(path string, rows *align.Vector, factor float64, uni
 		setAttributes(w.file, path, attributes))
 }
 
-// vectors writes the vectors that join all arms: qpos, qvel, effort and action.
-func (w *episodeWriter) vectors() error {
+// writeJoinedVectors writes the vectors that join all arms: qpos, qvel, effort and action.
+func (w *episodeWriter) writeJoinedVectors() error {
 	for _, v := range []struct {
 		path string
-		of   func() (*align.Vector, error)
+		join func() (*align.Vector, error)
 	}{
 		{"/observations/qpos", w.rows.QPos}, {"/observations/qvel", w.rows.QVel},
 		{"/observations/effort", w.rows.Effort},
 		{"/action", w.rows.Action},
 	} {
-		rows, err := v.of()
+		rows, err := v.join()
 		if err != nil {
 			return err
 		}
 		if rows == nil || len(rows.Columns) == 0 {
 			continue
 		}
-		if err := w.put(w.root+v.path, rows, 1, unit(rows.Columns)); err != nil {
+		if err := w.putVector(w.root+v.path, rows, 1, units(rows.Columns)); err != nil {
 			return err
 		}
 	}
-	if w.file.Type(w.root+"/action") == h5.None {
+	if w.file.Type(w.root+"/action") == h5.NoObject {
 		return nil
 	}
 	return w.file.SetAttribute(w.root+"/action", "action_source", w.rows.ActionSource)
 }
 
-// pathName returns name, changed to be a valid element of a path.
+// pathName returns a valid element of a path for a name.
 func pathName(name string) string {
 	name = strings.NewReplacer("/", "_", "\x00", "_").Replace(strings.Trim(name, "/"))
 	if name == "" || name == "." || name == ".." {
@@ -172,7 +176,7 @@ func pathName(name string) string {
 }
 
 // imageName returns the name of the dataset of a camera's images: cam_wrist for camera_0, cam_N for camera_N, and the
-// name of the camera for any other.
+// name of any other camera.
 func imageName(camera string) string {
 	number, ok := strings.CutPrefix(camera, "camera_")
 	switch {

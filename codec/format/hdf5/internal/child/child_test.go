@@ -68,7 +68,7 @@ func TestFile(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, d.WriteSequences(0, [][]byte{long}))
 	})
-	require.Equal(t, []h5.Type{h5.Group, h5.Set, h5.None}, []h5.Type{f.Type("/a"), f.Type("/a/x"), f.Type("/b")})
+	require.Equal(t, []h5.ObjectType{h5.GroupObject, h5.DatasetObject, h5.NoObject}, []h5.ObjectType{f.Type("/a"), f.Type("/a/x"), f.Type("/b")})
 	names, err := f.List("/a")
 	require.NoError(t, err)
 	require.Equal(t, []string{"i", "none", "x"}, names)
@@ -111,7 +111,7 @@ func TestFile(t *testing.T) {
 	// The file stays open until the last user releases it.
 	require.NoError(t, f.Acquire())
 	f.Release()
-	require.Equal(t, h5.Group, f.Type("/a"))
+	require.Equal(t, h5.GroupObject, f.Type("/a"))
 	f.Release()
 	_, err = f.Dataset("/a/x")
 	require.ErrorIs(t, err, os.ErrClosed)
@@ -142,7 +142,7 @@ func TestIdle(t *testing.T) {
 	require.Nil(t, other.process)
 	require.NoError(t, f.Acquire())
 	f.Close()
-	require.Equal(t, h5.Group, f.Type("/a"), "it has a user")
+	require.Equal(t, h5.GroupObject, f.Type("/a"), "it has a user")
 	f.Release()
 	require.Nil(t, f.process)
 }

@@ -128,7 +128,7 @@ func (f *File) Err() error {
 }
 
 // Type returns the type of the object at path.
-func (f *File) Type(path string) h5.Type {
+func (f *File) Type(path string) h5.ObjectType {
 	a, _ := f.call(&request{Op: opType, Path: path}, nil)
 	return a.Type
 }

@@ -69,7 +69,7 @@ type request struct {
 // response is the answer to a request. Size bytes of data follow it.
 type response struct {
 	Error string
-	Type  h5.Type
+	Type  h5.ObjectType
 	Names []string
 	Value any
 	Set   int

@@ -143,27 +143,27 @@ func (f *File) LinkExternal(other, target, path string) error {
 	return call("link "+path, func() error { return check(C.link_external(f.id(), o, t, p)) })
 }
 
-// Type is the type of the object at a path.
-type Type int
+// ObjectType is the type of the object at a path.
+type ObjectType int
 
-// Types of objects. None is no object, also for broken links.
+// Types of objects.
 const (
-	None Type = iota
-	Group
-	Set
+	NoObject ObjectType = iota // no object, a broken link, or an object of another type
+	GroupObject
+	DatasetObject
 )
 
 // Type returns the type of the object at path.
-func (f *File) Type(path string) Type {
+func (f *File) Type(path string) ObjectType {
 	p := C.CString(path)
 	defer C.free(unsafe.Pointer(p))
-	found := None
-	call(path, func() error { //nolint:errcheck // a missing object has type None
+	found := NoObject
+	call(path, func() error { //nolint:errcheck // a missing object has the type NoObject
 		switch C.type_at(f.id(), p) {
 		case C.H5I_GROUP:
-			found = Group
+			found = GroupObject
 		case C.H5I_DATASET:
-			found = Set
+			found = DatasetObject
 		}
 		return nil
 	})

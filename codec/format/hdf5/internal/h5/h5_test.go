@@ -43,9 +43,9 @@ func TestNumbers(t *testing.T) {
 	}
 	_, err := f.CreateSequences("/x", 1)
 	require.ErrorContains(t, err, "open for reading")
-	require.Equal(t, Group, f.Type("/a/b/c"))
-	require.Equal(t, Set, f.Type("/a/none"))
-	require.Equal(t, None, f.Type("/a/more/than/there"))
+	require.Equal(t, GroupObject, f.Type("/a/b/c"))
+	require.Equal(t, DatasetObject, f.Type("/a/none"))
+	require.Equal(t, NoObject, f.Type("/a/more/than/there"))
 	names, err := f.List("/a/b")
 	require.NoError(t, err)
 	require.Equal(t, []string{"c", "f4", "i8"}, names)
@@ -172,9 +172,9 @@ func TestLinks(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(filepath.Join(filepath.Dir(f.Path()), "pipe"), 0o600))
 	t.Chdir(t.TempDir())
 	index = reopen(t, index)
-	require.Equal(t, Set, index.Type("/there/y"))
-	require.Equal(t, None, index.Type("/gone"))
-	require.Equal(t, None, index.Type("/pipe"), "nobody writes to it")
+	require.Equal(t, DatasetObject, index.Type("/there/y"))
+	require.Equal(t, NoObject, index.Type("/gone"))
+	require.Equal(t, NoObject, index.Type("/pipe"), "nobody writes to it")
 	names, err := index.List("/there")
 	require.NoError(t, err)
 	require.Equal(t, []string{"x"}, names, "soft links are other names")
@@ -241,7 +241,7 @@ func TestGoroutines(t *testing.T) {
 				if err := Put(f, name, []int64{int64(i), int64(j)}, 2); err != nil {
 					t.Error(err)
 				}
-				if f.Type("/missing") != None {
+				if f.Type("/missing") != NoObject {
 					t.Error("there is something missing")
 				}
 			}
