@@ -225,7 +225,8 @@ func (s *summary) write(f *h5.File) error {
 		return err
 	}
 	err := errors.Join(f.PutStrings("/metadata/cameras", s.cameras), f.PutStrings("/metadata/robots", s.robots),
-		h5.Put(f, "/metadata/timestamps", s.starts, len(s.starts)), f.PutStrings("/info/version", []string{layoutVersion}))
+		h5.Put(f, "/metadata/timestamps", s.starts, len(s.starts)),
+		f.PutStrings("/info/version", []string{layoutVersion}))
 	numbers := map[string]int64{"total_episodes": int64(len(s.starts)), "total_frames": s.frames,
 		"num_cameras": int64(len(s.cameras)), "num_arms": int64(s.arms)}
 	for _, name := range slices.Sorted(maps.Keys(numbers)) {
@@ -278,8 +279,8 @@ func setAttributes(f *h5.File, path string, attributes map[string]any) error {
 	return nil
 }
 
-// seconds returns the float64 that is nearest to a number of ns in s. The division of float64(ns) by 1e9 does not always
-// return the nearest one, because ns has more digits than a float64.
+// seconds returns the float64 that is nearest to a number of ns in s. Dividing float64(ns) by 1e9 does not always return
+// the nearest one, because ns has more digits than a float64.
 func seconds(ns int64) float64 {
 	s, _ := strconv.ParseFloat(strconv.FormatInt(ns, 10)+"e-9", 64)
 	return s

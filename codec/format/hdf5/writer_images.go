@@ -16,8 +16,8 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// checkImages returns an error if a JPEG or PNG of any camera is damaged. decode reports whether checkImages also decodes
-// JPEGs, because writing will decode them.
+// checkImages returns an error if a JPEG or PNG of any camera is damaged. If decode, checkImages also decodes JPEGs,
+// because writing will decode them.
 func checkImages(rows *episode.Rows, decode bool) error {
 	return episode.EachCamera(rows.Episode.Cameras, func(i int, c *episode.Camera) (episode.DamagedFrames, error) {
 		indices := slices.Compact(slices.Clone(rows.Frames[i]))
@@ -138,8 +138,8 @@ func (w *episodeWriter) writeCamera(i int, name string, black size) (size, error
 		add("pixels of images that become JPEGs, which --images raw keeps", uint64(n))
 	}
 	return encoder.size, setAttributes(w.file, dataset.path, map[string]any{
-		"camera": c.Name, "topic": c.Topic, "device": string(c.Device), "encoding": encoder.encoding(), "color": encoder.color(),
-		"order": int64(i), "width": int64(encoder.size.width), "height": int64(encoder.size.height),
+		"camera": c.Name, "topic": c.Topic, "device": string(c.Device),
+		"encoding": encoder.encoding(), "color": encoder.color(), "order": int64(i), "width": int64(encoder.size.width), "height": int64(encoder.size.height),
 	})
 }
 
@@ -158,8 +158,11 @@ func (w *episodeWriter) writeFrameIndices(name string, c *episode.Camera, frames
 		stamps[i], stampsNS[i], valid[i] = seconds(c.Stamps[f]), c.Stamps[f], 1
 	}
 	w.written.frames[c.Name] = distinct
-	return errors.Join(putObservation(w, "image_index/"+name, index), putObservation(w, "image_timestamps/"+name, stamps),
-		putObservation(w, "image_timestamps_ns/"+name, stampsNS), putObservation(w, "image_valid/"+name, valid))
+	return errors.Join(
+		putObservation(w, "image_index/"+name, index),
+		putObservation(w, "image_timestamps/"+name, stamps),
+		putObservation(w, "image_timestamps_ns/"+name, stampsNS),
+		putObservation(w, "image_valid/"+name, valid))
 }
 
 // putObservation writes a dataset of numbers in the group of observations. name is the dataset's path in this group.
