@@ -178,8 +178,8 @@ func (s *source) unknownLayout() error {
 		cmp.Or(strings.Join(names[:min(len(names), 8)], ", "), "no objects"), supported)
 }
 
-// roots returns the prefixes of the paths of the objects of each episode, in order of the episodes: the paths of groups,
-// or "" for the root group.
+// roots returns for each episode the prefix of the paths of its objects: the path of the episode's group, or "" for the
+// root group.
 func (s *source) roots() ([]string, error) {
 	if s.file.Type("/episodes") == h5.GroupObject {
 		names, err := s.file.List("/episodes")

@@ -113,8 +113,8 @@ func cameraName(image string) string {
 	return image
 }
 
-// countReadable returns the number of readable rows, and sets d.raw. Rows at the end of the dataset are unreadable if the
-// writer was killed before it wrote them.
+// countReadable returns the number of readable rows, and sets d.raw. The last rows are unreadable if the writer was
+// killed before it wrote them.
 func (d *imageDataset) countReadable() (int, error) {
 	f, err := d.open()
 	if err != nil {
@@ -142,8 +142,8 @@ func (d *imageDataset) countReadable() (int, error) {
 	return readable, nil
 }
 
-// readCamera returns the camera, and for each row the index of the camera's frame, or -1 for none. Consecutive rows with
-// one number in image_index have one frame. Without image_index, each row has a frame.
+// readCamera returns the camera, and for each row the index of the camera's frame, or -1 for none. Consecutive rows have
+// one frame if they have one number in image_index. Without image_index, each row has a frame.
 func (d *imageDataset) readCamera(stamps []int64, devices map[string]json.RawMessage) (c *episode.Camera, frames []int,
 	err error) {
 	s := d.source

@@ -279,8 +279,8 @@ func setAttributes(f *h5.File, path string, attributes map[string]any) error {
 	return nil
 }
 
-// seconds returns the float64 that is nearest to a number of ns in s. Dividing float64(ns) by 1e9 does not always return
-// the nearest one, because ns has more digits than a float64.
+// seconds returns the float64 that is nearest to a number of ns in s. float64(ns) / 1e9 is not always the nearest one,
+// because ns has more digits than a float64.
 func seconds(ns int64) float64 {
 	s, _ := strconv.ParseFloat(strconv.FormatInt(ns, 10)+"e-9", 64)
 	return s

@@ -139,7 +139,8 @@ func (w *episodeWriter) writeCamera(i int, name string, black size) (size, error
 	}
 	return encoder.size, setAttributes(w.file, dataset.path, map[string]any{
 		"camera": c.Name, "topic": c.Topic, "device": string(c.Device),
-		"encoding": encoder.encoding(), "color": encoder.color(), "order": int64(i), "width": int64(encoder.size.width), "height": int64(encoder.size.height),
+		"encoding": encoder.encoding(), "color": encoder.color(), "order": int64(i),
+		"width": int64(encoder.size.width), "height": int64(encoder.size.height),
 	})
 }
 
