@@ -67,7 +67,8 @@ func (e *imageEncoder) encodeFrame(dst []byte, f *episode.Frame, again bool) ([]
 		return nil, errors.New("the camera has both colour and depth images")
 	}
 	if (size{c.Width, c.Height}) != e.size {
-		return nil, fmt.Errorf("image size %d×%d, want %d×%d as in earlier frames", c.Width, c.Height, e.size.width, e.size.height)
+		return nil, fmt.Errorf("image size %d×%d, want %d×%d as in earlier frames", c.Width, c.Height,
+			e.size.width, e.size.height)
 	}
 	if f.Encoding == "jpeg" && e.images != ImagesRaw && !e.swap {
 		return f.Data, nil

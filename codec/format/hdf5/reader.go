@@ -71,8 +71,8 @@ var errBrokenLink = errors.New("the target of the link is missing")
 
 const signature = "\x89HDF\r\n\x1a\n"
 
-// isHDF5 reports whether a file has the signature of HDF5. The signature is at byte 0, or after a block of other data at
-// byte 512, 1024, 2048 and so on.
+// isHDF5 reports whether a file has the signature of HDF5. The signature is at byte 0, or follows a block of other data
+// of 512, 1024, 2048 or more bytes.
 func isHDF5(file io.ReaderAt, size int64) (bool, error) {
 	block := make([]byte, len(signature))
 	for offset := int64(0); offset+int64(len(block)) <= size; offset = max(512, 2*offset) {

@@ -142,8 +142,8 @@ func (d *imageDataset) countReadable() (int, error) {
 	return readable, nil
 }
 
-// readCamera returns the camera, and for each row the index of the camera's frame, or -1 for none. Consecutive rows have
-// one frame if they have one number in image_index. Without image_index, each row has a frame.
+// readCamera returns the camera, and for each row the index of a frame of the camera, or -1. Consecutive rows with
+// equal numbers in image_index have one frame. Without image_index, each row has a frame.
 func (d *imageDataset) readCamera(stamps []int64, devices map[string]json.RawMessage) (c *episode.Camera, frames []int,
 	err error) {
 	s := d.source

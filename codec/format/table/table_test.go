@@ -148,7 +148,8 @@ func TestMisfits(t *testing.T) {
 	ch := channel("/t", "p/msg/T", "string s\nint32[] l\np/I[] i\n================\nMSG: p/I\nstring s\nint8 x\n")
 	good := encode(t, ch, cdr.Field{Name: "s", Value: "good"}, cdr.Field{Name: "l", Value: []int32{1, 2}},
 		cdr.Field{Name: "i", Value: []*cdr.Struct{{}}})
-	shorter := encode(t, ch, cdr.Field{Name: "l", Value: []int32{7}}, cdr.Field{Name: "i", Value: []*cdr.Struct{{}, {}}})
+	shorter := encode(t, ch, cdr.Field{Name: "l", Value: []int32{7}},
+		cdr.Field{Name: "i", Value: []*cdr.Struct{{}, {}}})
 	for _, f := range allFormats {
 		path := filepath.Join(t.TempDir(), "out")
 		w, err := f.Create(path, codec.CreateOptions{})

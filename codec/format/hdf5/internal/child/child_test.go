@@ -68,7 +68,8 @@ func TestFile(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, d.WriteSequences(0, [][]byte{long}))
 	})
-	require.Equal(t, []h5.ObjectType{h5.GroupObject, h5.DatasetObject, h5.NoObject}, []h5.ObjectType{f.Type("/a"), f.Type("/a/x"), f.Type("/b")})
+	require.Equal(t, []h5.ObjectType{h5.GroupObject, h5.DatasetObject, h5.NoObject},
+		[]h5.ObjectType{f.Type("/a"), f.Type("/a/x"), f.Type("/b")})
 	names, err := f.List("/a")
 	require.NoError(t, err)
 	require.Equal(t, []string{"i", "none", "x"}, names)
@@ -154,8 +155,8 @@ func TestEndOfProcess(t *testing.T) {
 	mostTime = 0
 	f := newFile(t, nil)
 	for what, want := range map[string]string{
-		"crash": "panic: runtime error: invalid memory address or nil pointer dereference; the file is damaged, or takes " +
-			"more than 2048 MiB of memory",
+		"crash": "panic: runtime error: invalid memory address or nil pointer dereference; the file is damaged, or " +
+			"takes more than 2048 MiB of memory",
 		"spin": "it took more than 0 s of processor time; the file is damaged",
 	} {
 		require.Nil(t, f.Attribute("/a", what))
