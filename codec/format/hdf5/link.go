@@ -11,9 +11,9 @@ import (
 	"tapedeck/codec/format/hdf5/internal/h5"
 )
 
-// Link writes a file at path with links to all episodes of other files. The links are relative paths: they break if only
-// some of the files move. path should be in a folder without episodes, because some programs read each file of a folder
-// as an episode. Without overwrite, an existing file is an error.
+// Link writes a file at path with links to all episodes of other files. The links are relative paths: they break if
+// only some of the files move. path should be in a folder without episodes, because some programs read each file of a
+// folder as an episode. Without overwrite, an existing file is an error.
 func Link(path string, files []string, overwrite bool) error {
 	if _, err := os.Lstat(path); err == nil && !overwrite {
 		return fmt.Errorf("create %s: %w; name another output or use --overwrite", path, fs.ErrExist)
