@@ -1,9 +1,8 @@
-// Stress runs the tests of packages many times on a machine that is busy with something else, and prints which of them
-// failed how often:
+// Stress runs the tests of packages many times beside busy processes, and prints how often each test failed:
 //
 //	stress [flags] packages
 //
-// A test that fails here now and then has a fault, or shows one. What a failing package printed is kept.
+// A test that fails now and then is wrong, or has found a bug. The output of failing packages is kept.
 package main
 
 import (
@@ -29,43 +28,44 @@ import (
 )
 
 func main() {
-	rounds := flag.Int("rounds", 5, "how often each test runs")
-	at := flag.Int("p", 4*runtime.NumCPU(), "packages tested at once")
-	load := flag.Int("load", 2*runtime.NumCPU(), "processes that do nothing but take processor time")
-	short := flag.Bool("short", false, "run the tests as -short has them")
-	run := flag.String("run", "", "only tests that match, as for go test")
-	out := flag.String("out", "build/stress", "folder for what failing packages print")
+	rounds := flag.Int("rounds", 5, "number of runs of each test")
+	parallel := flag.Int("p", 4*runtime.NumCPU(), "number of packages tested at once")
+	load := flag.Int("load", 2*runtime.NumCPU(), "number of busy processes")
+	short := flag.Bool("short", false, "run the tests with -short")
+	run := flag.String("run", "", "regular expression: run only matching tests, as go test does")
+	out := flag.String("out", "build/stress", "folder for the output of failing packages")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	args := []string{"-test.v=test2json", "-test.timeout=30m", "-test.run=" + *run, fmt.Sprint("-test.short=", *short)}
 	s := &stress{ctx: ctx, out: *out, args: args, results: map[test]*result{}}
-	if err := s.run(flag.Args(), *rounds, *at, *load); err != nil {
+	if err := s.run(flag.Args(), *rounds, *parallel, *load); err != nil {
 		fmt.Fprintln(os.Stderr, "stress:", err)
 		os.Exit(1)
 	}
 }
 
-// test is one test, or with an empty Name a package as a whole.
+// test is one test. With an empty Name it stands for the whole package.
 type test struct{ Package, Name string }
 
 // result counts the runs of a test.
 type result struct{ runs, failures, skips int }
 
+// stress is a run of this program.
 type stress struct {
 	ctx  context.Context
-	out  string
-	args []string // of a test executable
+	out  string   // folder for the output of failing packages
+	args []string // of each test executable
 
-	mu      sync.Mutex
+	mu      sync.Mutex // of results
 	results map[test]*result
 }
 
 // pkg is a package with tests.
 type pkg struct{ ImportPath, Dir, executable string }
 
-// run compiles the tests once and runs them in rounds. It returns an error if any of them failed.
-func (s *stress) run(patterns []string, rounds, at, load int) error {
+// run compiles the tests once and runs them in rounds beside load busy processes. It returns an error if a test failed.
+func (s *stress) run(patterns []string, rounds, parallel, load int) error {
 	dir, err := os.MkdirTemp("", "tapedeck-stress-")
 	if err != nil {
 		return err
@@ -90,10 +90,10 @@ func (s *stress) run(patterns []string, rounds, at, load int) error {
 		}()
 	}
 	fmt.Printf("%d packages, %d at once, beside %d busy processes on %d processors\n",
-		len(packages), at, load, runtime.NumCPU())
+		len(packages), parallel, load, runtime.NumCPU())
 	for round := 1; round <= rounds && s.ctx.Err() == nil; round++ {
 		began, before := time.Now(), s.failures()
-		s.round(packages, round, at)
+		s.round(packages, round, parallel)
 		average, _ := os.ReadFile("/proc/loadavg")
 		fmt.Printf("round %d: %v, %d failures, load average %s\n",
 			round, time.Since(began).Round(time.Second), s.failures()-before, strings.Fields(string(average))[0])
@@ -105,7 +105,7 @@ func (s *stress) run(patterns []string, rounds, at, load int) error {
 	return s.ctx.Err()
 }
 
-// compile compiles the tests of packages into a folder each.
+// compile compiles the tests of packages into dir.
 func (s *stress) compile(patterns []string, dir string) (list []*pkg, err error) {
 	format := "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}"
 	out, err := exec.CommandContext(s.ctx, "go", append([]string{"list", "-f", format}, patterns...)...).Output()
@@ -128,9 +128,9 @@ func (s *stress) compile(patterns []string, dir string) (list []*pkg, err error)
 }
 
 // round runs the tests of each package once.
-func (s *stress) round(packages []*pkg, round, at int) {
+func (s *stress) round(packages []*pkg, round, parallel int) {
 	var running sync.WaitGroup
-	free := make(chan struct{}, at)
+	free := make(chan struct{}, parallel)
 	for _, p := range packages {
 		free <- struct{}{}
 		running.Go(func() {
@@ -141,7 +141,7 @@ func (s *stress) round(packages []*pkg, round, at int) {
 	running.Wait()
 }
 
-// test runs the tests of a package and keeps their output if one fails.
+// test runs the tests of a package. It keeps the output if a test fails.
 func (s *stress) test(p *pkg, round int) {
 	cmd := exec.CommandContext(s.ctx, p.executable, s.args...)
 	cmd.Dir = p.Dir
@@ -180,6 +180,7 @@ func (s *stress) test(p *pkg, round int) {
 	}
 }
 
+// count counts one run of a test. action is pass, skip or fail.
 func (s *stress) count(t test, action string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,7 +198,7 @@ func (s *stress) count(t test, action string) {
 	}
 }
 
-// failures returns how many runs of packages have failed.
+// failures returns the number of failed runs of packages.
 func (s *stress) failures() (n int) {
 	for t, r := range s.results {
 		if t.Name == "" {
@@ -207,7 +208,7 @@ func (s *stress) failures() (n int) {
 	return n
 }
 
-// print prints the tests that failed, with how often, and how many did not.
+// print prints the packages and the failed tests with their runs and failures, and the sums of all tests.
 func (s *stress) print() {
 	tests, runs, skips := 0, 0, 0
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Entities that participants have by the specifications.
+// Entity ids of the built-in endpoints of a participant.
 const (
 	spdpWriter          = 0x000100c2
 	spdpReader          = 0x000100c7
@@ -26,22 +26,22 @@ const (
 	replyReader         = 0x000301c4
 )
 
-// Messages of a participant until it leaves and another one comes. A damaged heartbeat or gap may say that a writer is
-// far ahead, after which its messages are ignored.
+// messagesOfParticipant is the number of messages until a participant leaves and another one appears. A damaged
+// heartbeat or gap may announce high sequence numbers, after which receivers ignore the participant's messages.
 const messagesOfParticipant = 200
 
 // attacker imitates a participant that sends damaged discovery messages to the participants on 127.0.0.1: SPDP, SEDP,
 // TypeLookup and the rest of RTPS, by the DDSI-RTPS specification 2.3 of OMG (chapters 8.3, 9.4 and 9.6) and DDS-XTypes
 // 1.3 (chapter 7.6.3).
 type attacker struct {
-	// Replies are whole RTPS messages that are sent, damaged, besides its own.
+	// Replies are complete RTPS messages, which the attacker also damages and sends.
 	Replies [][]byte
 
 	random    *rand.Rand
 	socket    *net.UDPConn
-	ports     []int
-	prefix    [12]byte
-	sequences map[uint32]uint32 // by writer
+	ports     []int             // of the attacked participants
+	prefix    [12]byte          // of the participant's GUIDs
+	sequences map[uint32]uint32 // last sequence number, by writer
 	left      int               // messages until the participant leaves
 }
 
@@ -86,7 +86,7 @@ func (a *attacker) Leave() error {
 	return a.send(a.message(a.disposal()))
 }
 
-// appear lets the participant leave and another one come, undamaged.
+// appear lets the participant leave, and announces another one with undamaged messages.
 func (a *attacker) appear() error {
 	if a.sequences != nil {
 		if err := a.Leave(); err != nil {
@@ -107,6 +107,7 @@ func (a *attacker) appear() error {
 	return a.send(a.message(a.endpoint()))
 }
 
+// send sends an RTPS message to all ports.
 func (a *attacker) send(message []byte) error {
 	for _, port := range a.ports {
 		to := &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}
@@ -117,12 +118,12 @@ func (a *attacker) send(message []byte) error {
 	return nil
 }
 
-// message puts a header before submessages.
+// message returns an RTPS message with these submessages.
 func (a *attacker) message(submessages []byte) []byte {
 	return slices.Concat([]byte("RTPS\x02\x03\x01\x0f"), a.prefix[:], submessages)
 }
 
-// damage changes a message behind its first bytes: bits, bytes, lengths, or its end.
+// damage changes bits, bytes, lengths or the end of a message. It keeps the bytes before the offset first.
 func (a *attacker) damage(message []byte, first int) []byte {
 	interesting := []uint32{0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff}
 	for range 1 + a.random.IntN(3) {
@@ -155,11 +156,12 @@ func (a *attacker) damage(message []byte, first int) []byte {
 	return message
 }
 
+// guid returns the GUID of an entity of the participant.
 func (a *attacker) guid(entity uint32) []byte {
 	return binary.BigEndian.AppendUint32(slices.Clone(a.prefix[:]), entity)
 }
 
-// data returns a heartbeat by which the writer has nothing but its next sample, and that sample.
+// data returns the writer's next sample, after a heartbeat that announces no other sample.
 func (a *attacker) data(writer, reader uint32, inlineQoS, payload []byte) []byte {
 	a.sequences[writer]++
 	sequence := a.sequences[writer]
@@ -175,17 +177,20 @@ func (a *attacker) data(writer, reader uint32, inlineQoS, payload []byte) []byte
 	return append(a.heartbeat(writer, reader, sequence), submessage(0x15, flags, b, inlineQoS, payload, padding)...)
 }
 
+// heartbeat returns a heartbeat that announces the one sample first.
 func (a *attacker) heartbeat(writer, reader, first uint32) []byte {
 	b := binary.BigEndian.AppendUint32(nil, reader)
 	b = binary.BigEndian.AppendUint32(b, writer)
 	return submessage(0x07, 0x01, words(b, 0, first, 0, first, first))
 }
 
+// submessage returns a submessage of RTPS.
 func submessage(kind, flags byte, parts ...[]byte) []byte {
 	body := slices.Concat(parts...)
 	return append(binary.LittleEndian.AppendUint16([]byte{kind, flags}, uint16(len(body))), body...)
 }
 
+// words appends 32-bit numbers, little-endian.
 func words(b []byte, values ...uint32) []byte {
 	for _, v := range values {
 		b = binary.LittleEndian.AppendUint32(b, v)
@@ -193,26 +198,32 @@ func words(b []byte, values ...uint32) []byte {
 	return b
 }
 
+// text returns a string as CDR, padded to 4 bytes.
 func text(s string) []byte {
 	b := append(words(nil, uint32(len(s)+1)), s...)
 	return append(b, make([]byte, 4-len(s)%4)...)
 }
 
+// parameter returns a parameter of a parameter list.
 func parameter(id uint16, parts ...[]byte) []byte {
 	value := slices.Concat(parts...)
 	b := binary.LittleEndian.AppendUint16(nil, id)
 	return append(binary.LittleEndian.AppendUint16(b, uint16(len(value))), value...)
 }
 
+// parameters returns a parameter list with its sentinel.
 func parameters(list ...[]byte) []byte { return append(slices.Concat(list...), 1, 0, 0, 0) }
 
+// locator returns the Locator of the attacker's socket.
 func (a *attacker) locator() []byte {
 	b := words(nil, 1, uint32(a.socket.LocalAddr().(*net.UDPAddr).Port))
 	return append(b, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 127, 0, 0, 1)
 }
 
+// parameterList is the encapsulation header PL_CDR_LE.
 var parameterList = []byte{0, 3, 0, 0}
 
+// spdp returns the participant's announcement.
 func (a *attacker) spdp() []byte {
 	return a.data(spdpWriter, spdpReader, nil, append(slices.Clone(parameterList), parameters(
 		parameter(0x15, []byte{2, 3, 0, 0}), parameter(0x16, []byte{1, 15, 0, 0}), parameter(0x50, a.guid(0x000001c1)),
@@ -221,6 +232,7 @@ func (a *attacker) spdp() []byte {
 		parameter(0x59, words(nil, 1), text("PARTICIPANT_TYPE"), text("SIMPLE"), words(nil, 0)))...))
 }
 
+// endpoint returns the announcement of a publisher or a subscriber.
 func (a *attacker) endpoint() []byte {
 	writer, reader, entity := uint32(publicationsWriter), uint32(publicationsReader), uint32(0x00001203)
 	if a.random.IntN(2) == 0 {
@@ -237,29 +249,30 @@ func (a *attacker) endpoint() []byte {
 		parameter(0x75, a.typeInformation()), parameter(0x70, slices.Repeat([]byte{7}, 16)))...))
 }
 
-// hash is a TypeIdentifier that is a hash of a TypeObject.
+// hash returns a TypeIdentifier with a hash of a TypeObject.
 func hash(kind byte) []byte { return append([]byte{kind}, slices.Repeat([]byte{0x5a}, 14)...) }
 
-// sized puts the size before a value, as XCDR2 does with appendable ones.
+// sized returns an appendable value of XCDR2: its size in bytes, and its parts.
 func sized(parts ...[]byte) []byte {
 	body := slices.Concat(parts...)
 	return append(words(nil, uint32(len(body))), body...)
 }
 
-// typeInformation returns a TypeInformation of DDS-XTypes: a minimal and a complete TypeIdentifier, each with one that
-// it depends on.
+// typeInformation returns a TypeInformation of DDS-XTypes: a minimal and a complete TypeIdentifier, each with one
+// dependency.
 func (a *attacker) typeInformation() []byte {
 	identifier := func(kind byte) []byte { return sized(hash(kind), []byte{0}, words(nil, 100)) }
-	known := func(member uint32, kind byte) []byte {
+	withDependency := func(member uint32, kind byte) []byte {
 		return append(words(nil, 0x40000000|member), sized(sized(identifier(kind), words(nil, 1),
 			sized(words(nil, 1), identifier(kind))))...)
 	}
-	return sized(known(0x1001, 0xf1), known(0x1002, 0xf2))
+	return sized(withDependency(0x1001, 0xf1), withDependency(0x1002, 0xf2))
 }
 
-// identity is the SampleIdentity at the beginning of requests and replies.
+// identity returns the SampleIdentity at the beginning of requests and replies.
 func (a *attacker) identity() []byte { return words(a.guid(requestWriter), 0, 1) }
 
+// typeRequest returns a request for a TypeObject.
 func (a *attacker) typeRequest() []byte {
 	call := sized(words(nil, 0x018252d3), sized(words(nil, 0x52804ad1), sized(words(nil, 1), hash(0xf2))))
 	return a.data(requestWriter, requestReader, nil, slices.Concat([]byte{0, 7, 0, 0}, a.identity(), text("instance"),
@@ -276,18 +289,20 @@ func (a *attacker) typeReply() []byte {
 		sized(words(nil, 0x018252d3), sized(words(nil, 0), sized(words(nil, 0x52804ad1), types)))))
 }
 
+// liveliness returns a ParticipantMessageData.
 func (a *attacker) liveliness() []byte {
 	return a.data(livelinessWriter, livelinessReader, nil, slices.Concat([]byte{0, 1, 0, 0}, a.prefix[:],
 		[]byte{0, 0, 0, 1}, words(nil, 1), []byte{1, 0, 0, 0}))
 }
 
+// stateless returns a ParticipantStatelessMessage, the first message of authentication.
 func (a *attacker) stateless() []byte {
 	return a.data(statelessWriter, statelessReader, nil, slices.Concat([]byte{0, 1, 0, 0}, a.guid(statelessWriter),
 		words(nil, 0, 1), a.guid(0), words(nil, 0, 0), a.guid(0x1c1), a.guid(0), a.guid(0), text("dds.sec.auth"),
 		words(nil, 0)))
 }
 
-// disposal returns the packet that says that the participant is gone.
+// disposal returns the announcement that the participant leaves.
 func (a *attacker) disposal() []byte {
 	gone := parameters(parameter(0x71, []byte{0, 0, 0, 3})) // disposed and unregistered
 	return a.data(spdpWriter, spdpReader, gone, append(slices.Clone(parameterList),
@@ -322,10 +337,10 @@ func (a *attacker) control() []byte {
 // fragment returns an SEDP sample in two fragments.
 func (a *attacker) fragment() []byte {
 	const heartbeat, header, size = 32, 24, 128 // bytes of submessages, and of a fragment
-	whole := a.endpoint()
-	ids, payload := whole[heartbeat+8:heartbeat+header], whole[heartbeat+header:]
+	sample := a.endpoint()
+	ids, payload := sample[heartbeat+8:heartbeat+header], sample[heartbeat+header:]
 	payload = payload[:min(len(payload), 2*size)]
-	out := slices.Clone(whole[:heartbeat])
+	out := slices.Clone(sample[:heartbeat])
 	for i := range 2 {
 		fragment := slices.Concat([]byte{0, 0, 28, 0}, ids, words(nil, uint32(i+1)), []byte{1, 0, size, 0},
 			words(nil, uint32(len(payload))), payload[i*size:min((i+1)*size, len(payload))])

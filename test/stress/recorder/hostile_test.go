@@ -13,18 +13,18 @@ import (
 	"tapedeck/test/samples"
 )
 
-var attacks = flag.Int("attacks", 5000, "how many damaged discovery messages to send to the recorder")
+var attacks = flag.Int("attacks", 5000, "number of damaged discovery messages to send to the recorder")
 
-// TestHostileDiscovery has a participant send damaged discovery messages to a recorder and to the source that it
-// records. Both live, the recorder takes no more memory than for the topics that it finds, and no message is lost.
+// TestHostileDiscovery sends damaged discovery messages to a recorder and to publishers. It checks that both processes
+// survive, that the recorder takes little memory, and that it loses no message.
 func TestHostileDiscovery(t *testing.T) {
 	g := newGraph(t)
 	domain := process.Domain()
-	// Without a tag, which the attacker does not have.
+	// Without the tag of InDomain, which the attacker does not have.
 	g.env = append(process.InDomain(domain), "CYCLONEDDS_URI=<Discovery><LeaseDuration>3600s</LeaseDuration></Discovery>")
 	recorder := g.start("recorder", "--all", "-o", "drive")
-	source := g.publish(load{[]topic{{"/small", 1, 500, 100}}, time.Hour})
-	source.begun()
+	publishers := g.startPublishers(load{[]topic{{"/small", 1, 500, 100}}, time.Hour})
+	publishers.waitUntilPublishing()
 
 	attacker, err := newAttacker(domain, *seed)
 	require.NoError(t, err)
@@ -34,11 +34,11 @@ func TestHostileDiscovery(t *testing.T) {
 	for i := range *attacks {
 		require.NoError(t, attacker.Attack())
 		if i%10 == 0 {
-			time.Sleep(time.Millisecond) // or the system drops them
+			time.Sleep(time.Millisecond) // without pauses, socket buffers overflow
 		}
 	}
 	require.NoError(t, attacker.Leave())
-	sent := source.finish().Sent[0]
+	sent := publishers.finish().Sent[0]
 	grown := recorder.Memory() - before
 	printed := recorder.Interrupt()
 	require.Contains(t, printed, "0 dropped, 0 lost in transport")
@@ -47,7 +47,7 @@ func TestHostileDiscovery(t *testing.T) {
 	t.Logf("%d damaged messages, seed %d: the recorder grew by %d kB", *attacks, *seed, grown>>10)
 }
 
-// replies returns messages of Fast DDS's TypeLookup service, none where the samples are missing.
+// replies returns RTPS messages of Fast DDS's TypeLookup service, or none if the samples are missing.
 func replies(t *testing.T) (list [][]byte) {
 	path, ok := samples.Find("dds/fastdds-3.6.1-typelookup-replies.rtps")
 	if !ok {

@@ -18,7 +18,7 @@ import (
 
 var storages = []string{"record", "mcap"}
 
-// mixed is a load of all kinds, 0.7 MB/s.
+// mixed has topics of all sizes, 0.7 MB/s.
 var mixed = []topic{
 	{"/small", 2, 1000, 100},
 	{"/medium", 2, 100, 1000},
@@ -28,12 +28,12 @@ var mixed = []topic{
 const (
 	mixedPublishers = 5
 	syncInterval    = 500 * time.Millisecond
-	late            = 2 * time.Second // that a recorder may be, beside what other work was seen to hold it up
+	allowedDelay    = 2 * time.Second // of a sync, besides the time that other processes delay the recorder
 )
 
-// TestKill kills recorders at random. What they had received sync_interval before is there, each message once and in
-// order; finished files need no repair; and the programs can do with the others. Some recorders have nothing but
-// sync_interval that has them write: no split, no full chunk.
+// TestKill kills recorders at random times. It checks that recordings keep what the recorder had received sync_interval
+// before, each message once and in order, that finished files are complete, and that the converter repairs the others.
+// Some recorders write without splits and full chunks, by sync_interval alone.
 func TestKill(t *testing.T) {
 	oldest := make(chan time.Duration, *tries)
 	t.Run("try", func(t *testing.T) {
@@ -57,9 +57,10 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// killOnce returns how long before the kill the oldest missing message was sent.
-func killOnce(g *graph, storage string, whole bool) time.Duration {
-	g.dir = inMemory(g.t) // a real disk may take longer than late
+// killOnce kills a recorder and returns how long before the kill the oldest missing message was sent. If syncOnly is
+// set, nothing but sync_interval lets the recorder write.
+func killOnce(g *graph, storage string, syncOnly bool) time.Duration {
+	g.dir = inMemory(g.t) // syncs of a real disk may take longer than allowedDelay
 	splits := [][]string{
 		{"--max-bag-duration", g.between(150*time.Millisecond, time.Second).String()},
 		{"--max-bag-messages", fmt.Sprint(100 + g.rand.IntN(2000))},
@@ -67,38 +68,38 @@ func killOnce(g *graph, storage string, whole bool) time.Duration {
 	}[g.rand.IntN(3)]
 	chunks := [][]string{{"--chunk-duration", "1h"}, {"--chunk-size", "16KiB"},
 		{"--chunk-duration", "50ms"}}[g.rand.IntN(3)]
-	if whole {
+	if syncOnly {
 		splits, chunks = nil, []string{"--chunk-duration", "1h"}
 	}
 	args := append(append([]string{"--all", "-o", "drive", "-s", storage, "--sync-interval", syncInterval.String()},
 		splits...), chunks...)
 	recorder := g.start("recorder", args...)
-	source := g.publish(load{mixed, time.Hour})
-	source.begun()
-	if whole {
-		outlast(recorder)
+	publishers := g.startPublishers(load{mixed, time.Hour})
+	publishers.waitUntilPublishing()
+	if syncOnly {
+		waitBeyondSync(recorder)
 	} else {
 		time.Sleep(g.between(0, 4*time.Second))
 	}
 	killed, delayed := time.Now(), recorder.Delayed()
 	recorder.Kill()
-	time.Sleep(50 * time.Millisecond) // for the last lines of the source
-	source.Kill()
+	time.Sleep(50 * time.Millisecond) // for the publishers' last reports
+	publishers.Kill()
 
 	r := g.recording(storage, "drive")
-	r.finished()
+	r.checkFinished()
 	kept := r.read(mixedPublishers)
-	oldest := source.age(kept, killed, delayed)
+	oldest := publishers.oldestMissing(kept, killed, delayed)
 	g.repair(r, kept)
 	return oldest
 }
 
-// repair runs the programs on the files that a killed recorder left.
+// repair checks that converter info and converter recover find the kept messages in the files of a killed recorder.
 func (g *graph) repair(r *recording, kept contents) {
 	t := g.t
 	found, saved := 0, 0
 	for i, path := range r.paths {
-		if r.storage == "record" { // in whose folder the first file means all of them
+		if r.storage == "record" { // the first file of a folder stands for all files there
 			alone := g.path(fmt.Sprintf("alone%d", i))
 			require.NoError(t, os.Mkdir(alone, 0o777))
 			alone = filepath.Join(alone, filepath.Base(path))
@@ -129,7 +130,7 @@ func (g *graph) repair(r *recording, kept contents) {
 			}
 		}
 		if found == before {
-			continue // there is nothing to be recovered
+			continue // no message can be recovered
 		}
 		if r.storage == "record" && !strings.HasSuffix(path, codec.ActiveSuffix) {
 			require.True(t, info.Complete, path)
@@ -138,26 +139,25 @@ func (g *graph) repair(r *recording, kept contents) {
 		g.start("converter", "recover", path, name).Wait(0)
 		saved += (&recording{t: t, paths: []string{g.path(name)}}).read(mixedPublishers).total()
 	}
-	require.Equal(t, kept.total(), found, "what info counts")
-	require.Equal(t, kept.total(), saved, "what can be recovered")
+	require.Equal(t, kept.total(), found, "messages by converter info")
+	require.Equal(t, kept.total(), saved, "messages by converter recover")
 }
 
-// TestPlayKilled plays what a killed recorder left, which needs as long as it took.
+// TestPlayKilled plays the files of a killed recorder and checks that all of their messages are played.
 func TestPlayKilled(t *testing.T) {
 	for _, storage := range storages {
 		t.Run(storage, func(t *testing.T) {
 			t.Parallel()
 			g := newGraph(t)
 			recorder := g.start("recorder", "/small", "/medium", "/large", "-o", "drive", "-s", storage,
-				"--max-bag-duration",
-				"300ms")
-			source := g.publish(load{mixed, time.Hour})
-			source.begun()
-			for began := time.Now(); len(g.recording(storage, "drive").parts) < 5; time.Sleep(10 * time.Millisecond) {
+				"--max-bag-duration", "300ms")
+			publishers := g.startPublishers(load{mixed, time.Hour})
+			publishers.waitUntilPublishing()
+			for began := time.Now(); len(g.recording(storage, "drive").files) < 5; time.Sleep(10 * time.Millisecond) {
 				require.Less(t, time.Since(began), process.Patience)
 			}
 			recorder.Kill()
-			source.Kill()
+			publishers.Kill()
 			r := g.recording(storage, "drive")
 			kept := r.read(mixedPublishers)
 			require.Positive(t, kept.total())

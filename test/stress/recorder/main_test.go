@@ -1,9 +1,9 @@
-// Package recorder shows that the recorder loses nothing, or says what: when it is killed, when the power fails, when
-// files follow each other quickly, when the disk is slow, full or broken. Publishers number their messages; they and
-// the recorder are processes that meet on DDS.
+// Package recorder tests that the recorder loses nothing or reports its losses: when it is killed, when the power
+// fails, when files follow each other quickly, and when the disk is slow, full or broken. Publishers number their
+// messages. The publishers and the recorder are processes that meet on DDS.
 //
-// The tests try at random for a few seconds each: the same each time, unless -seed or -tries are given. With more of
-// -tries they take longer. Timing is not repeated.
+// Each test takes a few seconds, and longer with more -tries. Equal values of -seed and -tries repeat the random
+// choices, but not the timing.
 package recorder
 
 import (
@@ -23,17 +23,17 @@ import (
 )
 
 var (
-	tries = flag.Int("tries", 10, "how often to kill the recorder, cut off files and split")
-	seed  = flag.Uint64("seed", 1, "of what is tried at random")
+	tries = flag.Int("tries", 10, "number of kills, power failures and splits")
+	seed  = flag.Uint64("seed", 1, "seed of random choices")
 
 	bin  string // folder of the executables
-	self string // the test's own executable, which is the source too
+	self string // path of the test's own executable, which also publishes
 )
 
 func TestMain(m *testing.M) {
 	disk.Exec()
-	if len(os.Args) > 1 && os.Args[1] == sourceArgument {
-		if err := source(os.Args[2]); err != nil {
+	if len(os.Args) > 1 && os.Args[1] == publisherArgument {
+		if err := publishLoad(os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -50,14 +50,15 @@ func TestMain(m *testing.M) {
 	os.Exit(process.Main(m, &bin, "..."))
 }
 
-// graph is a ROS domain of a test's own, on loopback.
+// graph is the ROS domain of one test, on loopback.
 type graph struct {
 	t    *testing.T
-	env  []string
-	dir  string // where the processes work
+	env  []string // environment of the processes
+	dir  string   // working directory of the processes
 	rand *rand.Rand
 }
 
+// newGraph returns a graph whose random choices depend on -seed and the test's name.
 func newGraph(t *testing.T) *graph {
 	name := fnv.New64()
 	_, _ = io.WriteString(name, t.Name())
@@ -67,19 +68,20 @@ func newGraph(t *testing.T) *graph {
 
 func (g *graph) path(name string) string { return filepath.Join(g.dir, name) }
 
+// command returns a command in the graph.
 func (g *graph) command(program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Dir, cmd.Env = g.dir, g.env
 	return cmd
 }
 
-// start starts one of our executables.
+// start starts one of tapedeck's executables.
 func (g *graph) start(name string, args ...string) *process.Process {
 	g.t.Helper()
 	return process.Start(g.t, g.command(filepath.Join(bin, name), args...))
 }
 
-// startOn starts a recorder on a disk with that hook, nil for the disk as it is.
+// startOn starts a recorder. Unless hook is nil, each of the recorder's writes and syncs in g.dir calls hook.
 func (g *graph) startOn(hook func(disk.Call) error, args ...string) *process.Process {
 	g.t.Helper()
 	if hook == nil {
@@ -88,7 +90,7 @@ func (g *graph) startOn(hook func(disk.Call) error, args ...string) *process.Pro
 	return disk.Start(g.t, g.command(filepath.Join(bin, "recorder"), args...), self, g.dir, hook)
 }
 
-// between returns a random duration.
+// between returns a random duration of at least least and less than most.
 func (g *graph) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(g.rand.Int64N(int64(most-least)))
 }

@@ -16,49 +16,49 @@ import (
 	"tapedeck/test/internal/disk"
 )
 
-// volatile is a disk that knows which parts of its files survive a power failure.
-type volatile struct {
-	mu     sync.Mutex
-	synced map[string]int // bytes, by the result of finalName
+// syncedSizes knows how many bytes of each file would survive a power failure.
+type syncedSizes struct {
+	mu    sync.Mutex
+	bytes map[string]int // by the result of finalName
 }
 
-// finalName returns the path that a file has once it is written.
+// finalName returns the path that a file gets once it is complete.
 func finalName(path string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(path, codec.ActiveSuffix), ".tmp")
 }
 
-// hook implements the hook of disk.Start.
-func (v *volatile) hook(c disk.Call) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+// hook is a hook for disk.Start.
+func (s *syncedSizes) hook(c disk.Call) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if !c.Sync {
 		return nil
 	}
-	if stat, err := os.Stat(c.Path); err == nil { // what is written while it is synced may be lost
-		v.synced[finalName(c.Path)] = int(stat.Size())
+	if stat, err := os.Stat(c.Path); err == nil { // bytes written during the sync may be lost
+		s.bytes[finalName(c.Path)] = int(stat.Size())
 	}
 	return nil
 }
 
-// fail copies the folder to another one as a power failure at this moment may leave it: of what was not put on the disk
-// some is missing, or zeros. It returns the moment.
-func (v *volatile) fail(t *testing.T, random *rand.Rand, from, to string) time.Time {
+// copyDamaged copies the folder from to the folder to, as a power failure may leave it: bytes that were not synced may
+// be missing or zeros. It returns the time of the power failure.
+func (s *syncedSizes) copyDamaged(t *testing.T, random *rand.Rand, from, to string) time.Time {
 	t.Helper()
-	v.mu.Lock()
+	s.mu.Lock()
 	now := time.Now()
 	contents, synced := map[string][]byte{}, map[string]int{}
 	err := filepath.WalkDir(from, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || strings.HasPrefix(entry.Name(), ".reserve") {
-			return nil // it is gone
+			return nil // the file is gone, or reserves space
 		}
 		data, err := os.ReadFile(path)
 		if err == nil {
 			name, _ := filepath.Rel(from, path)
-			contents[name], synced[name] = data, v.synced[finalName(path)]
+			contents[name], synced[name] = data, s.bytes[finalName(path)]
 		}
 		return nil
 	})
-	v.mu.Unlock()
+	s.mu.Unlock()
 	require.NoError(t, err)
 	for name, data := range contents {
 		path := filepath.Join(to, name)
@@ -68,7 +68,7 @@ func (v *volatile) fail(t *testing.T, random *rand.Rand, from, to string) time.T
 	return now
 }
 
-// damage does to data from the offset synced on what a power failure may.
+// damage returns data as a power failure may leave it. The first synced bytes stay as they are.
 func damage(random *rand.Rand, data []byte, synced int) []byte {
 	if synced >= len(data) {
 		return data
@@ -82,15 +82,15 @@ func damage(random *rand.Rand, data []byte, synced int) []byte {
 	default:
 		const page = 4096
 		end := (at/page + 1 + random.IntN(8)) * page
-		if end < len(data) { // a hole has two sides
+		if end < len(data) { // a hole has data behind it
 			clear(data[at:end])
 		}
 	}
 	return data
 }
 
-// TestPowerFailure has the power fail at random. What was received sync_interval before is there, and nothing else than
-// what was sent.
+// TestPowerFailure tests that recordings keep what the recorder had received sync_interval before a power failure, and
+// that they contain sent messages only. Power failures are at random times.
 func TestPowerFailure(t *testing.T) {
 	t.Parallel()
 	for _, storage := range storages {
@@ -103,17 +103,18 @@ func TestPowerFailure(t *testing.T) {
 	}
 }
 
-// failPower has the power of a recorder fail several times, so to say.
+// failPower makes several copies of a running recorder's files, as power failures would leave them, and reads the
+// copies.
 func failPower(g *graph, storage string, splits []string) {
 	t := g.t
-	g.dir = inMemory(t) // a real disk may take longer than sync_interval
-	v := &volatile{synced: map[string]int{}}
+	g.dir = inMemory(t) // syncs of a real disk may take longer than sync_interval
+	sizes := &syncedSizes{bytes: map[string]int{}}
 	args := []string{"/small", "/medium", "/large", "-o", "drive", "-s", storage, "--sync-interval",
 		syncInterval.String(), "--chunk-size", "64KiB"}
-	recorder := g.startOn(v.hook, append(args, splits...)...)
-	source := g.publish(load{mixed, time.Hour})
-	source.begun()
-	outlast(recorder)
+	recorder := g.startOn(sizes.hook, append(args, splits...)...)
+	publishers := g.startPublishers(load{mixed, time.Hour})
+	publishers.waitUntilPublishing()
+	waitBeyondSync(recorder)
 	var folders []string
 	root := t.TempDir()
 	var moments []time.Time
@@ -121,22 +122,22 @@ func failPower(g *graph, storage string, splits []string) {
 	for i := range (*tries + 1) / 2 {
 		time.Sleep(g.between(0, 300*time.Millisecond))
 		folders = append(folders, fmt.Sprintf("%s/failure%d", root, i))
-		moments = append(moments, v.fail(t, g.rand, g.dir, folders[i]))
+		moments = append(moments, sizes.copyDamaged(t, g.rand, g.dir, folders[i]))
 		delays = append(delays, recorder.Delayed())
 	}
 	var most time.Duration
 	for i, folder := range folders {
-		at := *g
-		at.dir = folder
-		r := at.recording(storage, "drive")
+		copied := *g
+		copied.dir = folder
+		r := copied.recording(storage, "drive")
 		kept := r.read(mixedPublishers)
-		most = max(most, source.age(kept, moments[i], delays[i]))
+		most = max(most, publishers.oldestMissing(kept, moments[i], delays[i]))
 	}
-	t.Logf("with a sync_interval of %v the oldest missing message was sent at most %v before", syncInterval,
+	t.Logf("with a sync_interval of %v the oldest missing message was sent at most %v before the failure", syncInterval,
 		most.Round(time.Millisecond))
 }
 
-// inMemory returns a folder that is in memory where there is such.
+// inMemory returns a temporary folder, in /dev/shm if that exists.
 func inMemory(t *testing.T) string {
 	dir, err := os.MkdirTemp("/dev/shm", "tapedeck-recorder-")
 	if err != nil {

@@ -19,42 +19,41 @@ import (
 
 var formats = codec.Formats{record.Format, mcap.Format, rosbag2.Format}
 
-// recording is the content of the files that a recorder left.
+// recording has the files of a recording.
 type recording struct {
 	t       *testing.T
 	storage string
-	paths   []string // for the programs: the parts of an Apollo recording, or the folder of a bag
-	parts   []string // the files in their order, complete or not
-	damage  []error  // that reading came across
+	paths   []string // arguments for the executables: the files of an Apollo recording, or the folder of a bag
+	files   []string // in their order, complete or not
+	damage  []error  // found by read
 }
 
-// recording finds the recording of that name.
+// recording returns the recording with this name.
 func (g *graph) recording(storage, name string) *recording {
 	g.t.Helper()
 	pattern := map[string]string{"record": name + ".record.*", "mcap": name + "/*.mcap*"}[storage]
-	parts, err := filepath.Glob(g.path(pattern))
+	files, err := filepath.Glob(g.path(pattern))
 	require.NoError(g.t, err)
-	complete := func(path string) string { return strings.TrimSuffix(path, codec.ActiveSuffix) }
-	slices.SortFunc(parts, func(a, b string) int { // drive_9.mcap comes before drive_10.mcap
-		a, b = complete(a), complete(b)
+	slices.SortFunc(files, func(a, b string) int { // drive_9.mcap comes before drive_10.mcap
+		a, b = strings.TrimSuffix(a, codec.ActiveSuffix), strings.TrimSuffix(b, codec.ActiveSuffix)
 		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 	})
-	r := &recording{t: g.t, storage: storage, paths: parts, parts: parts}
+	r := &recording{t: g.t, storage: storage, paths: files, files: files}
 	if storage == "mcap" {
 		r.paths = []string{g.path(name)}
 	}
 	return r
 }
 
-// contents are the numbers of the messages of each publisher.
+// contents describes the messages of a recording. Slices have one element for each publisher.
 type contents struct {
-	whole []int // those before are there
-	next  []int // the last one is before
-	count []int
+	complete []int // number of the first missing message
+	next     []int // number after the number of the last message
+	count    []int // number of messages
 }
 
-// read reads all parts, as the player does, and what it can save of damaged ones. The messages of each publisher must
-// be in order, each once.
+// read reads all files, as the player does, and skips damage. It requires that the recording has the messages of each
+// publisher in order and each message at most once.
 func (r *recording) read(publishers int) contents {
 	r.t.Helper()
 	c := contents{make([]int, publishers), make([]int, publishers), make([]int, publishers)}
@@ -80,22 +79,22 @@ func (r *recording) read(publishers int) contents {
 			return c
 		}
 		require.NoError(r.t, err)
-		publisher, n, whole := parse(m.Data)
-		if !whole && len(r.damage) > 0 {
-			continue // it was said
+		publisher, n, intact := parse(m.Data)
+		if !intact && len(r.damage) > 0 {
+			continue // the reader has reported damage
 		}
-		require.True(r.t, whole, "a message is damaged")
+		require.True(r.t, intact, "a message is damaged, and the reader has reported no damage")
 		require.Less(r.t, publisher, publishers)
-		require.GreaterOrEqual(r.t, n, c.next[publisher], "a message of publisher %d is twice or late", publisher)
-		if n == c.whole[publisher] {
-			c.whole[publisher]++
+		require.GreaterOrEqual(r.t, n, c.next[publisher], "a message of publisher %d is repeated or late", publisher)
+		if n == c.complete[publisher] {
+			c.complete[publisher]++
 		}
 		c.next[publisher] = n + 1
 		c.count[publisher]++
 	}
 }
 
-// open returns nil for a file that the recorder had only just created.
+// open opens a file or a folder. It returns nil for an active file without contents.
 func (r *recording) open(path string) codec.Reader {
 	r.t.Helper()
 	reader, err := formats.Open(path)
@@ -106,7 +105,7 @@ func (r *recording) open(path string) codec.Reader {
 	return reader
 }
 
-// total returns how many messages there are.
+// total returns the number of messages of all publishers.
 func (c contents) total() (n int) {
 	for _, count := range c.count {
 		n += count
@@ -125,10 +124,11 @@ func (r *recording) info(path string) *codec.Info {
 	return info
 }
 
-// finished requires that all parts that are complete by their names open as such, and returns how many these are.
-func (r *recording) finished() (n int) {
+// checkFinished requires that each file without the suffix of active files is complete and has messages. It returns the
+// number of these files.
+func (r *recording) checkFinished() (n int) {
 	r.t.Helper()
-	for _, path := range r.parts {
+	for _, path := range r.files {
 		if strings.HasSuffix(path, codec.ActiveSuffix) {
 			continue
 		}
@@ -140,23 +140,23 @@ func (r *recording) finished() (n int) {
 	return n
 }
 
-// accounts has the losses that a recording counts.
+// accounts has the sums of a recording's events.
 type accounts struct {
-	files   codec.Totals // of all topics and files that are there
-	whole   codec.Totals // of all topics, of files that were deleted too; zero where there was only one file
-	dropped uint64       // messages, that events tell of
-	missing uint64       // messages, for the disk
+	files     codec.Totals // of existing files
+	recording codec.Totals // of existing and deleted files; zero if the recorder has written only one file
+	dropped   uint64       // messages, by events of kind drop
+	missing   uint64       // messages, by events of kind disk
 }
 
-// accounts adds up the events of all parts.
+// accounts adds up the events of all files.
 func (r *recording) accounts() (b accounts) {
 	r.t.Helper()
-	for _, path := range r.parts {
+	for _, path := range r.files {
 		for _, e := range r.info(path).Events {
-			t, whole, ok := codec.ParseTotals(e)
+			t, ofRecording, ok := codec.ParseTotals(e)
 			switch {
-			case whole:
-				addTotals(&b.whole, t)
+			case ofRecording:
+				addTotals(&b.recording, t)
 			case ok:
 				addTotals(&b.files, t)
 			case e.Kind == codec.EventDrop:
@@ -172,13 +172,14 @@ func (r *recording) accounts() (b accounts) {
 // checkTotals requires that the totals of each file match its messages.
 func (r *recording) checkTotals(publishers int) {
 	r.t.Helper()
-	for _, path := range r.parts {
-		file := recording{t: r.t, storage: r.storage, paths: []string{path}, parts: []string{path}}
+	for _, path := range r.files {
+		file := recording{t: r.t, storage: r.storage, paths: []string{path}, files: []string{path}}
 		c := file.read(publishers)
 		require.Equal(r.t, uint64(c.total()), file.accounts().files.Written, path)
 	}
 }
 
+// addTotals adds t to the totals to.
 func addTotals(to *codec.Totals, t codec.Totals) {
 	to.Received += t.Received
 	to.Written += t.Written

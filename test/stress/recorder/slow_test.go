@@ -15,7 +15,7 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// camera is a load that takes more than a slow disk, 20 MB/s, beside one that does not.
+// camera has a topic of 20 MB/s, which is too much for a slow disk, and a topic of 0.1 MB/s.
 var camera = []topic{
 	{"/imu", 2, 500, 100},
 	{"/camera", 1, 40, 500_000},
@@ -23,7 +23,7 @@ var camera = []topic{
 
 const cameraPublishers = 3
 
-// throttle returns a hook for a disk of so many bytes per second.
+// throttle returns a hook for a disk that writes rate bytes per second.
 func throttle(rate int) func(disk.Call) error {
 	var mu sync.Mutex
 	var free time.Time // when the disk has finished all requests
@@ -40,32 +40,33 @@ func throttle(rate int) func(disk.Call) error {
 	}
 }
 
-// TestSlowDisk records more than the disk takes, until something is dropped: publishers and transport do not wait. What
-// is dropped is counted, and is of the topic that needs most.
+// TestSlowDisk records more than the disk takes, until messages are dropped: publishers and transport do not wait. It
+// checks that dropped messages are counted, and that all of them are of the largest topic.
 func TestSlowDisk(t *testing.T) {
 	t.Parallel()
 	g := newGraph(t)
 	recorder := g.startOn(throttle(4_000_000), "/imu", "/camera", "-o", "drive", "--queue-size", "8MiB", "--chunk-size",
 		"1MiB")
-	from := g.publish(load{camera, time.Hour})
-	from.begun()
+	publishers := g.startPublishers(load{camera, time.Hour})
+	publishers.waitUntilPublishing()
 	recorder.Prints("messages are dropped")
-	slow := from.finish()
+	last := publishers.finish()
 	printed := recorder.Interrupt()
 	r := g.recording("record", "drive")
 	require.Contains(t, printed, " 0 lost in transport")
 
-	require.Equal(t, len(r.parts), r.finished())
+	require.Equal(t, len(r.files), r.checkFinished())
 	c := r.read(cameraPublishers)
-	require.Equal(t, slow.Sent[:2], c.whole[:2], "of what takes little nothing is dropped")
-	require.Less(t, c.count[2], slow.Sent[2])
-	sent, written := sum(slow.Sent), uint64(c.total())
+	require.Equal(t, last.Sent[:2], c.complete[:2], "no message of the small topic is dropped")
+	require.Less(t, c.count[2], last.Sent[2])
+	sent, written := sum(last.Sent), uint64(c.total())
 	require.Equal(t, accounts{files: codec.Totals{Received: sent, Written: written, Dropped: sent - written},
 		dropped: sent - written}, r.accounts())
 	require.Contains(t, printed, fmt.Sprintf(" %d messages, ", written))
 	require.Contains(t, printed, fmt.Sprintf(" %d dropped, ", sent-written))
 }
 
+// sum returns the sum of counts.
 func sum(counts []int) (n uint64) {
 	for _, count := range counts {
 		n += uint64(count)
@@ -73,8 +74,8 @@ func sum(counts []int) (n uint64) {
 	return n
 }
 
-// TestHungDisk has the disk do nothing for two seconds or more, as cards do that tidy up. Publishers notice nothing of
-// it, and there is room for what comes meanwhile.
+// TestHungDisk lets the disk hang for two seconds or more, as flash cards do when they collect garbage. It checks that
+// publishers do not wait and that no message is lost.
 func TestHungDisk(t *testing.T) {
 	t.Parallel()
 	g := newGraph(t)
@@ -88,30 +89,31 @@ func TestHungDisk(t *testing.T) {
 	}
 	recorder := g.startOn(hook, "/imu", "/camera", "-o", "drive", "--sync-interval", "100ms", "--max-bag-duration",
 		"200ms")
-	from := g.publish(load{camera, time.Hour})
-	from.begun()
-	receives := func(images int) {
+	publishers := g.startPublishers(load{camera, time.Hour})
+	publishers.waitUntilPublishing()
+	awaitImages := func(images int) {
 		t.Helper()
-		until := from.acked(2) + images
-		require.Eventually(t, func() bool { return from.acked(2) >= until }, process.Patience, 20*time.Millisecond)
+		until := publishers.acked(2) + images
+		require.Eventually(t, func() bool { return publishers.acked(2) >= until }, process.Patience,
+			20*time.Millisecond)
 	}
-	receives(20)
+	awaitImages(20)
 	hangs.Store(true)
-	receives(80)
+	awaitImages(80)
 	hangs.Store(false)
 	close(release)
-	receives(20)
-	source := from.finish()
+	awaitImages(20)
+	last := publishers.finish()
 	require.Contains(t, recorder.Interrupt(), " 0 dropped, 0 lost in transport")
 	r := g.recording("record", "drive")
-	require.Equal(t, len(r.parts), r.finished())
+	require.Equal(t, len(r.files), r.checkFinished())
 	c := r.read(cameraPublishers)
-	require.Equal(t, source.Sent, c.whole)
-	require.Equal(t, source.Sent, c.count)
+	require.Equal(t, last.Sent, c.complete)
+	require.Equal(t, last.Sent, c.count)
 }
 
-// TestBrokenDisk has the disk fail for a moment. What was written before is there, what is missing is said, and
-// recording continues in another file when it should.
+// TestBrokenDisk lets one write fail. It checks that the messages before it are kept, that missing messages are
+// counted, and that recording continues in another file if low_space_action is pause.
 func TestBrokenDisk(t *testing.T) {
 	t.Parallel()
 	for _, action := range []string{"stop", "pause"} {
@@ -127,28 +129,28 @@ func TestBrokenDisk(t *testing.T) {
 			}
 			recorder := g.startOn(hook, "/imu", "/camera", "-o", "drive", "--low-space-action", action, "--chunk-size",
 				"2MiB")
-			from := g.publish(load{camera, time.Hour})
-			from.begun()
+			publishers := g.startPublishers(load{camera, time.Hour})
+			publishers.waitUntilPublishing()
 			var printed string
 			if action == "stop" {
 				printed = recorder.Wait(1)
 			} else {
 				recorder.Prints("recording continues in")
-				until := from.acked(2) + 5
-				require.Eventually(t, func() bool { return from.acked(2) >= until }, process.Patience,
+				until := publishers.acked(2) + 5
+				require.Eventually(t, func() bool { return publishers.acked(2) >= until }, process.Patience,
 					20*time.Millisecond)
-				from.finish()
+				publishers.finish()
 				printed = recorder.Interrupt()
 			}
 			require.Contains(t, printed, "input/output error")
 			r := g.recording("record", "drive")
-			require.Equal(t, len(r.parts), r.finished())
+			require.Equal(t, len(r.files), r.checkFinished())
 			c, b := r.read(cameraPublishers), r.accounts()
 			require.Positive(t, b.missing)
 			require.Contains(t, printed, fmt.Sprintf(" %d messages, ", c.total()))
 			if action == "pause" {
-				sent, written := sum(from.last().Sent), uint64(c.total())
-				require.Equal(t, codec.Totals{Received: sent, Written: written, Dropped: sent - written}, b.whole)
+				sent, written := sum(publishers.lastReport().Sent), uint64(c.total())
+				require.Equal(t, codec.Totals{Received: sent, Written: written, Dropped: sent - written}, b.recording)
 				require.Equal(t, sent-written, b.missing+b.dropped)
 			}
 		})

@@ -11,7 +11,7 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// dense is a load of many messages, 3 MB/s.
+// dense has many messages, 3 MB/s.
 var dense = []topic{
 	{"/small", 3, 3000, 100},
 	{"/large", 2, 20, 50_000},
@@ -19,7 +19,7 @@ var dense = []topic{
 
 const densePublishers = 5
 
-// TestSplit has files follow each other at random, under load. Every message is in one of them, once.
+// TestSplit splits at random times under load. It checks that each message is once in one of the files.
 func TestSplit(t *testing.T) {
 	t.Parallel()
 	for _, storage := range storages {
@@ -32,7 +32,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// splitBy records until there were as many splits.
+// splitBy records until there were that many splits, and checks the recording. by is the reason for splits.
 func splitBy(g *graph, storage, by string, splits int) {
 	t := g.t
 	args := map[string][]string{
@@ -42,34 +42,35 @@ func splitBy(g *graph, storage, by string, splits int) {
 		"messages": {"--max-bag-messages", fmt.Sprint(50 + g.rand.IntN(2000))},
 	}[by]
 	recorder := g.start("recorder", append(args, "/small", "/large", "-o", "drive", "-s", storage)...)
-	source := g.publish(load{dense, time.Hour})
-	source.begun()
-	asked := 0
-	for began := time.Now(); len(g.recording(storage, "drive").parts) <= splits; {
+	publishers := g.startPublishers(load{dense, time.Hour})
+	publishers.waitUntilPublishing()
+	requested := 0
+	for began := time.Now(); len(g.recording(storage, "drive").files) <= splits; {
 		require.Less(t, time.Since(began), process.Patience)
 		time.Sleep(g.between(0, 60*time.Millisecond))
 		if by == "service" {
-			source.split()
-			asked++
+			publishers.split()
+			requested++
 		}
 	}
-	require.Eventually(t, func() bool { return len(source.splits()) == asked }, process.Patience, time.Millisecond)
-	last := source.finish()
+	require.Eventually(t, func() bool { return len(publishers.splits()) == requested }, process.Patience,
+		time.Millisecond)
+	last := publishers.finish()
 	require.Contains(t, recorder.Interrupt(), "0 dropped, 0 lost in transport")
 
-	for _, answer := range source.splits() {
+	for _, answer := range publishers.splits() {
 		require.Equal(t, "done", answer)
 	}
 	r := g.recording(storage, "drive")
-	require.Equal(t, len(r.parts), r.finished())
+	require.Equal(t, len(r.files), r.checkFinished())
 	if by == "service" {
-		require.Len(t, r.parts, asked+1)
+		require.Len(t, r.files, requested+1)
 	}
 	c := r.read(densePublishers)
-	require.Equal(t, last.Sent, c.whole)
+	require.Equal(t, last.Sent, c.complete)
 	require.Equal(t, last.Sent, c.count)
 	all := uint64(c.total())
 	written := codec.Totals{Received: all, Written: all}
-	require.Equal(t, accounts{files: written, whole: written}, r.accounts())
-	t.Logf("%d messages in %d files", all, len(r.parts))
+	require.Equal(t, accounts{files: written, recording: written}, r.accounts())
+	t.Logf("%d messages in %d files", all, len(r.files))
 }

@@ -30,14 +30,14 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// requireUploaded compares the objects with the files and with the manifests of their recordings. Files that are not
-// there any more are in the store, and no object was made twice.
+// requireUploaded requires that the store has each file below dir, that the objects match the manifests of that many
+// recordings, and that no object but manifests was made twice.
 func requireUploaded(t *testing.T, s *storetest.Server, dir string, recordings int) {
 	made := map[string]int{}
 	for _, r := range s.Requests() {
-		parts := strings.Contains(r.Query, "partNumber=")
+		uploadsPart := strings.Contains(r.Query, "partNumber=")
 		completes := r.Method == http.MethodPost && strings.Contains(r.Query, "uploadId=")
-		if r.Status == http.StatusOK && (r.Method == http.MethodPut && !parts || completes) {
+		if r.Status == http.StatusOK && (r.Method == http.MethodPut && !uploadsPart || completes) {
 			made[r.Key]++
 		}
 	}
@@ -90,8 +90,8 @@ func requireUploaded(t *testing.T, s *storetest.Server, dir string, recordings i
 	}))
 }
 
-// unreliable is a store that is not available now and then, on a network that is cut while something is sent or before
-// the answer.
+// unreliable returns an interceptor for a store that is sometimes unavailable, on a network that sometimes breaks:
+// while a request is sent, or before the response.
 func unreliable(seed uint64) func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -114,8 +114,8 @@ func unreliable(seed uint64) func(w http.ResponseWriter, r *http.Request, next h
 	}
 }
 
-// setBack gives all spools times 50 years ahead, as if the clock had been set back since.
-func setBack(t *testing.T, g *graph) {
+// setClockBack sets the times of all spools to 50 years later, as if the clock had been set back since.
+func setClockBack(t *testing.T, g *graph) {
 	found, err := filepath.Glob(g.path("*.upload.json"))
 	require.NoError(t, err)
 	for _, path := range found {
@@ -126,8 +126,8 @@ func setBack(t *testing.T, g *graph) {
 	}
 }
 
-// TestUploadOfKilledRecorders kills recorders that upload. What is left, the next ones and 'recorder upload' send,
-// though the store fails, the clock is set back and the disk has no room for a spool.
+// TestUploadOfKilledRecorders kills recorders that upload. It checks that the next recorders and 'recorder upload' send
+// the rest, though the store fails, the clock is set back and the disk has no room for a spool.
 func TestUploadOfKilledRecorders(t *testing.T) {
 	for name, flags := range map[string][]string{"kept": nil, "deleted": {"--delete-after-upload"}} {
 		t.Run(name, func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestUploadOfKilledRecorders(t *testing.T) {
 			s.Slow(5*time.Millisecond, 0)
 			s.Intercept(unreliable(*seed))
 			g := newGraph(t)
-			g.publish(load{mixed, time.Hour})
+			g.startPublishers(load{mixed, time.Hour})
 			var full atomic.Bool
 			hook := func(c disk.Call) error {
 				if full.Load() && strings.HasSuffix(c.Path, ".upload.json.tmp") {
@@ -156,7 +156,7 @@ func TestUploadOfKilledRecorders(t *testing.T) {
 				time.Sleep(g.between(0, 2*time.Second))
 				recorder.Kill()
 				if g.rand.IntN(4) == 0 {
-					setBack(t, g)
+					setClockBack(t, g)
 				}
 			}
 			found, err := filepath.Glob(g.path("*.upload.json"))
@@ -169,7 +169,7 @@ func TestUploadOfKilledRecorders(t *testing.T) {
 	}
 }
 
-// TestKilledUpload kills 'recorder upload' while it sends parts of a file.
+// TestKilledUpload kills 'recorder upload' while it sends a file, and checks that the next one sends the rest.
 func TestKilledUpload(t *testing.T) {
 	s := storetest.New(t)
 	g := newGraph(t)
@@ -196,17 +196,18 @@ func TestKilledUpload(t *testing.T) {
 	requireUploaded(t, s, g.dir, 1)
 }
 
+// objectExists reports whether the store has the object.
 func objectExists(s *storetest.Server, key string) bool {
 	_, ok := s.Content(key)
 	return ok
 }
 
-// TestUploadAfterTheRecording interrupts recorders, which then send the rest. What a store does not take within
-// upload_timeout stays for later.
+// TestUploadAfterTheRecording interrupts recorders that upload. It checks that they send the rest, or stop after
+// upload_timeout or a second interrupt, and that 'recorder upload' sends what they left.
 func TestUploadAfterTheRecording(t *testing.T) {
 	s := storetest.New(t)
 	g := newGraph(t)
-	g.publish(load{mixed, time.Hour})
+	g.startPublishers(load{mixed, time.Hour})
 	record := func(name string, flags ...string) *process.Process {
 		recorder := g.start("recorder", append([]string{"--all", "-o", name, "-s", "mcap", "--max-bag-size", "100kB",
 			"--upload", s.URL("fleet")}, flags...)...)
