@@ -22,7 +22,7 @@
 package dds
 
 // #cgo CFLAGS: -std=gnu11 -O2 -Wall -DDDS_NDEBUG
-// #cgo LDFLAGS: -lddsc
+// #cgo LDFLAGS: -lddsc -ldl
 // #include "entity.h"
 // #include "dds/version.h"
 import "C"
