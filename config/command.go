@@ -32,8 +32,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const version = "0.1.0"
-
 // ErrUsage is wrapped by errors of wrong usage. An executable then exits with 2.
 var ErrUsage = errors.New("wrong usage")
 
@@ -70,11 +68,10 @@ func New(use, short, long string, opts any, run func(ctx context.Context, in *In
 		Short:         short,
 		Long:          long,
 		Args:          cobra.ArbitraryArgs,
-		Version:       "tapedeck " + version,
+		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	cmd.SetVersionTemplate("{{.Version}}\n")
 	l := newLoader(cmd, opts)
 	cmd.SetHelpCommand(newHelpCommand())
 	cmd.SetHelpFunc(func(asked *cobra.Command, _ []string) {
@@ -166,6 +163,9 @@ func interpret(ctx context.Context, root *cobra.Command, argv []string, parsed *
 	}
 	if err != nil {
 		return err
+	}
+	if slices.Contains(args, "--version") {
+		cmd.Version = versionText(cmd)
 	}
 	root.SetArgs(args)
 	err = root.ExecuteContext(context.WithValue(ctx, commandLineKey{}, line))

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -453,11 +454,12 @@ Flags win over ROS arguments, these over the environment, this over --config.
 func TestHelp(t *testing.T) {
 	root := New("recorder [topics...]", "record topics", "Records topics.", defaults(), nil)
 	root.AddCommand(New("trigger", "fire the snapshot", "", nil, nil))
+	ShowVersion(root, func() string { return "dds" })
 	for argv, want := range map[string]string{
 		"--help":               help,
 		"-h":                   help,
 		"trigger --help":       "fire the snapshot\n\nUsage:\n  recorder trigger [flags]\n\nGeneral:\n",
-		"--version":            "tapedeck " + version + "\n",
+		"--version":            "recorder version " + version + ", " + runtime.Version() + ", dds\n",
 		"--help all":           help,
 		"help all":             help,
 		"help":                 help,

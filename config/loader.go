@@ -71,6 +71,7 @@ type loader struct {
 	groups  []*pflag.FlagSet      // flags for the help text
 	general *pflag.FlagSet        // flags that every command has
 	brief   []string              // parameters that the help text shows; nil: all
+	about   func() string         // what --version prints besides; nil: nothing
 }
 
 // flagValue collects the values given with a flag or an alias. The loader parses them later, with the values from all

@@ -23,9 +23,7 @@ func (Options) OnGraph() {}
 
 // ShowMiddleware adds the middleware, and whether nodes use SROS 2, to the output of --version.
 func ShowMiddleware(cmd *cobra.Command) {
-	cobra.AddTemplateFunc("middleware", describe)
-	cobra.AddTemplateFunc("security", describeSecurity)
-	cmd.SetVersionTemplate("{{.Version}}, {{middleware}}, security {{security}}\n")
+	config.ShowVersion(cmd, func() string { return describe() + ", security " + describeSecurity() })
 }
 
 // describeSecurity describes the security by the environment and the ROS arguments of the command line.
