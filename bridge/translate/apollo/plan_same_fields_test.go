@@ -137,7 +137,9 @@ func TestGenerated(t *testing.T) {
 			require.Equal(t, channel, back.targets[0])
 			schema, err := cdr.NewSchema(library, name)
 			require.NoError(t, err)
-			generator := random.Source{Rand: rand.New(rand.NewPCG(1, 2)), Library: library, Unicode: true, Spread: true}
+			generator := random.Generator{
+				Rand: rand.New(rand.NewPCG(1, 2)), Library: library, Unicode: true, Spread: true,
+			}
 			translate := translated.begin(nil)
 			for range count {
 				message, err := generator.Message(name)

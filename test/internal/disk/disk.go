@@ -1,6 +1,6 @@
-// Package disk puts a test between a program and its disk: it sees, delays and fails what the program writes. It uses
-// seccomp's user notification, see seccomp_unotify(2): the kernel holds each system call until the test has answered.
-// The program need not be changed, and the test need not be root.
+// Package disk puts a test between a program and its disk: the test sees the program's writes and syncs, can delay them
+// and can let them fail. It uses seccomp's user notification, see seccomp_unotify(2): the kernel holds each system call
+// until the test has answered. Any program can be tested, and the test need not be root.
 package disk
 
 import (
@@ -21,11 +21,11 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// Call is a call by which a program is about to change a file, or to put it on the disk.
+// Call is a system call of a program that writes to a file or syncs it.
 type Call struct {
 	Path string // of the file
-	Sync bool   // it is fsync or fdatasync; otherwise it writes
-	Size int    // bytes that it writes
+	Sync bool   // the call is fsync or fdatasync, not a write
+	Size int    // bytes to write; 0 for a sync
 }
 
 // disk answers the calls of one program.
@@ -35,28 +35,30 @@ type disk struct {
 	serving sync.WaitGroup
 }
 
-// Start starts cmd as process.Start does. Each Call on a file in the folder, unless it has no name any more, waits
-// until hook has returned, and fails with the syscall.Errno that hook returns, if any. Calls come at once, as the
-// program's threads do, and again when a signal interrupts them. self is a program that begins with Exec. The test is
-// skipped where the kernel does not allow it.
+// Start starts cmd as process.Start does. Each Call on a file in folder waits until hook has returned. The call fails
+// if hook returns a syscall.Errno. Files that were removed have no hook.
+//
+// Several goroutines call hook at once, because the program's threads make calls at once. A call that a signal has
+// interrupted calls hook again. self is the path of a program that calls Exec first. Start skips the test if the kernel
+// does not allow user notification.
 func Start(t *testing.T, cmd *exec.Cmd, self, folder string, hook func(Call) error) *process.Process {
 	t.Helper()
-	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	sockets, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	require.NoError(t, err)
-	theirs := os.NewFile(uintptr(ends[1]), "socket")
+	theirs := os.NewFile(uintptr(sockets[1]), "socket")
 	defer theirs.Close()
-	defer unix.Close(ends[0])
+	defer unix.Close(sockets[0])
 	cmd.Args = append([]string{self, argument, cmd.Path}, cmd.Args[1:]...)
 	cmd.Path = self
 	cmd.ExtraFiles = []*os.File{theirs}
 	d := &disk{folder: folder, hook: hook}
-	t.Cleanup(d.serving.Wait) // after the program's end
+	t.Cleanup(d.serving.Wait) // runs after the cleanup that sockets the program
 	p := process.Start(t, cmd)
 	theirs.Close()
-	listener, err := receive(ends[0])
+	listener, err := receive(sockets[0])
 	if err != nil {
 		p.Ended()
-		t.Skip("a program's calls cannot be held here: ", p.Output())
+		t.Skip("the kernel does not hold system calls for this test: ", p.Output())
 	}
 	d.serving.Go(func() { d.serve(listener) })
 	return p
@@ -65,12 +67,12 @@ func Start(t *testing.T, cmd *exec.Cmd, self, folder string, hook func(Call) err
 // argument marks the command line of the program that Exec starts.
 const argument = "exec-on-disk"
 
-// Exec becomes the program to be tested when it is called in a process that Start started. It returns in any other.
+// Exec replaces this process by the program to test if Start has started this process. Otherwise it returns.
 func Exec() {
 	if len(os.Args) < 3 || os.Args[1] != argument {
 		return
 	}
-	runtime.LockOSThread() // the filter is the thread's
+	runtime.LockOSThread() // the filter belongs to the thread
 	err := install()
 	if err == nil {
 		err = syscall.Exec(os.Args[2], os.Args[2:], os.Environ())
@@ -79,11 +81,11 @@ func Exec() {
 	os.Exit(1)
 }
 
-// held are the calls that are held, which are those that Go's files make.
+// held has the numbers of the system calls that the kernel holds. Go's os.File uses these.
 var held = []uint32{unix.SYS_WRITE, unix.SYS_PWRITE64, unix.SYS_FSYNC, unix.SYS_FDATASYNC}
 
-// install has the kernel hold the thread's calls, and gives the means to answer them to the process at the other end of
-// the socket.
+// install makes the kernel hold the thread's calls. It sends the file descriptor by which calls are answered through
+// the socket to the test.
 func install() error {
 	const number = 0 // of the call, in struct seccomp_data
 	filter := []unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: number}}
@@ -121,7 +123,7 @@ func receive(socket int) (int, error) {
 	}
 	messages, err := unix.ParseSocketControlMessage(rights[:n])
 	if err != nil || len(messages) == 0 {
-		return 0, errors.New("there is no filter")
+		return 0, errors.New("the program has sent no file descriptor")
 	}
 	fds, err := unix.ParseUnixRights(&messages[0])
 	if err != nil {
@@ -130,7 +132,7 @@ func receive(socket int) (int, error) {
 	return fds[0], nil
 }
 
-// notification and response are struct seccomp_notif and struct seccomp_notif_resp.
+// notification is struct seccomp_notif.
 type notification struct {
 	id         uint64
 	pid, flags uint32
@@ -140,6 +142,7 @@ type notification struct {
 	args       [6]uint64
 }
 
+// response is struct seccomp_notif_resp.
 type response struct {
 	id     uint64
 	value  int64
@@ -147,7 +150,7 @@ type response struct {
 	action uint32
 }
 
-// The requests of ioctl(2), of which each has the size of its structure in it.
+// Requests of ioctl(2). Each number contains the size of its structure.
 const (
 	receiveNotification = 0xc0502100
 	sendResponse        = 0xc0182101
@@ -183,7 +186,7 @@ func (d *disk) serve(listener int) {
 	}
 }
 
-// answer has the hook see a call.
+// answer calls the hook for a call on a file in the folder.
 func (d *disk) answer(n *notification) error {
 	path, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", n.pid, int32(n.args[0])))
 	if err != nil {
@@ -202,6 +205,7 @@ func (d *disk) answer(n *notification) error {
 	return d.hook(call)
 }
 
+// ioctl calls ioctl(2), again after EINTR.
 func ioctl(fd int, request uintptr, argument unsafe.Pointer) error {
 	for {
 		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), request, uintptr(argument))

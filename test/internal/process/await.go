@@ -7,11 +7,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Patient are options of the player and of the publishers of hardware. They wait as long for subscribers as tests do.
+// Patient has options by which the player and the publishers of hardware wait for subscribers as long as tests do.
 var Patient = []string{"--match-patience", Patience.String(), "--wait-for-all-acked", Patience.String()}
 
-// Await waits until a condition holds. The condition runs in the goroutine of the test, so it may use require. The
-// condition of require.Eventually may not.
+// Await waits until a condition holds. The condition runs in the goroutine of the test: unlike the condition of
+// require.Eventually, it may use require.
 func Await(t testing.TB, condition func() bool, what ...any) {
 	t.Helper()
 	for began := time.Now(); !condition(); time.Sleep(5 * time.Millisecond) {

@@ -27,55 +27,54 @@ for round in 1 2 3 4 5; do
 	done
 done`
 
-// children are the processes that the tests of this process have started.
+// children finds and ends the processes that the tests of this process have started.
 type children struct {
-	mark  string
-	stdin io.Closer // the reaper's: the kernel closes it if this process dies
-	cmd   *exec.Cmd
+	mark  string    // environment variable of all children, as NAME=VALUE
+	cmd   *exec.Cmd // runs reaper
+	stdin io.Closer // of cmd: the kernel closes it if this process dies
 }
 
-// watch starts a process that kills all others that are started from now on, once this one has ended.
+// watch starts a reaper. When this process has ended, the reaper kills all children that were started after the call.
 func watch() (*children, error) {
-	o := &children{mark: fmt.Sprintf("%s=%d-%d", mark, os.Getpid(), time.Now().UnixNano())}
-	o.cmd = exec.Command("sh", "-c", reaper, "reaper", o.mark)
-	o.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is not for it
-	stdin, err := o.cmd.StdinPipe()
+	c := &children{mark: fmt.Sprintf("%s=%d-%d", mark, os.Getpid(), time.Now().UnixNano())}
+	c.cmd = exec.Command("sh", "-c", reaper, "reaper", c.mark)
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that Ctrl-C does not end the reaper
+	stdin, err := c.cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
-	o.stdin = stdin
-	if err := o.cmd.Start(); err != nil {
+	c.stdin = stdin
+	if err := c.cmd.Start(); err != nil {
 		return nil, err
 	}
-	name, value, _ := strings.Cut(o.mark, "=")
-	return o, os.Setenv(name, value)
+	name, value, _ := strings.Cut(c.mark, "=")
+	return c, os.Setenv(name, value)
 }
 
-// ended has all processes killed that are still there. It waits for those that are about to end, and returns an error
-// that names the others.
-func (o *children) ended() error {
+// end waits until all children have ended, kills the children that do not end, and returns an error that names them.
+func (c *children) end() error {
 	var left []string
 	for deadline := time.Now().Add(Patience); ; time.Sleep(20 * time.Millisecond) {
-		left = o.running()
+		left = c.running()
 		if len(left) == 0 || time.Now().After(deadline) {
 			break
 		}
 	}
-	o.stdin.Close()
-	err := o.cmd.Wait()
+	c.stdin.Close()
+	err := c.cmd.Wait()
 	if len(left) > 0 {
 		return fmt.Errorf("the tests have left processes running:\n%s", strings.Join(left, "\n"))
 	}
 	return err
 }
 
-// running returns the command lines of the processes that are there.
-func (o *children) running() (list []string) {
+// running returns the command lines of the running children.
+func (c *children) running() (list []string) {
 	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range paths {
 		environ, err := os.ReadFile(path)
-		if err != nil || !bytes.Contains(environ, []byte(o.mark+"\x00")) {
-			continue // it has ended, or is another user's
+		if err != nil || !bytes.Contains(environ, []byte(c.mark+"\x00")) {
+			continue // the process has ended, or belongs to another user
 		}
 		line, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
 		list = append(list, strings.TrimSpace(string(bytes.ReplaceAll(line, []byte{0}, []byte{' '}))))

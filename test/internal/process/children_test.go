@@ -16,13 +16,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// role is the environment variable of a copy of this executable, which names how the copy ends.
 const role = "PROCESS_TEST_ROLE"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(role) == "" {
 		os.Exit(Main(m, nil))
 	}
-	// The tests of another process: they start a shell in a session of its own, and that starts another one.
+	// This copy runs "tests": they start a shell in a new session, and the shell starts sleep.
 	_, err := watch()
 	if err == nil {
 		cmd := exec.Command("setsid", "sh", "-c", "sleep 1000 & echo $!; wait")
@@ -34,12 +35,12 @@ func TestMain(m *testing.M) {
 	}
 	if os.Getenv(role) == "panic" {
 		time.Sleep(100 * time.Millisecond)
-		panic("as a test that fails badly")
+		panic("a test panics")
 	}
 	select {}
 }
 
-// TestChildrenEndWithTheTests shows that nothing that tests have started outlives them, however they end.
+// TestChildrenEndWithTheTests checks that no process that tests have started outlives the tests, however they end.
 func TestChildrenEndWithTheTests(t *testing.T) {
 	for _, end := range []string{"panic", "SIGKILL", "SIGQUIT", "SIGINT"} {
 		t.Run(end, func(t *testing.T) {
@@ -62,18 +63,19 @@ func TestChildrenEndWithTheTests(t *testing.T) {
 	}
 }
 
-func TestRunningNamesWhatIsLeft(t *testing.T) {
-	t.Setenv(mark, os.Getenv(mark)) // which watch changes
-	o, err := watch()
+// TestRunning checks that running returns the command lines of running children, and no others.
+func TestRunning(t *testing.T) {
+	t.Setenv(mark, os.Getenv(mark)) // restores the variable, which watch changes
+	c, err := watch()
 	require.NoError(t, err)
-	require.Empty(t, o.running())
+	require.Empty(t, c.running())
 	cmd := exec.Command("sleep", "1000")
 	require.NoError(t, cmd.Start())
-	require.Equal(t, []string{"sleep 1000"}, o.running())
-	require.NoError(t, o.stdin.Close())
-	require.Error(t, cmd.Wait(), "it was killed")
-	require.NoError(t, o.cmd.Wait())
-	require.Empty(t, o.running())
+	require.Equal(t, []string{"sleep 1000"}, c.running())
+	require.NoError(t, c.stdin.Close())
+	require.Error(t, cmd.Wait(), "the child was not killed")
+	require.NoError(t, c.cmd.Wait())
+	require.Empty(t, c.running())
 }
 
 func TestRoot(t *testing.T) { require.FileExists(t, filepath.Join(Root(), "package.xml")) }

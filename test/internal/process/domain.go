@@ -14,12 +14,12 @@ import (
 
 var domains atomic.Int32
 
-// Isolate gives this process, and those that it starts, ROS graphs of their own on the loopback interface, whatever
-// else runs on this machine and whatever ROS 2 is sourced. It is for TestMain.
+// Isolate gives this process and its children ROS graphs on the loopback interface that no other process shares,
+// whatever ROS 2 is sourced. TestMain calls it.
 func Isolate() {
-	// Domains are few: nodes of other tests may be in the same ones, but do not have the same tag. Process ids repeat
-	// in containers, which may share the network. A process that is not scheduled for a while must not be taken for
-	// dead.
+	// Domains are few: nodes of other tests may use an equal domain, but with another tag. The tag is random, because
+	// process ids repeat in containers that share a network. The lease is long, because a process that is not scheduled
+	// for a while must not seem dead.
 	tag := fmt.Sprintf("tapedeck-%d-%08x", os.Getpid(), rand.Uint32())
 	config := "<Discovery><Tag>" + tag + "</Tag><LeaseDuration>3600s</LeaseDuration></Discovery>"
 	for name, value := range map[string]string{
@@ -35,15 +35,15 @@ func Isolate() {
 
 // Domain returns the id of a ROS domain that this process has not used lately.
 func Domain() int {
-	// the tests of bridge/graph/dds, which count ports, have those from 100 on
+	// The tests of bridge/graph/dds count ports, and use the domains from 100 on.
 	return 20 + (os.Getpid()+int(domains.Add(1)))%80
 }
 
-// InDomain returns the environment of a process that is to be in that ROS domain.
+// InDomain returns this process's environment with another ROS domain.
 func InDomain(id int) []string { return append(os.Environ(), fmt.Sprint("ROS_DOMAIN_ID=", id)) }
 
-// Port returns a TCP port that is free, for a server that a test starts. Connections get no port below 15,000, so that
-// it is free until the server has it, unless another test takes the same one meanwhile.
+// Port returns a free TCP port below 15,000, for a server that a test starts. The system does not use such ports for
+// connections, so the port stays free unless another test takes it.
 func Port(t *testing.T) string {
 	t.Helper()
 	for {

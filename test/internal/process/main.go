@@ -18,11 +18,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Main is for TestMain: it builds executables, named as their folders in nodes are ("..." is all), runs the tests and
-// returns their exit code. bin is set to the folder of the executables, which is gone afterwards; without names it may
-// be nil.
+// Main builds executables, runs the tests and returns their exit code. TestMain calls it. names are folders in nodes,
+// or "..." for all of them. Main sets bin to the folder of the executables, which it removes after the tests. Without
+// names, bin may be nil.
 //
-// All processes that the tests start end with this one, however it ends. One that the tests leave running is an error.
+// All processes that the tests start end with this process, however it ends. If tests leave a process running, Main
+// prints an error and returns a code other than 0.
 func Main(m *testing.M, bin *string, names ...string) int {
 	code, err := run(m, bin, names)
 	if err != nil {
@@ -33,7 +34,8 @@ func Main(m *testing.M, bin *string, names ...string) int {
 }
 
 func run(m *testing.M, bin *string, names []string) (code int, err error) {
-	// A shell that runs the tests in the background has them ignore SIGINT, nohup SIGHUP. What they start must not.
+	// A shell makes tests in the background ignore SIGINT, and nohup makes them ignore SIGHUP. Their children must not
+	// ignore these signals.
 	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGHUP} {
 		if signal.Ignored(s) {
 			signal.Notify(make(chan os.Signal, 1), s)
@@ -51,7 +53,7 @@ func run(m *testing.M, bin *string, names []string) (code int, err error) {
 		return 1, fmt.Errorf("watch the processes of the tests: %w", err)
 	}
 	code = m.Run()
-	return code, children.ended()
+	return code, children.end()
 }
 
 // Short makes -short run only the named tests of a package. TestMain calls it. It panics if a test does not exist.
@@ -82,8 +84,8 @@ func Short(tests ...string) {
 	}
 }
 
-// BuildEdited builds executables as Main does, but with other texts of files of this module, by their paths. It returns
-// the folder of the executables, which is gone after the test.
+// BuildEdited builds executables as Main does, but replaces the texts of files of this module. texts are by the path of
+// the file. It returns the folder of the executables, which exists until the end of the test.
 func BuildEdited(t *testing.T, texts map[string]string, names ...string) string {
 	t.Helper()
 	overlay := filepath.Join(t.TempDir(), "overlay.json")
@@ -100,7 +102,8 @@ func BuildEdited(t *testing.T, texts map[string]string, names ...string) string 
 	return dir
 }
 
-// BuildStore builds test/store, and returns its path. The test is skipped where its modules cannot be had.
+// BuildStore builds test/store and returns the path of the executable. It skips the test if building fails, as it does
+// without the modules of test/store.
 func BuildStore(t *testing.T) string {
 	t.Helper()
 	path, err := buildStore()
@@ -110,11 +113,11 @@ func BuildStore(t *testing.T) string {
 	return path
 }
 
-// buildStore builds test/store once, as builds at the same time would each compile everything.
+// buildStore builds test/store once per process: parallel builds would each compile everything.
 var buildStore = sync.OnceValues(func() (path string, err error) {
 	path = filepath.Join(Root(), "build", "test-store")
-	// Without optimization it takes a third less time; the AWS SDK has been compiled for the executables.
-	// Without Dir: the folder would be looked at, and what else appears in it would make the go tool forget the result.
+	// Building takes a third less time without optimization. The AWS SDK has been compiled for the executables already.
+	// cmd.Dir is not set: the go tool would drop the test's cached result when a file appears in that folder.
 	cmd := exec.Command("go", "build", "-modfile="+filepath.Join(Root(), "test", "store", "versitygw.mod"), "-tags",
 		"versitygw", smaller, "-gcflags=github.com/...=-dwarf=false -N -l", "-o", path,
 		"tapedeck/test/store")
@@ -124,7 +127,7 @@ var buildStore = sync.OnceValues(func() (path string, err error) {
 	return path, nil
 })
 
-// smaller leaves out what only debuggers need, which takes half the time of linking.
+// smaller leaves out symbols for debuggers, which halves the time of linking.
 const smaller = "-ldflags=-s -w"
 
 // build builds executables into a folder.
@@ -139,8 +142,8 @@ func build(dir string, flags, names []string) error {
 	return nil
 }
 
-// buildShared builds executables and returns a new folder with them. What is up to date in build/test-bin, which all
-// tests share, is not linked anew.
+// buildShared builds executables and returns a new folder with them. It builds in build/test-bin, which all tests
+// share: the go tool does not link up-to-date executables there again.
 func buildShared(names []string) (dir string, err error) {
 	shared := filepath.Join(Root(), "build", "test-bin")
 	if err := os.MkdirAll(shared, 0o755); err != nil {

@@ -1,4 +1,4 @@
-// Package process runs programs for tests.
+// Package process runs programs for tests, and isolates them from other processes.
 package process
 
 import (
@@ -17,46 +17,46 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Patience is how long anything may take on a machine of one's own.
+// Patience is the longest time that tests wait for an event.
 const Patience = 90 * time.Second
 
-// grace is what a program has to end by itself when it is interrupted at the end of its test.
+// grace is the time in which a program must end after an interrupt at the end of its test, before it is killed.
 const grace = 5 * time.Second
 
-// Process is a running program. It does not outlive its test, which shows what it printed when it fails.
+// Process is a running program. It ends with its test at the latest. If the test fails, it logs the program's output.
 type Process struct {
-	t    *testing.T
-	cmd  *exec.Cmd
-	out  output        // on both streams
-	std  output        // on standard output
-	done chan struct{} // closed when it has ended
+	t      *testing.T
+	cmd    *exec.Cmd
+	out    lockedBuffer  // standard output and standard error
+	stdout lockedBuffer  // standard output
+	done   chan struct{} // closed when the program has ended
 }
 
-// output is what a program prints.
-type output struct {
+// lockedBuffer keeps printed text. Its methods may be called from several goroutines.
+type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
 }
 
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(p)
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
 }
 
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
 }
 
-// Start starts cmd.
+// Start starts cmd. The test fails if cmd cannot start.
 func Start(t *testing.T, cmd *exec.Cmd) *Process {
 	t.Helper()
 	LookAtSources()
 	p := &Process{t: t, cmd: cmd, done: make(chan struct{})}
-	cmd.Stdout, cmd.Stderr = io.MultiWriter(&p.std, &p.out), &p.out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // its own children end with it
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(&p.stdout, &p.out), &p.out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that end also signals its children
 	require.NoError(t, cmd.Start())
 	go func() {
 		_ = cmd.Wait()
@@ -71,9 +71,9 @@ func Start(t *testing.T, cmd *exec.Cmd) *Process {
 	return p
 }
 
-// end ends the process, and those that it has started.
+// end ends the process and its children.
 func (p *Process) end() {
-	// One that is killed leaves things behind, such as the shared memory of Fast DDS.
+	// First an interrupt: killed processes leave files behind, such as the shared memory of Fast DDS.
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
 		select {
 		case <-p.done:
@@ -89,11 +89,11 @@ func (p *Process) end() {
 	<-p.done
 }
 
-// Output returns what the process has printed on both streams.
+// Output returns the printed text so far, of standard output and standard error.
 func (p *Process) Output() string { return p.out.String() }
 
-// Stdout returns what the process has printed on standard output.
-func (p *Process) Stdout() string { return p.std.String() }
+// Stdout returns the text on standard output so far.
+func (p *Process) Stdout() string { return p.stdout.String() }
 
 // Signal sends a signal.
 func (p *Process) Signal(s os.Signal) {
@@ -101,14 +101,14 @@ func (p *Process) Signal(s os.Signal) {
 	require.NoError(p.t, p.cmd.Process.Signal(s))
 }
 
-// Kill ends the process as it does not expect.
+// Kill ends the process with SIGKILL.
 func (p *Process) Kill() {
 	p.t.Helper()
 	p.Signal(os.Kill)
 	p.Ended()
 }
 
-// Ended waits for the end, whatever the exit code.
+// Ended waits for the end of the process, whatever the exit code.
 func (p *Process) Ended() {
 	p.t.Helper()
 	select {
@@ -118,7 +118,7 @@ func (p *Process) Ended() {
 	}
 }
 
-// Wait waits for the end, requires that exit code and returns what was printed on both streams.
+// Wait waits for the end of the process, requires the exit code and returns the printed text.
 func (p *Process) Wait(code int) string {
 	p.t.Helper()
 	p.Ended()
@@ -126,14 +126,14 @@ func (p *Process) Wait(code int) string {
 	return p.Output()
 }
 
-// Interrupt sends SIGINT, waits for a clean end and returns what was printed on both streams.
+// Interrupt sends SIGINT, waits for the end of the process, requires the exit code 0 and returns the printed text.
 func (p *Process) Interrupt() string {
 	p.t.Helper()
 	p.Stop()
 	return p.Wait(0)
 }
 
-// Stop sends SIGINT, waits for the end, whatever the exit code, and returns what was printed on both streams.
+// Stop sends SIGINT, waits for the end of the process, whatever the exit code, and returns the printed text.
 func (p *Process) Stop() string {
 	p.t.Helper()
 	p.Signal(os.Interrupt)
@@ -141,8 +141,8 @@ func (p *Process) Stop() string {
 	return p.Output()
 }
 
-// Delayed returns how long one of the program's threads has waited for a processor so far, at most: what the machine's
-// other work has held it up.
+// Delayed returns how long other work on the machine has delayed the program: the longest time that one of its threads
+// has waited for a processor.
 func (p *Process) Delayed() (most time.Duration) {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.cmd.Process.Pid))
 	for _, path := range threads {
@@ -154,7 +154,7 @@ func (p *Process) Delayed() (most time.Duration) {
 	return most
 }
 
-// Memory returns how many bytes of memory the program has now.
+// Memory returns the program's resident memory in bytes.
 func (p *Process) Memory() int {
 	p.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.cmd.Process.Pid))
@@ -165,7 +165,7 @@ func (p *Process) Memory() int {
 	return resident * os.Getpagesize()
 }
 
-// Prints waits until the process has printed text.
+// Prints waits until the process has printed text. The test fails if the process ends before.
 func (p *Process) Prints(text string) {
 	p.t.Helper()
 	deadline := time.After(Patience)

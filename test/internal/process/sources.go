@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-var looked sync.Once
+var sourcesOpened sync.Once
 
-// LookAtSources looks at the sources of the programs: the go tool keeps the result of tests until something changes
-// that they have looked at. Start does it; tests that run programs otherwise do it themselves. In TestMain it is of no
-// use, which the go tool does not watch.
+// LookAtSources opens the folders of the programs' sources. The go tool caches the result of a test until a file or
+// folder changes that the test has opened. Start calls LookAtSources, and so must tests that run programs without
+// Start. The go tool does not watch TestMain: a call there has no effect.
 func LookAtSources() {
-	looked.Do(func() {
+	sourcesOpened.Do(func() {
 		for _, sources := range []string{"bridge", "codec", "config", "msgs", "nodes"} {
 			_ = filepath.WalkDir(filepath.Join(Root(), sources), func(string, fs.DirEntry, error) error { return nil })
 		}

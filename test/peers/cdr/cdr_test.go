@@ -41,7 +41,7 @@ func randomSamples(t *testing.T, name string) []sample {
 	all := make([]sample, rounds)
 	for i := range all {
 		s := sample{schema: schema, ascii: i%2 == 0}
-		r := random.Source{Rand: rand.New(rand.NewPCG(uint64(i), 7)), Library: lib, Unicode: !s.ascii}
+		r := random.Generator{Rand: rand.New(rand.NewPCG(uint64(i), 7)), Library: lib, Unicode: !s.ascii}
 		s.message, err = r.Message(name)
 		require.NoError(t, err)
 		s.payload, err = schema.Encode(s.message)

@@ -22,7 +22,7 @@ var formats = codec.Formats{carla.Format, mcap.Format, record.Format, rosbag2.Fo
 // start is the time of the first message in every generated recording except the flight.
 const start = int64(1_700_000_000e9)
 
-// ros2 returns a generator of two messages of each of 94 common types.
+// ros2 returns a function that writes a recording with two messages of each of 94 common types.
 func ros2(format codec.Format) func(string) error {
 	return func(path string) error {
 		w, err := format.Create(path, codec.CreateOptions{})
@@ -30,10 +30,10 @@ func ros2(format codec.Format) func(string) error {
 			return err
 		}
 		library := msgs.Release("")
-		source := random.Source{Rand: rand.New(rand.NewPCG(1, 2)), Library: library, Plain: true}
+		generator := random.Generator{Rand: rand.New(rand.NewPCG(1, 2)), Library: library, Plain: true}
 		at := start
 		for _, name := range library.Types() {
-			err = twice(w, source, name, &at)
+			err = writeTwo(w, generator, name, &at)
 			if err != nil {
 				break
 			}
@@ -42,25 +42,25 @@ func ros2(format codec.Format) func(string) error {
 	}
 }
 
-// twice writes two messages of a type, if it is one of the 94.
-func twice(w codec.Writer, source random.Source, name string, at *int64) error {
+// writeTwo writes two messages of a type, if it is one of the 94 types. It adds 100 ms to at for each message.
+func writeTwo(w codec.Writer, generator random.Generator, name string, at *int64) error {
 	folder, short, _ := strings.Cut(name, "/msg/")
 	common := []string{"geometry_msgs", "nav_msgs", "sensor_msgs", "std_msgs", "tf2_msgs"}
 	newer := []string{"PolygonInstance", "PolygonInstanceStamped", "VelocityStamped"}
-	one := short != "" && slices.Contains(common, folder) && !slices.Contains(newer, short)
-	if !one && name != "diagnostic_msgs/msg/DiagnosticArray" {
+	isCommon := short != "" && slices.Contains(common, folder) && !slices.Contains(newer, short)
+	if !isCommon && name != "diagnostic_msgs/msg/DiagnosticArray" {
 		return nil
 	}
-	schema, err := cdr.NewSchema(source.Library, name)
+	schema, err := cdr.NewSchema(generator.Library, name)
 	if err != nil {
 		return err
 	}
-	c, err := codec.NewChannel(source.Library, "/test/"+folder+"/"+strings.ToLower(short), name, codec.DefaultQoS())
+	c, err := codec.NewChannel(generator.Library, "/test/"+folder+"/"+strings.ToLower(short), name, codec.DefaultQoS())
 	if err != nil {
 		return err
 	}
 	for range 2 {
-		data, err := payload(source, schema, name)
+		data, err := payload(generator, schema, name)
 		if err == nil {
 			err = w.Write(&codec.Message{Channel: c, LogTime: *at, PublishTime: *at, Data: data})
 		}
@@ -72,8 +72,9 @@ func twice(w codec.Writer, source random.Source, name string, at *int64) error {
 	return nil
 }
 
-// payload returns a message. Pictures and clouds are as large as they say.
-func payload(source random.Source, schema *cdr.Schema, name string) ([]byte, error) {
+// payload returns a message of a type as CDR. The data of images and point clouds have the size that their fields
+// state.
+func payload(generator random.Generator, schema *cdr.Schema, name string) ([]byte, error) {
 	switch name {
 	case "sensor_msgs/msg/Image":
 		return cdr.Marshal(&sensor_msgs.Image{Height: 1, Width: 2, Encoding: "mono8", Step: 2, Data: []byte{1, 2}})
@@ -86,7 +87,7 @@ func payload(source random.Source, schema *cdr.Schema, name string) ([]byte, err
 		}
 		return cdr.Marshal(cloud)
 	}
-	m, err := source.Message(name)
+	m, err := generator.Message(name)
 	if err != nil {
 		return nil, err
 	}
