@@ -14,7 +14,7 @@ import (
 	"tapedeck/codec/format/hdf5/internal/h5"
 )
 
-// TestMain makes the reading process not answer requests for some names.
+// TestMain makes a child spin, hang or crash on requests with these names.
 func TestMain(m *testing.M) {
 	answerTo = func(s *server, r *request) *response {
 		switch r.Name {
@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// newFile returns an acquired file with a few objects, and with the objects that put adds.
 func newFile(t *testing.T, put func(f *h5.File)) *File {
 	path := filepath.Join(t.TempDir(), "a.hdf5")
 	w, err := h5.Create(path)
@@ -42,7 +43,7 @@ func newFile(t *testing.T, put func(f *h5.File)) *File {
 	require.NoError(t, h5.Put(w, "/a/i", []int64{-5, math.MaxInt64}, 2))
 	require.NoError(t, h5.Put(w, "/a/none", []float64{}, 0, 6))
 	require.NoError(t, w.SetAttribute("/a", "real", 2.5))
-	require.NoError(t, w.SetAttribute("/a", "whole", int64(math.MaxInt64)))
+	require.NoError(t, w.SetAttribute("/a", "integer", int64(math.MaxInt64)))
 	require.NoError(t, w.SetAttribute("/a", "text", "Grüße"))
 	if put != nil {
 		put(w)
@@ -73,7 +74,7 @@ func TestFile(t *testing.T) {
 	names, err := f.List("/a")
 	require.NoError(t, err)
 	require.Equal(t, []string{"i", "none", "x"}, names)
-	for name, want := range map[string]any{"real": 2.5, "whole": int64(math.MaxInt64), "text": "Grüße", "b": nil} {
+	for name, want := range map[string]any{"real": 2.5, "integer": int64(math.MaxInt64), "text": "Grüße", "b": nil} {
 		require.Equal(t, want, f.Attribute("/a", name))
 	}
 	d, err := f.Dataset("/a/x")
@@ -91,9 +92,9 @@ func TestFile(t *testing.T) {
 	require.NoError(t, d.Close())
 	d, err = f.Dataset("/a/i")
 	require.NoError(t, err)
-	whole, err := d.Integers()
+	integers, err := d.Integers()
 	require.NoError(t, err)
-	require.Equal(t, []int64{-5, math.MaxInt64}, whole)
+	require.Equal(t, []int64{-5, math.MaxInt64}, integers)
 	d, err = f.Dataset("/a/none")
 	require.NoError(t, err)
 	require.Equal(t, []int{0, 6}, d.Dims)
@@ -117,13 +118,13 @@ func TestFile(t *testing.T) {
 	_, err = f.Dataset("/a/x")
 	require.ErrorIs(t, err, os.ErrClosed)
 	require.NoError(t, os.Truncate(f.path, 100))
-	require.EqualError(t, f.Acquire(), "open "+f.path+": it was changed meanwhile")
+	require.EqualError(t, f.Acquire(), "open "+f.path+": the file changed since it was first opened")
 	require.ErrorIs(t, New(f.path+"x", "x").Acquire(), os.ErrNotExist)
 	require.ErrorContains(t, New(f.path, f.path).Acquire(), "open "+f.path+": ")
 }
 
-// A process waits for the next user until another file is released.
-func TestIdle(t *testing.T) {
+// The child of a file without users waits for the next user until another file is released.
+func TestIdleChild(t *testing.T) {
 	f, other := newFile(t, nil), newFile(t, nil)
 	p := f.process
 	f.Release()
@@ -131,7 +132,7 @@ func TestIdle(t *testing.T) {
 	require.NoError(t, f.Acquire())
 	require.Same(t, p, f.process)
 	other.Release()
-	require.NotNil(t, f.process, "it has users")
+	require.NotNil(t, f.process, "the file has users")
 	f.Release()
 	f.Release()
 	require.Nil(t, other.process)
@@ -143,25 +144,25 @@ func TestIdle(t *testing.T) {
 	require.Nil(t, other.process)
 	require.NoError(t, f.Acquire())
 	f.Close()
-	require.Equal(t, h5.GroupObject, f.Type("/a"), "it has a user")
+	require.Equal(t, h5.GroupObject, f.Type("/a"), "the closed file has a user")
 	f.Release()
 	require.Nil(t, f.process)
 }
 
-// After the process has ended for any reason, each request is an error, and the file can be opened again.
-func TestEndOfProcess(t *testing.T) {
-	was := mostTime
-	t.Cleanup(func() { mostTime = was })
-	mostTime = 0
+// After a child has ended for any reason, each request is an error until the file is opened again.
+func TestEndOfChild(t *testing.T) {
+	defaultTime := maxTime
+	t.Cleanup(func() { maxTime = defaultTime })
+	maxTime = 0
 	f := newFile(t, nil)
-	for what, want := range map[string]string{
+	for name, want := range map[string]string{
 		"crash": "panic: runtime error: invalid memory address or nil pointer dereference; the file is damaged, or " +
 			"takes more than 2048 MiB of memory",
-		"spin": "it took more than 0 s of processor time; the file is damaged",
+		"spin": "reading took more than 0 s of processor time; the file is damaged",
 	} {
-		require.Nil(t, f.Attribute("/a", what))
-		want = fmt.Sprintf("read /a of %s: libhdf5 failed: %s: use another copy of it, or convert its source again",
-			f.path, want)
+		require.Nil(t, f.Attribute("/a", name))
+		want = fmt.Sprintf("read /a of %s: libhdf5 failed: %s: use another copy of the file, or convert its source "+
+			"again", f.path, want)
 		require.EqualError(t, f.Err(), want)
 		_, err := f.List("/a")
 		require.EqualError(t, err, want)
@@ -175,7 +176,8 @@ func TestEndOfProcess(t *testing.T) {
 	require.ErrorContains(t, err, "libhdf5 failed: signal: killed; ")
 }
 
-// The process ends when its parent ends, even while libhdf5 does not return. Standard input shows that the parent ends.
+// A child ends when its parent ends, even if libhdf5 does not return. The test closes the lifeline as if the parent
+// ended.
 func TestEndOfParent(t *testing.T) {
 	f := newFile(t, nil)
 	require.NoError(t, f.process.requests.Encode(&request{Op: opAttribute, Path: "/a", Name: "hang"}))
@@ -183,8 +185,9 @@ func TestEndOfParent(t *testing.T) {
 	require.Equal(t, 0, f.process.command.ProcessState.ExitCode())
 }
 
-// A file of 500 kB has an image of 130 MB.
-func TestBomb(t *testing.T) {
+// A file of 500 kB has an image of 144 MB. The child can read it, frees the memory afterwards, and has a limit of
+// memory.
+func TestLargeImage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the race detector takes more memory, and minutes")
 	}
@@ -206,7 +209,7 @@ func TestBomb(t *testing.T) {
 	n, err := read("/images")
 	require.NoError(t, err)
 	require.Equal(t, 144_000_000, n)
-	var rss int64 // of the process while it is idle
+	var rss int64 // resident pages of the child while it is idle
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", f.process.command.Process.Pid))
 	require.NoError(t, err)
 	_, err = fmt.Sscan(string(text), new(int64), &rss)
@@ -216,15 +219,15 @@ func TestBomb(t *testing.T) {
 	require.NoError(t, err)
 	_, err = d.Doubles()
 	require.EqualError(t, err, "read /numbers: 534 MiB at once are more than the 512 MiB that this program reads: "+
-		"divide it into smaller episodes or images")
+		"divide the data into smaller episodes or images")
 	f.Release()
-	f.retire()
-	was := mostMemory
-	t.Cleanup(func() { mostMemory = was })
-	mostMemory = 256 << 20
+	f.endUnused()
+	defaultMemory := maxMemory
+	t.Cleanup(func() { maxMemory = defaultMemory })
+	maxMemory = 256 << 20
 	require.NoError(t, f.Acquire())
 	_, err = read("/images")
-	require.ErrorContains(t, err, "read /images", "by libhdf5, or because it crashed")
+	require.ErrorContains(t, err, "read /images", "an error of libhdf5, or a crash of the child")
 	if f.Err() != nil {
 		require.ErrorContains(t, err, "; the file is damaged, or takes more than 256 MiB of memory: use ")
 	}

@@ -21,30 +21,30 @@ import (
 	"tapedeck/codec/format/hdf5/internal/h5"
 )
 
-// Limits of each process. A process reads at most h5.MostData at once, and libhdf5 makes up to three copies of it.
+// Limits of each child. A child reads at most h5.MaxData at once, and libhdf5 makes up to three copies of the data.
 var (
-	mostMemory uint64 = 2 << 30 // bytes
-	mostTime   uint64 = 60      // s of processor time for a request
+	maxMemory uint64 = 2 << 30 // bytes
+	maxTime   uint64 = 60      // s of processor time for a request
 )
 
-// File is a file that a process of its own reads while the file has users. It may be used in several goroutines.
+// File is a file that a child reads while the file has users. It may be used in several goroutines.
 type File struct {
 	path string
 	name string // name of the file in errors
 
 	mu      sync.Mutex  // guards the fields below and the use of process
-	stat    os.FileInfo // of the file when it was first opened
-	users   int
+	stat    os.FileInfo // state of the file when it was first opened
+	users   int         // Acquires without Release
 	closed  bool
-	process *process // nil: none
-	err     error    // first error of the process itself
+	process *process // child that reads the file; nil: none
+	err     error    // why the child ended; nil after it is started
 }
 
-// idle is the file that was released last. Its process waits for the next user, because cameras are read one after the
-// other.
+// idle is the file that was released last. Its child waits for the next user, because the cameras of a file are read
+// one after the other.
 var idle atomic.Pointer[File]
 
-// New returns the file at path, without users. Errors call it name.
+// New returns the file at path, without users. Errors contain name instead of path.
 func New(path, name string) *File { return &File{path: path, name: name} }
 
 // Acquire adds a user. The first user opens the file. Each user must call Release.
@@ -60,6 +60,7 @@ func (f *File) Acquire() error {
 	return nil
 }
 
+// open starts a child that opens the file, unless the idle child is there. The caller holds f.mu.
 func (f *File) open() error {
 	stat, err := os.Stat(f.path)
 	if err != nil {
@@ -69,14 +70,14 @@ func (f *File) open() error {
 		f.stat = stat
 	}
 	if !os.SameFile(stat, f.stat) || stat.Size() != f.stat.Size() || !stat.ModTime().Equal(f.stat.ModTime()) {
-		return fmt.Errorf("open %s: it was changed meanwhile", f.name)
+		return fmt.Errorf("open %s: the file changed since it was first opened", f.name)
 	}
 	if f.process != nil {
 		return nil
 	}
 	p, err := start(f.path)
 	if err != nil {
-		return fmt.Errorf("open %s: start a process that reads it: %w", f.name, err)
+		return fmt.Errorf("open %s: start the reading process: %w", f.name, err)
 	}
 	f.err = nil
 	if _, err := f.receive(p, "open", nil); err != nil {
@@ -87,70 +88,70 @@ func (f *File) open() error {
 	return nil
 }
 
-// Release removes a user. After the last user, the process ends when another file is released, or with Close.
+// Release removes a user. After the last user, the child ends when another file is released or f is closed.
 func (f *File) Release() {
 	f.mu.Lock()
 	f.users--
-	over := f.closed || f.err != nil
+	useless := f.closed || f.err != nil
 	f.mu.Unlock()
-	if over {
-		f.retire()
+	if useless {
+		f.endUnused()
 	} else if before := idle.Swap(f); before != nil && before != f {
-		before.retire()
+		before.endUnused()
 	}
 }
 
-// retire ends the process unless there are users.
-func (f *File) retire() {
+// endUnused ends the child unless the file has users.
+func (f *File) endUnused() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.users == 0 && f.process != nil {
-		_ = f.process.command.Process.Kill() // it has nothing to complete
+		_ = f.process.command.Process.Kill() // a child has nothing to complete
 		f.process.end()
 		f.process = nil
 	}
 }
 
-// Close ends the process after the last user.
+// Close ends the child, now or after the last Release.
 func (f *File) Close() {
 	f.mu.Lock()
 	f.closed = true
 	f.mu.Unlock()
 	idle.CompareAndSwap(f, nil)
-	f.retire()
+	f.endUnused()
 }
 
-// Err returns the error that ended the process, or nil. Type and Attribute do not return this error.
+// Err returns the error that ended the child, or nil. Type and Attribute cannot return this error.
 func (f *File) Err() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.err
 }
 
-// Type returns the type of the object at path.
+// Type returns the type of the object at path, or h5.NoObject after an error.
 func (f *File) Type(path string) h5.ObjectType {
 	a, _ := f.call(&request{Op: opType, Path: path}, nil)
 	return a.Type
 }
 
-// List returns h5.File.List of a group.
+// List returns the names of the members of a group, as h5.File.List does.
 func (f *File) List(path string) ([]string, error) {
 	a, err := f.call(&request{Op: opList, Path: path}, nil)
 	return a.Names, err
 }
 
-// Attribute returns h5.File.Attribute of the object at path.
+// Attribute returns an attribute of the object at path, as h5.File.Attribute does. After an error, it returns nil.
 func (f *File) Attribute(path, name string) any {
 	a, _ := f.call(&request{Op: opAttribute, Path: path, Name: name}, nil)
 	return a.Value
 }
 
-// Dataset is an open h5.Dataset of the process.
+// Dataset is a dataset that the child has opened.
 type Dataset struct {
 	h5.Shape
-	file *File
-	path string
-	set  int
+	file  *File
+	path  string
+	index int // index in the child's server.datasets
 }
 
 // Dataset opens the dataset at path.
@@ -159,7 +160,7 @@ func (f *File) Dataset(path string) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Dataset{Shape: a.Shape, file: f, path: path, set: a.Set}, nil
+	return &Dataset{Shape: a.Shape, file: f, path: path, index: a.Dataset}, nil
 }
 
 // Path returns the path of d in its file.
@@ -183,6 +184,7 @@ func (d *Dataset) Doubles() ([]float64, error) { return numbers[float64](d, opDo
 // Integers returns all integers of d.
 func (d *Dataset) Integers() ([]int64, error) { return numbers[int64](d, opIntegers) }
 
+// numbers returns the data of opDoubles or opIntegers.
 func numbers[T float64 | int64](d *Dataset, op operation) ([]T, error) {
 	data, err := d.call(op, 0, nil)
 	if err != nil || len(data) == 0 {
@@ -193,12 +195,13 @@ func numbers[T float64 | int64](d *Dataset, op operation) ([]T, error) {
 	return values, nil
 }
 
+// call calls an operation of d, and returns the data appended to buf.
 func (d *Dataset) call(op operation, row int, buf []byte) ([]byte, error) {
-	a, err := d.file.call(&request{Op: op, Path: d.path, Set: d.set, Row: row}, buf)
+	a, err := d.file.call(&request{Op: op, Path: d.path, Dataset: d.index, Row: row}, buf)
 	return a.data, err
 }
 
-// call sends a request and receives the response, with data appended to buf.
+// call sends a request and receives the response. The data of the response is appended to buf.
 func (f *File) call(r *request, buf []byte) (response, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -214,25 +217,26 @@ func (f *File) call(r *request, buf []byte) (response, error) {
 	return f.receive(f.process, "read "+r.Path, buf)
 }
 
-// receive receives a response, with data appended to buf.
-func (f *File) receive(p *process, what string, buf []byte) (a response, err error) {
+// receive receives a response. The data of the response is appended to buf. Errors begin with operation. The caller
+// holds f.mu.
+func (f *File) receive(p *process, operation string, buf []byte) (a response, err error) {
 	err = p.responses.Decode(&a)
 	a.data = buf
-	if err == nil && (a.Size < 0 || a.Size > h5.MostData) {
-		err = fmt.Errorf("%d bytes", a.Size)
+	if err == nil && (a.Size < 0 || a.Size > h5.MaxData) {
+		err = fmt.Errorf("invalid size of data: %d bytes", a.Size)
 	}
 	if err == nil && a.Size > 0 {
 		a.data = slices.Grow(buf, a.Size)[:len(buf)+a.Size]
 		_, err = io.ReadFull(p.out, a.data[len(buf):])
 	}
 	if err != nil {
-		// libhdf5 crashes if memory is short, just as it does on damaged files.
+		// libhdf5 may crash because the file is damaged, or because memory is short.
 		reason, cause := cmp.Or(p.end(), err.Error()), "the file is damaged"
 		if !strings.HasPrefix(reason, tookLong) {
-			cause += fmt.Sprintf(", or takes more than %d MiB of memory", mostMemory>>20)
+			cause += fmt.Sprintf(", or takes more than %d MiB of memory", maxMemory>>20)
 		}
-		f.err = fmt.Errorf("%s of %s: libhdf5 failed: %s; %s: use another copy of it, or convert its source again",
-			what, f.name, reason, cause)
+		f.err = fmt.Errorf("%s of %s: libhdf5 failed: %s; %s: use another copy of the file, or convert its source "+
+			"again", operation, f.name, reason, cause)
 		return response{}, f.err
 	}
 	if a.Error != "" {
@@ -241,33 +245,35 @@ func (f *File) receive(p *process, what string, buf []byte) (a response, err err
 	return a, nil
 }
 
-// process is a process that reads a file.
+// process is a child.
 type process struct {
 	command   *exec.Cmd
 	requests  *gob.Encoder
-	out       *bufio.Reader
-	responses *gob.Decoder
-	output    head
-	end       func() string // ends the process, and returns why it ended
+	responses *gob.Decoder  // reads out
+	out       *bufio.Reader // standard output of the child: responses and data
+	stderr    headWriter
+	end       func() string // ends the child, waits for it, and returns why it ended
 }
 
-// head keeps the first 4096 bytes that are written to it. They contain the reason why the process ended.
-type head []byte
+// headWriter keeps the first 4096 bytes that are written to it. The first line of a child's standard error is the
+// reason why the child ended.
+type headWriter []byte
 
-func (h *head) Write(p []byte) (int, error) {
+func (h *headWriter) Write(p []byte) (int, error) {
 	*h = append(*h, p[:min(len(p), 4096-len(*h))]...)
 	return len(p), nil
 }
 
+// start starts a child that reads the file at path.
 func start(path string) (*process, error) {
-	if !ready {
+	if !mainCalled {
 		return nil, errors.New("this executable does not call Main of package hdf5")
 	}
 	p := &process{command: exec.Command("/proc/self/exe")}
-	p.command.Args = []string{name, path, strconv.FormatUint(mostMemory, 10), strconv.FormatUint(mostTime, 10)}
+	p.command.Args = []string{processName, path, strconv.FormatUint(maxMemory, 10), strconv.FormatUint(maxTime, 10)}
 	p.command.Env = append(os.Environ(), "GOTRACEBACK=none")
-	p.command.Stderr = &p.output
-	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C must not end it
+	p.command.Stderr = &p.stderr
+	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C must not end the child
 	in, err := p.command.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -276,25 +282,25 @@ func start(path string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	theirs, ours, err := os.Pipe()
+	lifelineReader, lifelineWriter, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	defer theirs.Close()
-	p.command.ExtraFiles = []*os.File{theirs} // lifeline
+	defer lifelineReader.Close()
+	p.command.ExtraFiles = []*os.File{lifelineReader}
 	if err := p.command.Start(); err != nil {
-		ours.Close()
+		lifelineWriter.Close()
 		return nil, err
 	}
 	if file, ok := out.(*os.File); ok {
-		_, _ = unix.FcntlInt(file.Fd(), unix.F_SETPIPE_SZ, 1<<20) // fewer turns for large images, if allowed
+		_, _ = unix.FcntlInt(file.Fd(), unix.F_SETPIPE_SZ, 1<<20) // for fewer reads of large images
 	}
 	p.out = bufio.NewReaderSize(out, 64<<10)
 	p.requests, p.responses = gob.NewEncoder(in), gob.NewDecoder(p.out)
 	p.end = sync.OnceValue(func() string {
-		ours.Close()
+		lifelineWriter.Close()
 		state := p.command.Wait()
-		text, _, _ := strings.Cut(strings.TrimSpace(string(p.output)), "\n")
+		text, _, _ := strings.Cut(strings.TrimSpace(string(p.stderr)), "\n")
 		if text == "" && state != nil {
 			text = state.Error()
 		}

@@ -4,31 +4,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The message of libhdf5's first error since quiet. The next call resets it.
-static __thread char said[400];
+// The text of libhdf5's first error since reset_errors; "": none was saved.
+static __thread char saved_error[400];
 
-static herr_t innermost(unsigned n, const H5E_error2_t *e, void *data) {
-	snprintf(said, sizeof said, "%s", e->desc ? e->desc : "");
+// Saves the innermost error of libhdf5's error stack. The result 1 ends the walk through the stack.
+static herr_t save_innermost(unsigned n, const H5E_error2_t *e, void *data) {
+	snprintf(saved_error, sizeof saved_error, "%s", e->desc ? e->desc : "");
 	return 1;
 }
 
-void quiet(void) {
+void reset_errors(void) {
 	H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-	said[0] = '\0';
+	saved_error[0] = '\0';
 }
 
-static int64_t keep(int64_t rc) {
-	if (rc < 0 && said[0] == '\0')
-		H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, NULL);
+// Returns rc, the result of a call of libhdf5, and saves the call's error. Each further call clears the error stack.
+static int64_t save_error(int64_t rc) {
+	if (rc < 0 && saved_error[0] == '\0')
+		H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, save_innermost, NULL);
 	return rc;
 }
 
-const char *cause(void) {
-	keep(-1);
-	return said;
+const char *error_text(void) {
+	save_error(-1);
+	return saved_error;
 }
 
-ssize_t open_objects(hid_t file) { return H5Fget_obj_count(file, H5F_OBJ_ALL | H5F_OBJ_LOCAL); }
+ssize_t count_open_objects(hid_t file) { return H5Fget_obj_count(file, H5F_OBJ_ALL | H5F_OBJ_LOCAL); }
 
 herr_t link_soft(hid_t file, const char *target, const char *path) {
 	return H5Lcreate_soft(target, file, path, H5P_DEFAULT, H5P_DEFAULT);
@@ -38,40 +40,40 @@ herr_t link_external(hid_t file, const char *other, const char *target, const ch
 	return H5Lcreate_external(other, target, file, path, H5P_DEFAULT, H5P_DEFAULT);
 }
 
-struct names {
-	char *at;
-	size_t size;
-	bool soft;
+struct name_list {
+	char *names; // names, each followed by NUL
+	size_t size; // bytes of names
+	bool with_soft; // append the names of soft links
 };
 
 static herr_t append_name(hid_t group, const char *name, const H5L_info_t *info, void *data) {
-	struct names *t = data;
-	if (info->type == H5L_TYPE_SOFT && !t->soft)
+	struct name_list *list = data;
+	if (info->type == H5L_TYPE_SOFT && !list->with_soft)
 		return 0;
 	size_t n = strlen(name) + 1;
-	char *at = realloc(t->at, t->size + n);
-	if (!at)
+	char *names = realloc(list->names, list->size + n);
+	if (!names)
 		return -1;
-	memcpy(at + t->size, name, n);
-	t->at = at;
-	t->size += n;
+	memcpy(names + list->size, name, n);
+	list->names = names;
+	list->size += n;
 	return 0;
 }
 
-herr_t list(hid_t file, const char *path, bool soft, char **names, size_t *size) {
-	struct names t = {NULL, 0, soft};
-	hsize_t from = 0;
+herr_t list_names(hid_t file, const char *path, bool with_soft, char **names, size_t *size) {
+	struct name_list list = {NULL, 0, with_soft};
+	hsize_t index = 0;
 	hid_t group = H5Gopen2(file, path, H5P_DEFAULT);
 	if (group < 0)
 		return -1;
-	herr_t rc = keep(H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, &from, append_name, &t));
+	herr_t rc = save_error(H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, &index, append_name, &list));
 	H5Gclose(group);
-	*names = t.at;
-	*size = t.size;
+	*names = list.names;
+	*size = list.size;
 	return rc;
 }
 
-int type_at(hid_t file, const char *path) {
+int object_type(hid_t file, const char *path) {
 	hid_t object = H5Oopen(file, path, H5P_DEFAULT);
 	if (object < 0)
 		return -1;
@@ -80,20 +82,20 @@ int type_at(hid_t file, const char *path) {
 	return type;
 }
 
-// A type of UTF-8 strings of any length.
-static hid_t string_type(void) {
+// Returns a type of UTF-8 strings of variable length.
+static hid_t create_string_type(void) {
 	hid_t type = H5Tcopy(H5T_C_S1);
 	H5Tset_size(type, H5T_VARIABLE);
 	H5Tset_cset(type, H5T_CSET_UTF8);
 	return type;
 }
 
-herr_t put_strings(hid_t file, const char *path, hsize_t n, char **strings) {
+herr_t write_strings(hid_t file, const char *path, hsize_t n, char **strings) {
 	herr_t rc = -1;
-	hid_t type = string_type(), space = H5Screate_simple(1, &n, NULL);
-	hid_t set = keep(H5Dcreate2(file, path, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+	hid_t type = create_string_type(), space = H5Screate_simple(1, &n, NULL);
+	hid_t set = save_error(H5Dcreate2(file, path, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
 	if (set >= 0) {
-		rc = n > 0 ? keep(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, strings)) : 0;
+		rc = n > 0 ? save_error(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, strings)) : 0;
 		if (H5Dclose(set) < 0)
 			rc = -1;
 	}
@@ -102,12 +104,12 @@ herr_t put_strings(hid_t file, const char *path, hsize_t n, char **strings) {
 	return rc;
 }
 
-herr_t put_attribute(hid_t file, const char *path, const char *name, enum kind kind, size_t size, const void *value) {
+herr_t write_attribute(hid_t file, const char *path, const char *name, enum kind kind, size_t size, const void *value) {
 	herr_t rc = -1;
 	hid_t type, space = H5Screate(H5S_SCALAR);
 	switch (kind) {
 	case KIND_STRING:
-		type = string_type();
+		type = create_string_type();
 		break;
 	case KIND_FLOAT:
 		type = H5Tcopy(H5T_NATIVE_DOUBLE);
@@ -115,9 +117,10 @@ herr_t put_attribute(hid_t file, const char *path, const char *name, enum kind k
 	default:
 		type = H5Tcopy(size == 1 ? H5T_NATIVE_UINT8 : H5T_NATIVE_INT64);
 	}
-	hid_t attribute = keep(H5Acreate_by_name(file, path, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+	hid_t attribute =
+		save_error(H5Acreate_by_name(file, path, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
 	if (attribute >= 0) {
-		rc = keep(H5Awrite(attribute, type, kind == KIND_STRING ? (const void *)&value : value));
+		rc = save_error(H5Awrite(attribute, type, kind == KIND_STRING ? (const void *)&value : value));
 		if (H5Aclose(attribute) < 0)
 			rc = -1;
 	}
@@ -126,10 +129,10 @@ herr_t put_attribute(hid_t file, const char *path, const char *name, enum kind k
 	return rc;
 }
 
-// Sets *file to the data space of a set with n rows selected from start on, and *memory to a data space for these rows
-// in memory.
+// Sets *file to the data space of a dataset with n rows selected, the first one at index start. Sets *memory to a data
+// space for n rows in memory. The caller closes the data spaces that are not less than 0, also after an error.
 static herr_t select_rows(hid_t set, hsize_t start, hsize_t n, hid_t *file, hid_t *memory) {
-	hsize_t from[MAX_RANK] = {0}, count[MAX_RANK];
+	hsize_t first[MAX_RANK] = {0}, count[MAX_RANK];
 	*file = *memory = -1;
 	hid_t space = H5Dget_space(set);
 	if (space < 0)
@@ -139,9 +142,9 @@ static herr_t select_rows(hid_t set, hsize_t start, hsize_t n, hid_t *file, hid_
 		H5Sclose(space);
 		return -1;
 	}
-	from[0] = start;
+	first[0] = start;
 	count[0] = n;
-	if (H5Sselect_hyperslab(space, H5S_SELECT_SET, from, NULL, count, NULL) < 0) {
+	if (H5Sselect_hyperslab(space, H5S_SELECT_SET, first, NULL, count, NULL) < 0) {
 		H5Sclose(space);
 		return -1;
 	}
@@ -150,11 +153,13 @@ static herr_t select_rows(hid_t set, hsize_t start, hsize_t n, hid_t *file, hid_
 	return *memory < 0 ? -1 : 0;
 }
 
+// Writes n rows of a dataset from in, or reads them to out if in is NULL.
 static herr_t transfer(hid_t set, hid_t type, hsize_t start, hsize_t n, hid_t plist, void *out, const void *in) {
 	hid_t file, memory;
 	herr_t rc = select_rows(set, start, n, &file, &memory);
 	if (rc >= 0)
-		rc = keep(in ? H5Dwrite(set, type, memory, file, plist, in) : H5Dread(set, type, memory, file, plist, out));
+		rc = save_error(in ? H5Dwrite(set, type, memory, file, plist, in)
+			: H5Dread(set, type, memory, file, plist, out));
 	if (memory >= 0)
 		H5Sclose(memory);
 	if (file >= 0)
@@ -162,7 +167,7 @@ static herr_t transfer(hid_t set, hid_t type, hsize_t start, hsize_t n, hid_t pl
 	return rc;
 }
 
-// The memory type with which the elements of a set are read without conversion.
+// Returns the memory type of a dataset's elements: numbers have native byte order, strings are not converted.
 static hid_t native_type(hid_t set) {
 	hid_t type = H5Dget_type(set);
 	if (type < 0)
@@ -181,21 +186,20 @@ herr_t write_rows(hid_t set, hsize_t start, hsize_t n, const void *data) {
 	return rc;
 }
 
-herr_t write_sequences(hid_t set, hsize_t start, hsize_t n, const hvl_t *items) {
+herr_t write_sequences(hid_t set, hsize_t start, hsize_t n, const hvl_t *sequences) {
 	hid_t type = H5Tvlen_create(H5T_NATIVE_UINT8);
-	herr_t rc = transfer(set, type, start, n, H5P_DEFAULT, NULL, items);
+	herr_t rc = transfer(set, type, start, n, H5P_DEFAULT, NULL, sequences);
 	H5Tclose(type);
 	return rc;
 }
 
+// Sets the kind, the size and the dimensions of *s.
 static void describe(hid_t type, hid_t space, struct shape *s) {
 	s->kind = KIND_OTHER;
 	s->size = H5Tget_size(type);
 	switch (H5Tget_class(type)) {
 	case H5T_INTEGER:
 	case H5T_BITFIELD:
-		s->kind = KIND_INTEGER;
-		break;
 	case H5T_ENUM:
 		s->kind = KIND_INTEGER;
 		break;
@@ -230,7 +234,7 @@ static void describe(hid_t type, hid_t space, struct shape *s) {
 	}
 }
 
-hid_t open_set(hid_t file, const char *path, struct shape *s) {
+hid_t open_dataset(hid_t file, const char *path, struct shape *s) {
 	memset(s, 0, sizeof *s);
 	hid_t set = H5Dopen2(file, path, H5P_DEFAULT);
 	if (set < 0)
@@ -239,9 +243,9 @@ hid_t open_set(hid_t file, const char *path, struct shape *s) {
 	if (type >= 0 && space >= 0 && plist >= 0) {
 		describe(type, space, s);
 		s->chunked = H5Pget_layout(plist) == H5D_CHUNKED;
-		s->lacks = lacking_filter(plist);
+		s->missing_filter = missing_filter(plist);
 		s->stored = H5Dget_storage_size(set);
-		// The data of a dataset may be in external files.
+		// Datasets with data in external files are not supported.
 		if (H5Pget_external_count(plist) > 0)
 			s->kind = KIND_OTHER;
 	}
@@ -259,7 +263,7 @@ hid_t open_set(hid_t file, const char *path, struct shape *s) {
 	return set;
 }
 
-herr_t close_set(hid_t set) { return H5Dclose(set); }
+herr_t close_dataset(hid_t set) { return H5Dclose(set); }
 
 herr_t read_doubles(hid_t set, double *values) {
 	return H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
@@ -278,34 +282,64 @@ herr_t read_row(hid_t set, hsize_t i, void *data) {
 	return rc;
 }
 
-// The allocator for libhdf5. It refuses memory for lengths that are damaged.
-static void *limited(size_t size, void *limit) { return size > *(size_t *)limit ? NULL : calloc(1, size + 1); }
+// Allocates memory for libhdf5, unless size exceeds *limit, because the size in a damaged file may be any number.
+static void *allocate_limited(size_t size, void *limit) { return size > *(size_t *)limit ? NULL : calloc(1, size + 1); }
 
-static void release(void *data, void *limit) { free(data); }
+static void free_limited(void *data, void *limit) { free(data); }
 
+// Reads element i of a dataset of sequences or strings of variable length.
 static herr_t read_limited(hid_t set, hid_t type, hsize_t i, size_t limit, void *out) {
 	if (!reference_ok(set, i, limit)) {
-		snprintf(said, sizeof said, "it refers to what is not there; the file is damaged");
+		snprintf(saved_error, sizeof saved_error, "the reference to the data is invalid; the file is damaged");
 		return -1;
 	}
 	hid_t plist = H5Pcreate(H5P_DATASET_XFER);
-	H5Pset_vlen_mem_manager(plist, limited, &limit, release, &limit);
+	H5Pset_vlen_mem_manager(plist, allocate_limited, &limit, free_limited, &limit);
 	herr_t rc = transfer(set, type, i, 1, plist, out, NULL);
 	H5Pclose(plist);
 	return rc;
 }
 
 herr_t read_sequence(hid_t set, hsize_t i, size_t limit, void **data, size_t *size) {
-	hvl_t item = {0, NULL};
+	hvl_t sequence = {0, NULL};
 	hid_t type = H5Tvlen_create(H5T_NATIVE_UINT8);
-	herr_t rc = read_limited(set, type, i, limit, &item);
+	herr_t rc = read_limited(set, type, i, limit, &sequence);
 	H5Tclose(type);
-	*data = item.p;
-	*size = item.p ? item.len : 0;
+	*data = sequence.p;
+	*size = sequence.p ? sequence.len : 0;
 	return rc;
 }
 
-herr_t get_attribute(hid_t file, const char *path, const char *name, size_t limit,
+// Reads an integer, or an enumeration of one byte such as h5py's booleans.
+static herr_t read_integer(hid_t attribute, hid_t type, size_t size, int64_t *integer) {
+	herr_t rc = H5Aread(attribute, H5T_NATIVE_INT64, integer);
+	if (rc >= 0 || size != 1)
+		return rc;
+	int8_t enumerator = 0;
+	rc = H5Aread(attribute, type, &enumerator);
+	if (rc >= 0)
+		*integer = enumerator;
+	return rc;
+}
+
+// Reads a string. *text remains NULL if the string is NULL, if it is longer than limit, or if memory is short.
+static herr_t read_string(hid_t attribute, hid_t type, const struct shape *s, size_t limit, char **text) {
+	if (s->variable) {
+		char *string = NULL;
+		herr_t rc = H5Aread(attribute, type, &string);
+		if (rc >= 0 && string) {
+			*text = strdup(string);
+			H5free_memory(string);
+		}
+		return rc;
+	}
+	if (s->size > limit)
+		return 0;
+	*text = calloc(1, s->size + 1);
+	return *text ? H5Aread(attribute, type, *text) : 0;
+}
+
+herr_t read_attribute(hid_t file, const char *path, const char *name, size_t limit,
 		enum kind *kind, int64_t *integer, double *real, char **text) {
 	herr_t rc = -1;
 	struct shape s = {0};
@@ -322,29 +356,15 @@ herr_t get_attribute(hid_t file, const char *path, const char *name, size_t limi
 			s.kind = KIND_OTHER;
 		switch (s.kind) {
 		case KIND_INTEGER:
-			rc = H5Aread(attribute, H5T_NATIVE_INT64, integer);
-			if (rc < 0) { // of an enumeration, as h5py's booleans are
-				int8_t small = 0;
-				if (s.size == 1 && (rc = H5Aread(attribute, type, &small)) >= 0)
-					*integer = small;
-			}
+			rc = read_integer(attribute, type, s.size, integer);
 			break;
 		case KIND_FLOAT:
 			rc = H5Aread(attribute, H5T_NATIVE_DOUBLE, real);
 			break;
 		case KIND_STRING:
-			if (s.variable) {
-				char *found = NULL;
-				rc = H5Aread(attribute, type, &found);
-				if (rc >= 0 && found) {
-					*text = strdup(found);
-					H5free_memory(found);
-				}
-			} else if (s.size <= limit && (*text = calloc(1, s.size + 1))) {
-				rc = H5Aread(attribute, type, *text);
-			} else {
+			rc = read_string(attribute, type, &s, limit, text);
+			if (!*text && !s.variable)
 				s.kind = KIND_OTHER;
-			}
 			break;
 		default:
 			s.kind = KIND_OTHER;

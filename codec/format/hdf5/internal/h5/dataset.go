@@ -24,15 +24,15 @@ type Number interface {
 // chunkElements is the approximate number of elements in a compressed chunk.
 const chunkElements = 1 << 14
 
-// Put writes a dataset of numbers, compressed with gzip.
+// Put writes a dataset of numbers with the dimensions dims, compressed with gzip.
 func Put[T Number](f *File, path string, values []T, dims ...int) error {
-	rows, row, err := product(dims)
-	if err != nil || len(dims) == 0 || rows*row != len(values) {
+	rows, rowLen, err := countElements(dims)
+	if err != nil || len(dims) == 0 || rows*rowLen != len(values) {
 		return fmt.Errorf("write %s: %s for a shape of %v", path, plural.Count(len(values), "number"), dims)
 	}
-	var chunk []int // nil: the dataset is not compressed
+	var chunk []int // dimensions of a chunk; nil: the dataset has no chunks and is not compressed
 	if len(values) > 0 {
-		chunk = append([]int{min(rows, max(1, chunkElements/row))}, dims[1:]...)
+		chunk = append([]int{min(rows, max(1, chunkElements/rowLen))}, dims[1:]...)
 	}
 	return call("write "+path, func() error {
 		set, err := create[T](f, path, dims, chunk, chunk != nil)
@@ -46,7 +46,7 @@ func Put[T Number](f *File, path string, values []T, dims ...int) error {
 	})
 }
 
-// create creates a dataset.
+// create creates a dataset. chunk has the dimensions of a chunk; nil: the dataset has no chunks.
 func create[T Number](f *File, path string, dims, chunk []int, compressed bool) (*hdf5.Dataset, error) {
 	if err := f.writable(); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func create[T Number](f *File, path string, dims, chunk []int, compressed bool) 
 		return nil, err
 	}
 	defer dtype.Close()
-	space, err := hdf5.CreateSimpleDataspace(sizes(dims), nil)
+	space, err := hdf5.CreateSimpleDataspace(toUints(dims), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func create[T Number](f *File, path string, dims, chunk []int, compressed bool) 
 	}
 	defer properties.Close()
 	if chunk != nil {
-		if err := properties.SetChunk(sizes(chunk)); err != nil {
+		if err := properties.SetChunk(toUints(chunk)); err != nil {
 			return nil, err
 		}
 	}
@@ -77,10 +77,10 @@ func create[T Number](f *File, path string, dims, chunk []int, compressed bool) 
 			return nil, err
 		}
 	}
-	return f.written.CreateDatasetWith(path, dtype, space, properties)
+	return f.writer.CreateDatasetWith(path, dtype, space, properties)
 }
 
-func sizes(dims []int) []uint {
+func toUints(dims []int) []uint {
 	s := make([]uint, len(dims))
 	for i, d := range dims {
 		s[i] = uint(d)
@@ -88,29 +88,29 @@ func sizes(dims []int) []uint {
 	return s
 }
 
-// product returns the number of rows, and the number of elements of a row.
-func product(dims []int) (rows, row int, err error) {
-	row = 1
+// countElements returns the number of rows of a dataset, and the number of elements of a row.
+func countElements(dims []int) (rows, rowLen int, err error) {
+	rowLen = 1
 	for i, d := range dims {
-		if d < 0 || i > 0 && d > 0 && row > math.MaxInt/d {
-			return 0, 0, errors.New("too large")
+		if d < 0 || i > 0 && d > 0 && rowLen > math.MaxInt/d {
+			return 0, 0, errors.New("the number of elements is negative or too large")
 		}
 		if i > 0 {
-			row *= d
+			rowLen *= d
 		}
 	}
 	if len(dims) == 0 {
 		return 1, 1, nil
 	}
-	if row > 0 && dims[0] > math.MaxInt/row {
-		return 0, 0, errors.New("too large")
+	if rowLen > 0 && dims[0] > math.MaxInt/rowLen {
+		return 0, 0, errors.New("the number of elements is too large")
 	}
-	return dims[0], row, nil
+	return dims[0], rowLen, nil
 }
 
 // PutStrings writes a dataset of strings.
 func (f *File) PutStrings(path string, values []string) error {
-	texts := make([]*C.char, len(values)+1) // not empty, so that it has an address
+	texts := make([]*C.char, len(values)+1) // one more than values, so that &texts[0] exists
 	for i, v := range values {
 		texts[i] = C.CString(v)
 		defer C.free(unsafe.Pointer(texts[i]))
@@ -118,7 +118,7 @@ func (f *File) PutStrings(path string, values []string) error {
 	p := C.CString(path)
 	defer C.free(unsafe.Pointer(p))
 	return call("write "+path,
-		func() error { return check(C.put_strings(f.id(), p, C.hsize_t(len(values)), &texts[0])) })
+		func() error { return check(C.write_strings(f.handle, p, C.hsize_t(len(values)), &texts[0])) })
 }
 
 // Kind is the kind of the elements of a dataset.
@@ -130,7 +130,7 @@ const (
 	Integer Kind = C.KIND_INTEGER
 	Float   Kind = C.KIND_FLOAT
 	String  Kind = C.KIND_STRING
-	Bytes   Kind = C.KIND_BYTES // of variable length
+	Bytes   Kind = C.KIND_BYTES // sequences of bytes of variable length
 	Opaque  Kind = C.KIND_OPAQUE
 )
 
@@ -142,7 +142,7 @@ type Shape struct {
 	Variable bool // strings have variable length
 }
 
-// Len returns the number of rows.
+// Len returns the number of rows. A dataset without dimensions has one row.
 func (s *Shape) Len() int {
 	if len(s.Dims) == 0 {
 		return 1
@@ -153,12 +153,12 @@ func (s *Shape) Len() int {
 // Dataset is an open dataset. Closing its file closes it, too.
 type Dataset struct {
 	Shape
-	file   *File
-	path   string
-	id     C.hid_t
-	stored int64
-	chunks bool
-	row    int // bytes of a row in memory
+	file    *File
+	path    string
+	handle  C.hid_t
+	stored  int64 // bytes of the data in the file
+	chunked bool
+	rowSize int // bytes of a row in memory
 }
 
 // CreateSequences creates a dataset of n byte sequences of variable length for WriteSequences.
@@ -166,7 +166,7 @@ func (f *File) CreateSequences(path string, n int) (*Dataset, error) {
 	if err := f.writable(); err != nil {
 		return nil, err
 	}
-	return f.empty(path, func() (*hdf5.Dataset, error) {
+	return f.createEmpty(path, func() (*hdf5.Dataset, error) {
 		dtype, err := hdf5.NewVarLenType(hdf5.T_NATIVE_UINT8)
 		if err != nil {
 			return nil, err
@@ -177,12 +177,12 @@ func (f *File) CreateSequences(path string, n int) (*Dataset, error) {
 			return nil, err
 		}
 		defer space.Close()
-		return f.written.CreateDataset(path, &dtype.Datatype, space)
+		return f.writer.CreateDataset(path, &dtype.Datatype, space)
 	})
 }
 
-// empty creates a dataset without data, and opens it.
-func (f *File) empty(path string, create func() (*hdf5.Dataset, error)) (*Dataset, error) {
+// createEmpty creates a dataset without data by calling create, and opens it.
+func (f *File) createEmpty(path string, create func() (*hdf5.Dataset, error)) (*Dataset, error) {
 	err := call("create "+path, func() error {
 		set, err := create()
 		if err != nil {
@@ -196,12 +196,12 @@ func (f *File) empty(path string, create func() (*hdf5.Dataset, error)) (*Datase
 	return f.Dataset(path)
 }
 
-// CreateRows creates a dataset for WriteRow, with a chunk for each row.
+// CreateRows creates a dataset with the dimensions dims for WriteRow. Each row is a chunk.
 func CreateRows[T uint8 | uint16](f *File, path string, compressed bool, dims ...int) (*Dataset, error) {
-	if _, row, err := product(dims); err != nil || row == 0 || len(dims) < 2 {
+	if _, rowLen, err := countElements(dims); err != nil || rowLen == 0 || len(dims) < 2 {
 		return nil, fmt.Errorf("create %s: rows of %v", path, dims)
 	}
-	return f.empty(path, func() (*hdf5.Dataset, error) {
+	return f.createEmpty(path, func() (*hdf5.Dataset, error) {
 		return create[T](f, path, dims, append([]int{1}, dims[1:]...), compressed)
 	})
 }
@@ -213,20 +213,21 @@ func (f *File) Dataset(path string) (*Dataset, error) {
 	d := &Dataset{file: f, path: path}
 	var shape C.struct_shape
 	err := call("open "+path, func() error {
-		d.id = C.open_set(f.id(), p, &shape)
-		f.sets[d] = d.id >= 0
-		return check(d.id)
+		d.handle = C.open_dataset(f.handle, p, &shape)
+		f.datasets[d] = d.handle >= 0
+		return check(d.handle)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if shape.lacks != 0 {
+	if shape.missing_filter != 0 {
 		d.Close()
-		return nil, fmt.Errorf("open %s: it is packed by %s, which libhdf5 lacks here: install its plugin, or unpack "+
-			"the file with 'h5repack -f NONE' where it is installed", path, filterName(int(shape.lacks)))
+		return nil, fmt.Errorf("open %s: the dataset is compressed with %s, which this libhdf5 lacks: install the "+
+			"filter's plugin, or decompress the file with 'h5repack -f NONE' on a computer with the plugin", path,
+			filterName(int(shape.missing_filter)))
 	}
 	d.Kind, d.Size, d.Variable = Kind(shape.kind), int(shape.size), shape.variable != 0
-	d.stored, d.chunks = int64(shape.stored), shape.chunked != 0
+	d.stored, d.chunked = int64(shape.stored), shape.chunked != 0
 	for _, dim := range shape.dims[:shape.rank] {
 		if dim > math.MaxInt32 {
 			d.Close()
@@ -234,19 +235,19 @@ func (f *File) Dataset(path string) (*Dataset, error) {
 		}
 		d.Dims = append(d.Dims, int(dim))
 	}
-	_, row, err := product(d.Dims)
-	if err == nil && (d.Size <= 0 || row > math.MaxInt32/d.Size) {
-		err = fmt.Errorf("rows of %s of %s", plural.Count(row, "element"), plural.Count(d.Size, "byte"))
+	_, rowLen, err := countElements(d.Dims)
+	if err == nil && (d.Size <= 0 || rowLen > math.MaxInt32/d.Size) {
+		err = fmt.Errorf("rows of %s of %s", plural.Count(rowLen, "element"), plural.Count(d.Size, "byte"))
 	}
 	if err != nil {
 		d.Close()
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	d.row = row * d.Size
+	d.rowSize = rowLen * d.Size
 	return d, nil
 }
 
-// filterName names a filter by its number in the registry of The HDF Group.
+// filterName returns the name of a filter, given its number in The HDF Group's registry.
 func filterName(id int) string {
 	name := map[int]string{4: "szip", 305: "LZO", 307: "bzip2", 32000: "LZF", 32001: "Blosc", 32004: "LZ4",
 		32008: "Bitshuffle", 32013: "ZFP", 32015: "Zstandard", 32017: "SZ", 32026: "Blosc2"}[id]
@@ -259,15 +260,15 @@ func filterName(id int) string {
 // Close closes d.
 func (d *Dataset) Close() error {
 	return call("close "+d.path, func() error {
-		if !d.file.sets[d] {
+		if !d.file.datasets[d] {
 			return nil
 		}
-		delete(d.file.sets, d)
-		return check(C.close_set(d.id))
+		delete(d.file.datasets, d)
+		return check(C.close_dataset(d.handle))
 	})
 }
 
-// WriteSequences writes sequences, the first one at index start.
+// WriteSequences writes sequences of bytes, the first one at index start.
 func (d *Dataset) WriteSequences(start int, items [][]byte) error {
 	if d.Kind != Bytes || len(d.Dims) != 1 || start < 0 || start > d.Len() || len(items) > d.Len()-start {
 		return fmt.Errorf("write %s: sequences %d to %d of %d of kind %d", d.path, start, start+len(items), d.Len(),
@@ -286,56 +287,56 @@ func (d *Dataset) WriteSequences(start int, items [][]byte) error {
 		}
 	}
 	return call("write "+d.path, func() error {
-		return check(C.write_sequences(d.id, C.hsize_t(start), C.hsize_t(len(items)), &sequences[0]))
+		return check(C.write_sequences(d.handle, C.hsize_t(start), C.hsize_t(len(items)), &sequences[0]))
 	})
 }
 
 // WriteRow writes row i: the bytes of its elements in native byte order.
 func (d *Dataset) WriteRow(i int, data []byte) error {
-	if d.Kind != Integer || len(d.Dims) < 2 || i < 0 || i >= d.Len() || len(data) != d.row {
-		return fmt.Errorf("write %s: row %d of %d, %d bytes of %d", d.path, i, d.Len(), len(data), d.row)
+	if d.Kind != Integer || len(d.Dims) < 2 || i < 0 || i >= d.Len() || len(data) != d.rowSize {
+		return fmt.Errorf("write %s: row %d of %d, %d bytes of %d", d.path, i, d.Len(), len(data), d.rowSize)
 	}
 	return call("write "+d.path, func() error {
-		return check(C.write_rows(d.id, C.hsize_t(i), 1, unsafe.Pointer(&data[0])))
+		return check(C.write_rows(d.handle, C.hsize_t(i), 1, unsafe.Pointer(&data[0])))
 	})
 }
 
-// mostPacked exceeds the greatest compression ratio of gzip.
-const mostPacked = 1100
+// maxRatio exceeds the greatest compression ratio of gzip.
+const maxRatio = 1100
 
-// MostData limits the data of one read, in bytes in memory.
-const MostData = 512 << 20
+// MaxData is the maximum size of the data of one read, in bytes in memory.
+const MaxData = 512 << 20
 
-// fits returns an error if bytes exceed MostData.
-func (d *Dataset) fits(bytes int) error {
-	if bytes > MostData {
-		return fmt.Errorf("read %s: %d MiB at once are more than the %d MiB that this program reads: divide it into "+
-			"smaller episodes or images", d.path, bytes>>20, MostData>>20)
+// checkSize returns an error if the size of a read in bytes exceeds MaxData.
+func (d *Dataset) checkSize(bytes int) error {
+	if bytes > MaxData {
+		return fmt.Errorf("read %s: %d MiB at once are more than the %d MiB that this program reads: divide the "+
+			"data into smaller episodes or images", d.path, bytes>>20, MaxData>>20)
 	}
 	return nil
 }
 
-// total returns the number of elements, or an error if the file is too small for them.
-func (d *Dataset) total() (int, error) {
-	rows, row, err := product(d.Dims)
+// numElements returns the number of elements, or an error if the file is too small for so many elements.
+func (d *Dataset) numElements() (int, error) {
+	rows, rowLen, err := countElements(d.Dims)
 	if err != nil {
 		return 0, fmt.Errorf("read %s: %w", d.path, err)
 	}
-	n := float64(rows) * float64(row)
-	most := float64(d.stored)
-	if d.chunks {
-		most *= mostPacked
+	n := float64(rows) * float64(rowLen)
+	limit := float64(d.stored) // bytes of the decompressed data
+	if d.chunked {
+		limit *= maxRatio
 	}
-	if d.stored > d.file.size || n*float64(d.Size) > most {
-		return 0, fmt.Errorf("read %s: %v elements of %s are more than the file holds", d.path, d.Dims,
+	if d.stored > d.file.size || n*float64(d.Size) > limit {
+		return 0, fmt.Errorf("read %s: %v elements of %s are more than the file has", d.path, d.Dims,
 			plural.Count(d.Size, "byte"))
 	}
-	return rows * row, d.fits(8 * rows * row)
+	return rows * rowLen, d.checkSize(8 * rows * rowLen)
 }
 
 // Doubles returns all numbers of d.
 func (d *Dataset) Doubles() ([]float64, error) {
-	n, err := d.total()
+	n, err := d.numElements()
 	if err != nil || n == 0 {
 		return nil, err
 	}
@@ -343,12 +344,14 @@ func (d *Dataset) Doubles() ([]float64, error) {
 		return nil, fmt.Errorf("read %s: not numbers", d.path)
 	}
 	values := make([]float64, n)
-	return values, call("read "+d.path, func() error { return check(C.read_doubles(d.id, (*C.double)(&values[0]))) })
+	return values, call("read "+d.path, func() error {
+		return check(C.read_doubles(d.handle, (*C.double)(&values[0])))
+	})
 }
 
 // Integers returns all integers of d.
 func (d *Dataset) Integers() ([]int64, error) {
-	n, err := d.total()
+	n, err := d.numElements()
 	if err != nil || n == 0 {
 		return nil, err
 	}
@@ -356,7 +359,9 @@ func (d *Dataset) Integers() ([]int64, error) {
 		return nil, fmt.Errorf("read %s: not integers", d.path)
 	}
 	values := make([]int64, n)
-	return values, call("read "+d.path, func() error { return check(C.read_integers(d.id, (*C.int64_t)(&values[0]))) })
+	return values, call("read "+d.path, func() error {
+		return check(C.read_integers(d.handle, (*C.int64_t)(&values[0])))
+	})
 }
 
 // Row appends row i to buf: the bytes of its elements in native byte order.
@@ -364,20 +369,21 @@ func (d *Dataset) Row(i int, buf []byte) ([]byte, error) {
 	if d.Kind == Bytes || d.Kind == Other || d.Variable || len(d.Dims) == 0 || i < 0 || i >= d.Len() {
 		return nil, fmt.Errorf("read %s: no row %d", d.path, i)
 	}
-	most := d.stored
-	if d.chunks {
-		most *= mostPacked
+	limit := d.stored // bytes of the decompressed data
+	if d.chunked {
+		limit *= maxRatio
 	}
-	if d.stored > d.file.size || int64(d.row) > most {
-		return nil, fmt.Errorf("read %s: rows of %s are more than the file holds", d.path, plural.Count(d.row, "byte"))
+	if d.stored > d.file.size || int64(d.rowSize) > limit {
+		return nil, fmt.Errorf("read %s: rows of %s are more than the file has", d.path,
+			plural.Count(d.rowSize, "byte"))
 	}
-	if err := d.fits(d.row); err != nil || d.row == 0 {
+	if err := d.checkSize(d.rowSize); err != nil || d.rowSize == 0 {
 		return buf, err
 	}
-	from := len(buf)
-	buf = append(buf, make([]byte, d.row)...)
+	start := len(buf)
+	buf = append(buf, make([]byte, d.rowSize)...)
 	return buf, call("read "+d.path, func() error {
-		return check(C.read_row(d.id, C.hsize_t(i), unsafe.Pointer(&buf[from])))
+		return check(C.read_row(d.handle, C.hsize_t(i), unsafe.Pointer(&buf[start])))
 	})
 }
 
@@ -388,8 +394,8 @@ func (d *Dataset) Sequence(i int, buf []byte) ([]byte, error) {
 	}
 	var data unsafe.Pointer
 	var size C.size_t
-	err := call(fmt.Sprintf("read %s: number %d", d.path, i), func() error {
-		return check(C.read_sequence(d.id, C.hsize_t(i), C.size_t(min(d.file.size, MostData)), &data, &size))
+	err := call(fmt.Sprintf("read %s: sequence %d", d.path, i), func() error {
+		return check(C.read_sequence(d.handle, C.hsize_t(i), C.size_t(min(d.file.size, MaxData)), &data, &size))
 	})
 	if err != nil {
 		return nil, err

@@ -20,23 +20,23 @@ import (
 
 // File is an open file. Close also closes its datasets. Files and datasets may be used in several goroutines.
 type File struct {
-	written *hdf5.File // nil for reading
-	handle  C.hid_t
-	path    string
-	size    int64 // bytes of a file that is read
-	open    bool
-	sets    map[*Dataset]bool
+	path     string
+	handle   C.hid_t
+	writer   *hdf5.File // has the same handle; nil for reading
+	size     int64      // bytes of the file, for reading
+	open     bool
+	datasets map[*Dataset]bool // open datasets
 }
 
-// Create creates a file in place of an existing one.
+// Create creates a file for writing. It replaces an existing file.
 func Create(path string) (*File, error) {
 	f, err := open("create", path, true)
 	if err != nil {
 		return nil, err
 	}
-	// hdf5.CreateFile cannot select our driver. A hdf5.File consists only of its handle.
-	f.written = new(hdf5.File)
-	*(*C.hid_t)(unsafe.Pointer(f.written)) = f.handle
+	// hdf5.CreateFile cannot select the driver in guard.c. A hdf5.File consists only of its handle.
+	f.writer = new(hdf5.File)
+	*(*C.hid_t)(unsafe.Pointer(f.writer)) = f.handle
 	return f, nil
 }
 
@@ -54,12 +54,13 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
-func open(what, path string, anew bool) (*File, error) {
-	f := &File{path: path, open: true, sets: map[*Dataset]bool{}}
+// open opens or creates a file. The errors of open begin with operation.
+func open(operation, path string, create bool) (*File, error) {
+	f := &File{path: path, open: true, datasets: map[*Dataset]bool{}}
 	p := C.CString(path)
 	defer C.free(unsafe.Pointer(p))
-	err := call(what+" "+path, func() error {
-		f.handle = C.open_guarded(p, C.bool(anew))
+	err := call(operation+" "+path, func() error {
+		f.handle = C.open_guarded(p, C.bool(create))
 		return check(f.handle)
 	})
 	return f, err
@@ -75,28 +76,26 @@ func (f *File) Close() error {
 	}
 	f.open = false
 	var errs []error
-	for d := range maps.Clone(f.sets) {
+	for d := range maps.Clone(f.datasets) {
 		errs = append(errs, d.Close())
 	}
 	errs = append(errs, call("close "+f.path, func() error {
-		// libhdf5 closes a file with open objects incompletely, and without an error.
-		if n := C.open_objects(f.id()); n != 1 {
-			errs = append(errs, fmt.Errorf("close %s: %d of its objects are open", f.path, n-1))
+		// libhdf5 closes a file with open objects incompletely, and without an error. The file counts as an object.
+		if n := C.count_open_objects(f.handle); n != 1 {
+			errs = append(errs, fmt.Errorf("close %s: %d objects are still open", f.path, n-1))
 		}
 		var err error
-		if f.written != nil {
-			err = f.written.Flush(hdf5.F_SCOPE_GLOBAL)
+		if f.writer != nil {
+			err = f.writer.Flush(hdf5.F_SCOPE_GLOBAL)
 		}
 		return errors.Join(err, check(C.H5Fclose(f.handle)))
 	}))
 	return errors.Join(errs...)
 }
 
-func (f *File) id() C.hid_t { return f.handle }
-
 // writable returns an error unless f was opened by Create.
 func (f *File) writable() error {
-	if f.written == nil {
+	if f.writer == nil {
 		return fmt.Errorf("%s is open for reading", f.path)
 	}
 	return nil
@@ -108,13 +107,13 @@ func (f *File) MakeGroup(path string) error {
 		return err
 	}
 	return call("make group "+path, func() error {
-		at := ""
+		group := ""
 		for _, name := range strings.Split(strings.Trim(path, "/"), "/") {
-			at += "/" + name
-			if f.written.LinkExists(at) {
+			group += "/" + name
+			if f.writer.LinkExists(group) {
 				continue
 			}
-			g, err := f.written.CreateGroup(at)
+			g, err := f.writer.CreateGroup(group)
 			if err != nil {
 				return err
 			}
@@ -131,7 +130,7 @@ func (f *File) LinkSoft(target, path string) error {
 	t, p := C.CString(target), C.CString(path)
 	defer C.free(unsafe.Pointer(t))
 	defer C.free(unsafe.Pointer(p))
-	return call("link "+path, func() error { return check(C.link_soft(f.id(), t, p)) })
+	return call("link "+path, func() error { return check(C.link_soft(f.handle, t, p)) })
 }
 
 // LinkExternal makes path a link to target in another file. The name of the other file is relative to the folder of f.
@@ -140,7 +139,7 @@ func (f *File) LinkExternal(other, target, path string) error {
 	defer C.free(unsafe.Pointer(o))
 	defer C.free(unsafe.Pointer(t))
 	defer C.free(unsafe.Pointer(p))
-	return call("link "+path, func() error { return check(C.link_external(f.id(), o, t, p)) })
+	return call("link "+path, func() error { return check(C.link_external(f.handle, o, t, p)) })
 }
 
 // ObjectType is the type of the object at a path.
@@ -159,7 +158,7 @@ func (f *File) Type(path string) ObjectType {
 	defer C.free(unsafe.Pointer(p))
 	found := NoObject
 	call(path, func() error { //nolint:errcheck // a missing object has the type NoObject
-		switch C.type_at(f.id(), p) {
+		switch C.object_type(f.handle, p) {
 		case C.H5I_GROUP:
 			found = GroupObject
 		case C.H5I_DATASET:
@@ -170,8 +169,7 @@ func (f *File) Type(path string) ObjectType {
 	return found
 }
 
-// List returns the names of the members of a group, sorted by bytes. It leaves out soft links if there are other
-// members.
+// List returns the names of the members of a group, sorted by bytes. It omits soft links if there are other members.
 func (f *File) List(path string) ([]string, error) {
 	names, err := f.list(path, false)
 	if err == nil && len(names) == 0 {
@@ -180,12 +178,12 @@ func (f *File) List(path string) ([]string, error) {
 	return names, err
 }
 
-func (f *File) list(path string, soft bool) ([]string, error) {
+func (f *File) list(path string, withSoft bool) ([]string, error) {
 	p := C.CString(path)
 	defer C.free(unsafe.Pointer(p))
 	var names *C.char
 	var size C.size_t
-	err := call("list "+path, func() error { return check(C.list(f.id(), p, C.bool(soft), &names, &size)) })
+	err := call("list "+path, func() error { return check(C.list_names(f.handle, p, C.bool(withSoft), &names, &size)) })
 	defer C.free(unsafe.Pointer(names))
 	if err != nil || size == 0 {
 		return nil, err
@@ -224,7 +222,7 @@ func (f *File) SetAttribute(path, name string, value any) error {
 		return fmt.Errorf("set attribute %s of %s: unsupported type %T", name, path, value)
 	}
 	return call("set attribute "+name+" of "+path,
-		func() error { return check(C.put_attribute(f.id(), p, n, kind, size, at)) })
+		func() error { return check(C.write_attribute(f.handle, p, n, kind, size, at)) })
 }
 
 // Attribute returns an attribute of one element: a string, int64 or float64. It returns nil if the attribute is missing
@@ -238,7 +236,7 @@ func (f *File) Attribute(path, name string) any {
 	var real C.double
 	var text *C.char
 	err := call("attribute "+name, func() error {
-		return check(C.get_attribute(f.id(), p, n, C.size_t(f.size), &kind, &integer, &real, &text))
+		return check(C.read_attribute(f.handle, p, n, C.size_t(f.size), &kind, &integer, &real, &text))
 	})
 	defer C.free(unsafe.Pointer(text))
 	if err != nil {

@@ -1,13 +1,16 @@
-// Filters of datasets: h5py's LZF, which libhdf5 lacks, and a search for other filters that libhdf5 lacks.
+// Filters of datasets: an implementation of LZF, which h5py uses, and a search for filters that libhdf5 lacks.
 #include "complement.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { LZF = 32000, MOST_PACKED = 264 }; // a reference of three bytes is at most that long
+enum {
+	LZF_FILTER = 32000, // number in The HDF Group's registry of filters
+	MAX_RATIO = 264, // limit of the compression ratio: a reference of 3 bytes stands for at most 264 bytes
+};
 
-// Unpacks LZF, and returns the number of unpacked bytes. 0: the data is not LZF, or does not fit.
-static size_t unpack(const unsigned char *in, size_t n, unsigned char *out, size_t room) {
+// Decompresses LZF, and returns the number of decompressed bytes. 0: the data is not LZF, or does not fit.
+static size_t decompress(const unsigned char *in, size_t n, unsigned char *out, size_t room) {
 	size_t i = 0, o = 0;
 	while (i < n) {
 		size_t control = in[i++];
@@ -32,23 +35,24 @@ static size_t unpack(const unsigned char *in, size_t n, unsigned char *out, size
 		length += 2;
 		if (back > o || length > room - o)
 			return 0;
-		for (; length > 0; length--, o++) // they may overlap
+		for (; length > 0; length--, o++) // one byte at a time, because source and target may overlap
 			out[o] = out[o - back];
 	}
 	return o;
 }
 
+// Implements H5Z_func_t for reading. values[2] is the number of bytes of a decompressed chunk.
 static size_t filter_lzf(unsigned flags, size_t count, const unsigned values[], size_t bytes, size_t *size,
 		void **buffer) {
 	if (!(flags & H5Z_FLAG_REVERSE))
 		return 0;
-	size_t room = count >= 3 && values[2] > 0 ? values[2] : bytes * MOST_PACKED;
-	if (bytes == 0 || room / MOST_PACKED > bytes)
+	size_t room = count >= 3 && values[2] > 0 ? values[2] : bytes * MAX_RATIO;
+	if (bytes == 0 || room / MAX_RATIO > bytes)
 		return 0;
 	unsigned char *out = malloc(room);
 	if (!out)
 		return 0;
-	size_t n = unpack(*buffer, bytes, out, room);
+	size_t n = decompress(*buffer, bytes, out, room);
 	if (n == 0) {
 		free(out);
 		return 0;
@@ -61,7 +65,7 @@ static size_t filter_lzf(unsigned flags, size_t count, const unsigned values[], 
 
 static const H5Z_class2_t lzf = {
 	.version = H5Z_CLASS_T_VERS,
-	.id = LZF,
+	.id = LZF_FILTER,
 	.decoder_present = 1,
 	.name = "lzf",
 	.filter = filter_lzf,
@@ -69,7 +73,7 @@ static const H5Z_class2_t lzf = {
 
 void register_filters(void) { H5Zregister(&lzf); }
 
-int lacking_filter(hid_t plist) {
+int missing_filter(hid_t plist) {
 	int n = H5Pget_nfilters(plist);
 	for (int i = 0; i < n; i++) {
 		unsigned flags, info;

@@ -1,6 +1,6 @@
-// Package h5 wraps libhdf5 for package hdf5: gonum.org/v1/hdf5 and functions that it lacks. Objects are named by paths;
-// only File and Dataset must be closed. Lengths and types are checked before anything is written or read. All functions
-// may be called from several goroutines.
+// Package h5 wraps libhdf5 for package hdf5, with gonum.org/v1/hdf5 and with functions that gonum.org/v1/hdf5 lacks.
+// Objects are named by paths; only File and Dataset must be closed. The package checks lengths and types before it
+// writes or reads. All functions may be called from several goroutines.
 package h5
 
 // #cgo LDFLAGS: -lhdf5
@@ -22,27 +22,28 @@ import (
 // lock serialises calls, because some builds of libhdf5 are not thread-safe.
 var lock sync.Mutex
 
+// errLibrary is the error of a failed call of libhdf5 without a text.
 var errLibrary = errors.New("unknown error of libhdf5")
 
-// call runs f on one thread, because libhdf5 keeps errors per thread.
-func call(what string, f func() error) error {
+// call runs f on one thread, because libhdf5 keeps errors per thread. The errors of call begin with operation.
+func call(operation string, f func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	lock.Lock()
 	defer lock.Unlock()
-	C.quiet()
-	C.write_error()
+	C.reset_errors()
+	C.take_write_errno() // forgets an error of an earlier call
 	err := f()
-	if errno := C.write_error(); errno != 0 {
-		return fmt.Errorf("%s: %w", what, syscall.Errno(errno))
+	if errno := C.take_write_errno(); errno != 0 {
+		return fmt.Errorf("%s: %w", operation, syscall.Errno(errno))
 	}
 	if err == nil {
 		return nil
 	}
-	if s := C.GoString(C.cause()); s != "" {
+	if s := C.GoString(C.error_text()); s != "" {
 		err = errors.New(s)
 	}
-	return fmt.Errorf("%s: %w", what, err)
+	return fmt.Errorf("%s: %w", operation, err)
 }
 
 // check returns an error if rc, the result of a function in complement.c, is less than 0.

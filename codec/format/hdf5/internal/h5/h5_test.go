@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// newFile creates a file in a temporary folder.
 func newFile(t *testing.T) *File {
 	f, err := Create(filepath.Join(t.TempDir(), "a.hdf5"))
 	require.NoError(t, err)
@@ -20,6 +21,7 @@ func newFile(t *testing.T) *File {
 	return f
 }
 
+// reopen closes f and opens its path for reading.
 func reopen(t *testing.T, f *File) *File {
 	require.NoError(t, f.Close())
 	f, err := Open(f.Path())
@@ -39,7 +41,7 @@ func TestNumbers(t *testing.T) {
 
 	for _, err := range []error{f.MakeGroup("/d"), Put(f, "/x", []int64{1}, 1), f.PutStrings("/x", nil),
 		f.SetAttribute("/", "x", true), f.LinkSoft("/a", "/x")} {
-		require.Error(t, err, "it is open for reading")
+		require.Error(t, err, "the file is open for reading")
 	}
 	_, err := f.CreateSequences("/x", 1)
 	require.ErrorContains(t, err, "open for reading")
@@ -60,9 +62,9 @@ func TestNumbers(t *testing.T) {
 	require.ErrorContains(t, err, "/a/b/f4: not integers")
 	d, err = f.Dataset("/a/b/i8")
 	require.NoError(t, err)
-	whole, err := d.Integers()
+	integers, err := d.Integers()
 	require.NoError(t, err)
-	require.Equal(t, []int64{-1, 1 << 62}, whole)
+	require.Equal(t, []int64{-1, 1 << 62}, integers)
 	d, err = f.Dataset("/a/none")
 	require.NoError(t, err)
 	require.Equal(t, []int{0, 6}, d.Dims)
@@ -73,7 +75,7 @@ func TestNumbers(t *testing.T) {
 	require.ErrorContains(t, err, "open /a/b: ")
 }
 
-func TestLengthsThatDoNotFit(t *testing.T) {
+func TestInvalidShapes(t *testing.T) {
 	f := newFile(t)
 	require.ErrorContains(t, Put(f, "/a", []float32{1, 2, 3}, 2, 2), "write /a: 3 numbers for a shape of [2 2]")
 	require.Error(t, Put(f, "/a", []float32{1}))
@@ -107,7 +109,7 @@ func TestSequencesAndRows(t *testing.T) {
 	require.NoError(t, r.WriteRow(1, []byte{1, 0, 2, 0, 3, 0, 4, 1}))
 	require.NoError(t, f.PutStrings("/strings", []string{"", "Grüße", `{"a":1}`}))
 	require.NoError(t, f.PutStrings("/no strings", nil))
-	f = reopen(t, f) // which closes s and r
+	f = reopen(t, f) // closes s and r
 
 	s, err = f.Dataset("/s")
 	require.NoError(t, err)
@@ -137,7 +139,7 @@ func TestSequencesAndRows(t *testing.T) {
 func TestAttributes(t *testing.T) {
 	f := newFile(t)
 	require.NoError(t, Put(f, "/x", []uint8{1}, 1))
-	want := map[string]any{"text": "Grüße", "empty": "", "whole": int64(-5), "real": 2.5}
+	want := map[string]any{"text": "Grüße", "empty": "", "integer": int64(-5), "real": 2.5}
 	for _, path := range []string{"/", "/x"} {
 		for name, value := range want {
 			require.NoError(t, f.SetAttribute(path, name, value))
@@ -174,20 +176,20 @@ func TestLinks(t *testing.T) {
 	index = reopen(t, index)
 	require.Equal(t, DatasetObject, index.Type("/there/y"))
 	require.Equal(t, NoObject, index.Type("/gone"))
-	require.Equal(t, NoObject, index.Type("/pipe"), "nobody writes to it")
+	require.Equal(t, NoObject, index.Type("/pipe"), "a link to a pipe without a writer")
 	names, err := index.List("/there")
 	require.NoError(t, err)
-	require.Equal(t, []string{"x"}, names, "soft links are other names")
+	require.Equal(t, []string{"x"}, names, "names without soft links")
 	d, err := index.Dataset("/there/y")
 	require.NoError(t, err)
-	whole, err := d.Integers()
+	integers, err := d.Integers()
 	require.NoError(t, err)
-	require.Equal(t, []int64{5}, whole)
+	require.Equal(t, []int64{5}, integers)
 	require.NoError(t, d.Close())
-	require.NoError(t, d.Close(), "again")
+	require.NoError(t, d.Close(), "a second Close of a dataset")
 }
 
-func TestErrorsAreThoseOfTheLibrary(t *testing.T) {
+func TestErrorTexts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.hdf5")
 	_, err := Open(path)
 	require.ErrorIs(t, err, os.ErrNotExist)
@@ -198,7 +200,7 @@ func TestErrorsAreThoseOfTheLibrary(t *testing.T) {
 	require.ErrorIs(t, err, syscall.ENOTDIR)
 }
 
-// A full disk, simulated by a limit, is an error, and later files are not affected.
+// Writing to a full disk is an error, and later files can be written. A limit of file sizes simulates the full disk.
 func TestFullDisk(t *testing.T) {
 	signal.Ignore(syscall.SIGXFSZ)
 	defer signal.Reset(syscall.SIGXFSZ)
@@ -215,9 +217,9 @@ func TestFullDisk(t *testing.T) {
 		small.Cur = uint64(100_000 + 1000*i)
 		require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &small))
 		err = s.WriteSequences(1, [][]byte{make([]byte, 100_000)})
-		closed := full.Close()
+		closeErr := full.Close()
 		require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
-		require.ErrorIs(t, errors.Join(err, closed), syscall.EFBIG)
+		require.ErrorIs(t, errors.Join(err, closeErr), syscall.EFBIG)
 
 		f := newFile(t)
 		require.NoError(t, Put(f, "/a", make([]float64, 100_000), 100_000))
@@ -225,7 +227,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// Goroutines use files on any thread: libhdf5 keeps errors per thread, and other state for all threads.
+// Several goroutines write files at a time, although libhdf5 keeps errors per thread and other state for all threads.
 func TestGoroutines(t *testing.T) {
 	folder := t.TempDir()
 	var wait sync.WaitGroup
@@ -242,7 +244,7 @@ func TestGoroutines(t *testing.T) {
 					t.Error(err)
 				}
 				if f.Type("/missing") != NoObject {
-					t.Error("there is something missing")
+					t.Error("a missing object has a type")
 				}
 			}
 			if err := f.Close(); err != nil {
