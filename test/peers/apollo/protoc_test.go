@@ -1,4 +1,5 @@
-// Package apollo tests that other programs read the messages that tapedeck translates for Apollo.
+// Package apollo tests translations between Apollo's messages and ROS 2's with other implementations of Protocol
+// Buffers.
 package apollo
 
 import (
@@ -27,13 +28,14 @@ import (
 
 var formats = codec.Formats{mcap.Format, record.Format, rosbag2.Format}
 
-// TestProtoc decodes the first message of each of 94 ROS 2 types with protoc, by its description in a record.
+// TestProtoc translates messages of 94 ROS 2 types to Apollo's types. It checks that protoc decodes the first message
+// of each type, by the descriptor in the record, to the values that dynamicpb decodes.
 func TestProtoc(t *testing.T) {
 	protoc, err := exec.LookPath("protoc")
 	if err != nil {
-		t.Skip("protoc is not there; test/install test installs it: ", err)
+		t.Skip("protoc is not installed (Debian: protobuf-compiler): ", err)
 	}
-	r, err := formats.Open(write(t))
+	r, err := formats.Open(writeRecord(t))
 	require.NoError(t, err)
 	defer r.Close()
 	seen := map[string]bool{}
@@ -48,26 +50,26 @@ func TestProtoc(t *testing.T) {
 		require.NoError(t, os.WriteFile(set, m.Channel.Schema.Data, 0o644))
 		command := exec.Command(protoc, "--descriptor_set_in="+set, "--decode="+m.Channel.Type)
 		command.Stdin = bytes.NewReader(m.Data)
-		var text, complaints bytes.Buffer
-		command.Stdout, command.Stderr = &text, &complaints
-		require.NoError(t, command.Run(), "%s: %s", m.Channel.Type, complaints.String())
+		var text, stderr bytes.Buffer
+		command.Stdout, command.Stderr = &text, &stderr
+		require.NoError(t, command.Run(), "%s: %s", m.Channel.Type, stderr.String())
 
 		d := descriptor(t, m.Channel)
 		ours, theirs := dynamicpb.NewMessage(d), dynamicpb.NewMessage(d)
 		require.NoError(t, proto.Unmarshal(m.Data, ours))
-		// fields by their names
+		// prototext finds fields by their names.
 		require.NoError(t, prototext.Unmarshal(text.Bytes(), theirs), "%s: %s", m.Channel.Type, text.String())
 		require.True(t, proto.Equal(ours, theirs), "%s: %s", m.Channel.Type, text.String())
 	})
 	require.Len(t, seen, 94)
 }
 
-// write translates the sample to a record of Protocol Buffers, and returns its path.
-func write(t *testing.T) string {
+// writeRecord translates a recording to a record of Protocol Buffers, and returns the path of the record.
+func writeRecord(t *testing.T) string {
 	t.Helper()
-	source, err := formats.Open(generate.Path(t, "rosbag2/rosbags_rs/test_bag_mcap"))
+	original, err := formats.Open(generate.Path(t, "rosbag2/rosbags_rs/test_bag_mcap"))
 	require.NoError(t, err)
-	r := bridgetest.Translate(t, source, codec.EncodingCDR, codec.EncodingProtobuf, apollo.FromROS2)
+	r := bridgetest.Translate(t, original, codec.EncodingCDR, codec.EncodingProtobuf, apollo.FromROS2)
 	path := filepath.Join(t.TempDir(), "all.record")
 	w, err := formats.Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
@@ -76,6 +78,7 @@ func write(t *testing.T) string {
 	return path
 }
 
+// descriptor returns the descriptor of a channel's messages.
 func descriptor(t *testing.T, c *codec.Channel) protoreflect.MessageDescriptor {
 	t.Helper()
 	var set descriptorpb.FileDescriptorSet

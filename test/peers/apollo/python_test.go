@@ -22,8 +22,8 @@ import (
 
 const python = "/usr/bin/python3"
 
-// TestPython decodes messages of Apollo's recordings with Python's protobuf. The ROS 2 messages with all of their
-// fields must have equal values.
+// TestPython decodes messages of Apollo's recordings with Python's protobuf. It checks that the values are those of the
+// ROS 2 messages that have all fields.
 func TestPython(t *testing.T) {
 	if exec.Command(python, "-c", "import google.protobuf").Run() != nil {
 		t.Skip("Python's protobuf is not installed (Debian: python3-protobuf)")
@@ -57,7 +57,7 @@ func TestPython(t *testing.T) {
 				return m.Channel.Metadata[apollo.MetadataWhole] == m.Channel.Topic
 			})
 			if i < 0 {
-				return // a message without all fields
+				return // no ROS 2 message has all fields
 			}
 			c := all[i].Channel
 			schema, err := cdr.NewSchema(c.Library(nil), c.Type)
@@ -72,10 +72,10 @@ func TestPython(t *testing.T) {
 		})
 		command := exec.Command(python, "decode.py")
 		command.Stdin = &input
-		var complaints bytes.Buffer
-		command.Stderr = &complaints
+		var stderr bytes.Buffer
+		command.Stderr = &stderr
 		output, err := command.Output()
-		require.NoError(t, err, complaints.String())
+		require.NoError(t, err, stderr.String())
 		decoder := json.NewDecoder(bytes.NewReader(output))
 		for _, want := range want {
 			var got []string

@@ -1,4 +1,4 @@
-// Package azure tests reading of Azure Blob Storage by https:// URLs on Azurite, Microsoft's emulator.
+// Package azure tests that tapedeck reads Azure Blob Storage by URL, on Microsoft's emulator Azurite.
 package azure
 
 import (
@@ -24,7 +24,7 @@ import (
 	"tapedeck/test/samples"
 )
 
-// key is the key of the account, in base64.
+// The account in Azurite, and its key in base64.
 const account, key = "car", "c2VjcmV0IG9mIHRoZSBhY2NvdW50"
 
 // bin is the folder of the converter.
@@ -38,8 +38,9 @@ type azurite struct {
 	address string // of the container
 }
 
+// newStore starts Azurite.
 func newStore(t *testing.T) *azurite {
-	modules := process.Modules(t, "Azure is not tried on a server of its own")
+	modules := process.Modules(t, "Azure Blob Storage is not tested with Azurite")
 	port := process.Port(t)
 	cmd := exec.Command("node", modules+"/node_modules/azurite/dist/src/blob/main.js", "--blobHost", "127.0.0.1",
 		"--blobPort", port, "--location", t.TempDir(), "--silent", "--disableTelemetry")
@@ -53,7 +54,7 @@ func newStore(t *testing.T) *azurite {
 		return err == nil
 	})
 	s := &azurite{t: t, address: "http://127.0.0.1:" + port + "/" + account + "/fleet"}
-	s.do(s.address+"?restype=container&"+s.token("rwcl"), nil)
+	s.sendPut(s.address+"?restype=container&"+s.token("rwcl"), nil)
 	return s
 }
 
@@ -70,8 +71,8 @@ func (s *azurite) token(permissions string) string {
 		"spr": {protocol}, "sig": {base64.StdEncoding.EncodeToString(mac.Sum(nil))}}.Encode()
 }
 
-// do sends a request to put something there.
-func (s *azurite) do(url string, content []byte) {
+// sendPut sends a PUT request and requires that it creates a container or blob.
+func (s *azurite) sendPut(url string, content []byte) {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPut, url, bytes.NewReader(content))
 	require.NoError(s.t, err)
@@ -85,17 +86,17 @@ func (s *azurite) do(url string, content []byte) {
 
 // put stores a blob and returns the URL that reads it.
 func (s *azurite) put(name string, content []byte) string {
-	s.do(s.address+"/"+name+"?"+s.token("rwcl"), content)
+	s.sendPut(s.address+"/"+name+"?"+s.token("rwcl"), content)
 	return s.address + "/" + name + "?" + s.token("r")
 }
 
-// converter runs the converter, requires that exit code and returns the printed text.
+// converter runs the converter, requires the exit code and returns the printed text.
 func converter(t *testing.T, code int, args ...string) string {
 	t.Helper()
 	return process.Start(t, exec.Command(filepath.Join(bin, "converter"), args...)).Wait(code)
 }
 
-// TestRecordings reads recordings as their local copies.
+// TestRecordings checks that recordings in Azurite are identical to their local copies, and can be converted.
 func TestRecordings(t *testing.T) {
 	s := newStore(t)
 	for _, path := range []string{"rosbag2/rosbags_rs/test_bag_mcap/test_bag_mcap.mcap",
@@ -116,7 +117,7 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// TestRefused requires one line that tells why.
+// TestRefused checks that an error of the server is printed in one line with the reason.
 func TestRefused(t *testing.T) {
 	s := newStore(t)
 	s.put("drive.mcap", []byte("drive"))
@@ -133,7 +134,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestChanged changes a blob that is being read.
+// TestChanged checks that reading reports the replacement of a blob.
 func TestChanged(t *testing.T) {
 	files := store.New(web.New())
 	s := newStore(t)

@@ -1,4 +1,4 @@
-// Package carla tests tapedeck's texts of CARLA's logs with other programs for CARLA.
+// Package carla tests tapedeck's text form of CARLA's logs with the parser of scenario_runner.
 package carla
 
 import (
@@ -19,10 +19,11 @@ import (
 	"tapedeck/test/samples"
 )
 
-// checkout names a checkout of https://github.com/carla-simulator/scenario_runner, for the test of its metrics.
-const checkout = "TAPEDECK_SCENARIO_RUNNER"
+// checkoutVariable is the environment variable with the path of a checkout of
+// https://github.com/carla-simulator/scenario_runner.
+const checkoutVariable = "TAPEDECK_SCENARIO_RUNNER"
 
-// The result of scenario_runner's parser, as far as the test compares it. Lengths are in m.
+// Parts of the result of scenario_runner's parser that the test compares. Lengths are in m.
 type (
 	parsed struct {
 		Simulation struct {
@@ -74,16 +75,16 @@ type (
 	vector struct{ X, Y, Z float64 }
 )
 
-// TestMetrics parses the text of 0.9.13 of real logs with scenario_runner's own parser, and compares the result with
-// the logs.
+// TestMetrics parses real logs in the text form of CARLA 0.9.13 with scenario_runner's parser, and compares the result
+// with the logs.
 func TestMetrics(t *testing.T) {
-	source := os.Getenv(checkout)
-	if source == "" {
-		t.Skipf("%s does not name a checkout of scenario_runner", checkout)
+	checkout := os.Getenv(checkoutVariable)
+	if checkout == "" {
+		t.Skipf("%s does not name a checkout of scenario_runner", checkoutVariable)
 	}
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		t.Skip("there is no python3")
+		t.Skip("python3 is not installed")
 	}
 	for _, name := range []string{"scenario_runner_DistanceToLaneCenter.log", "sr2020_DistanceToLaneCenter.log"} {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +93,7 @@ func TestMetrics(t *testing.T) {
 			defer r.Close()
 			var text, out bytes.Buffer
 			require.NoError(t, query.Info(&text, r, true, query.Options{Style: query.V0913}))
-			cmd := exec.Command(python, "metrics.py", source)
+			cmd := exec.Command(python, "metrics.py", checkout)
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = &text, &out, os.Stderr
 			require.NoError(t, cmd.Run())
 			var got parsed
@@ -104,7 +105,7 @@ func TestMetrics(t *testing.T) {
 
 // compare compares the result of the parser with a log.
 func compare(t *testing.T, r *carla.Reader, got *parsed) {
-	near := func(want, got float64) { // six digits
+	near := func(want, got float64) { // the text has six digits
 		t.Helper()
 		if math.Abs(got-want) > 5.1e-6*math.Abs(want) {
 			require.Equal(t, want, got)

@@ -1,5 +1,5 @@
 // Package cdr tests codec/encoding/cdr and the generated types of msgs on all message types: against each other,
-// against Foxglove's implementation in TypeScript, and on payloads that ROS 2 recorded.
+// against Foxglove's implementation in TypeScript, and on recorded payloads of ROS 2.
 package cdr
 
 import (
@@ -16,8 +16,8 @@ import (
 	"tapedeck/test/samples/random"
 )
 
-// The types are compared with the definitions that they were made from, not with the definitions of a sourced ROS 2.
 func TestMain(m *testing.M) {
+	// The generated types must not be compared with the definitions of a sourced ROS 2.
 	_ = os.Unsetenv("AMENT_PREFIX_PATH")
 	_ = os.Unsetenv("ROS_DISTRO")
 	os.Exit(process.Main(m, nil))
@@ -29,11 +29,11 @@ const rounds = 20 // random messages of each type
 type sample struct {
 	schema  *cdr.Schema
 	message *cdr.Struct
-	payload []byte
-	ascii   bool
+	payload []byte // message as CDR
+	ascii   bool   // strings are ASCII
 }
 
-// randomSamples returns random messages of a type, equal in each run.
+// randomSamples returns random messages of a type. Each run has equal messages.
 func randomSamples(t *testing.T, name string) []sample {
 	lib := msgs.Library()
 	schema, err := cdr.NewSchema(lib, name)
@@ -51,7 +51,8 @@ func randomSamples(t *testing.T, name string) []sample {
 	return all
 }
 
-// The generated types and the walker agree on every type.
+// TestGeneratedAgainstSchema checks that generated types and schemas decode and encode messages alike, and refuse
+// truncated payloads.
 func TestGeneratedAgainstSchema(t *testing.T) {
 	for _, m := range types {
 		t.Run(m.TypeName(), func(t *testing.T) {
@@ -63,7 +64,7 @@ func TestGeneratedAgainstSchema(t *testing.T) {
 
 				decoded, err := s.schema.Decode(s.payload)
 				require.NoError(t, err)
-				// NaN differs from itself, its text does not.
+				// NaN is not equal to NaN, but the texts are equal.
 				require.Equal(t, text(s.message), text(decoded))
 
 				for n := range s.payload {
@@ -76,18 +77,19 @@ func TestGeneratedAgainstSchema(t *testing.T) {
 	}
 }
 
-// A path to each field finds the value that decoding finds.
+// TestPaths checks that the path of each field finds the field's value.
 func TestPaths(t *testing.T) {
 	for _, m := range types {
 		t.Run(m.TypeName(), func(t *testing.T) {
 			for _, s := range randomSamples(t, m.TypeName())[:4] {
-				follow(t, s, "", s.message)
+				requirePaths(t, s, "", s.message)
 			}
 		})
 	}
 }
 
-func follow(t *testing.T, s sample, prefix string, value *cdr.Struct) {
+// requirePaths requires that paths find the values of all fields of a struct. prefix is the path of the struct.
+func requirePaths(t *testing.T, s sample, prefix string, value *cdr.Struct) {
 	for _, f := range value.Fields {
 		name := prefix + f.Name
 		path, err := s.schema.Path(name)
@@ -97,16 +99,16 @@ func follow(t *testing.T, s sample, prefix string, value *cdr.Struct) {
 		require.Equal(t, text(f.Value), text(have), name)
 		switch v := f.Value.(type) {
 		case *cdr.Struct:
-			follow(t, s, name+".", v)
+			requirePaths(t, s, name+".", v)
 		case []*cdr.Struct:
 			for i := range v {
-				follow(t, s, fmt.Sprintf("%s[%d].", name, i), v[i])
+				requirePaths(t, s, fmt.Sprintf("%s[%d].", name, i), v[i])
 			}
 		}
 	}
 }
 
-// text shows every bit of a value but the kind of a NaN.
+// text returns a text of a value. Texts differ if any bits of values differ, except for bits of NaN.
 func text(v any) string {
 	switch v := v.(type) {
 	case *cdr.Struct:

@@ -17,16 +17,16 @@ import (
 
 var formats = codec.Formats{record.Format}
 
-// Foxglove's implementation reads the same values from messages of the types that are generated from descriptors of
-// Protocol Buffers, and writes the same bytes.
+// TestPeerGenerated checks ROS 2 types that tapedeck makes of descriptors of Protocol Buffers: Foxglove's
+// implementation reads their messages to tapedeck's values, and writes tapedeck's bytes.
 func TestPeerGenerated(t *testing.T) {
 	p := startPeer(t)
 	all, compared := definitions{}, map[string]int{}
 	for _, name := range []string{"example.record.00000", "apollo_cpp_sensors.record"} {
 		path := samples.Path(t, "apollo/"+name)
-		source, err := formats.Open(path)
+		original, err := formats.Open(path)
 		require.NoError(t, err)
-		r, _, err := bridge.Translate(source, codec.EncodingCDR, nil,
+		r, _, err := bridge.Translate(original, codec.EncodingCDR, nil,
 			map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: apollo.ToROS2})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, r.Close()) }()
@@ -44,7 +44,7 @@ func TestPeerGenerated(t *testing.T) {
 				continue
 			}
 			compared[c.Type]++
-			definition := all.of(t, recorded{path, c.Topic, c.Type, string(c.Schema.Data), nil})
+			definition := all.parse(t, recorded{path, c.Topic, c.Type, string(c.Schema.Data), nil})
 			require.Equal(t, c.TypeHash, definition.hash)
 			decoded, err := definition.Decode(m.Data)
 			require.NoError(t, err)

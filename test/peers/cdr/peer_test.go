@@ -26,13 +26,14 @@ type peer struct {
 	out *json.Decoder
 }
 
+// peerAnswer is the answer of peer.js to a payload.
 type peerAnswer struct {
-	Value   any
-	Payload []byte
+	Value   any    // decoded message
+	Payload []byte // Value, encoded again
 	Error   string
 }
 
-// startPeer starts peer.js, and installs its packages into build/ on the first run.
+// startPeer starts peer.js. The first run installs its packages into build/.
 func startPeer(t *testing.T) peer {
 	dir := process.Modules(t, "CDR is not compared with Foxglove's")
 	script, err := filepath.Abs("peer.js")
@@ -52,6 +53,7 @@ func startPeer(t *testing.T) peer {
 	return peer{json.NewEncoder(in), json.NewDecoder(bufio.NewReader(out))}
 }
 
+// ask lets the peer decode and encode a payload.
 func (p peer) ask(t *testing.T, definition string, payload []byte) (a peerAnswer) {
 	require.NoError(t, p.in.Encode(map[string]string{
 		"definition": definition, "payload": base64.StdEncoding.EncodeToString(payload),
@@ -61,9 +63,9 @@ func (p peer) ask(t *testing.T, definition string, payload []byte) (a peerAnswer
 	return a
 }
 
-// Foxglove's implementation reads the same values from our payloads and writes the same bytes. It takes the length of a
-// string in UTF-16 units for that in bytes when it writes, so only ASCII is compared there. It has no wstring; no type
-// in msgs does.
+// TestPeer checks that Foxglove's implementation reads tapedeck's payloads to equal values and writes equal bytes.
+// Bytes are compared for ASCII strings only, because Foxglove's writer takes the number of UTF-16 units for the number
+// of bytes. Foxglove has no wstring, which no type in msgs has.
 func TestPeer(t *testing.T) {
 	p := startPeer(t)
 	lib := msgs.Library()
@@ -73,7 +75,7 @@ func TestPeer(t *testing.T) {
 			require.NoError(t, err)
 			if parsed, err := lib.Message(m.TypeName()); err == nil && len(parsed.Fields) == 0 &&
 				len(parsed.Constants) > 0 {
-				t.Skip("Foxglove's takes a message with constants and no fields for constants outside of a message")
+				t.Skip("Foxglove's parser does not take constants without fields for a message")
 			}
 			for _, s := range randomSamples(t, m.TypeName()) {
 				require.NoError(t, cdr.Unmarshal(s.payload, m))

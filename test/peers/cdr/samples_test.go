@@ -18,13 +18,13 @@ import (
 	"tapedeck/test/samples"
 )
 
-// recorded is a message of the recordings, and the definition that its file carries.
+// recorded is a message of a recording, with the definition in the file at path.
 type recorded struct {
 	path, topic, typeName, definition string
 	payload                           []byte
 }
 
-// eachRecorded calls do with each message of the recordings in CDR.
+// eachRecorded calls do with each CDR message of the MCAP files of real rosbag2 recordings.
 func eachRecorded(t testing.TB, do func(recorded)) {
 	root := samples.Path(t, "rosbag2")
 	require.NoError(t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
@@ -52,15 +52,17 @@ func eachRecorded(t testing.TB, do func(recorded)) {
 	}))
 }
 
-// definitions are the schemas of the recordings, by type and text.
+// definitions has the definitions of recorded messages, by type and text.
 type definitions map[[2]string]*definition
 
+// definition is a parsed definition with its type hash.
 type definition struct {
 	*cdr.Schema
 	hash string
 }
 
-func (all definitions) of(t testing.TB, m recorded) *definition {
+// parse returns the definition of a message, which it parses at most once.
+func (all definitions) parse(t testing.TB, m recorded) *definition {
 	d := all[[2]string{m.typeName, m.definition}]
 	if d == nil {
 		lib, err := rosidl.ParseConcatenated(m.typeName, m.definition)
@@ -75,10 +77,10 @@ func (all definitions) of(t testing.TB, m recorded) *definition {
 	return d
 }
 
-// Every message of the recordings is encoded to the bytes it was decoded from, up to padding: by the definition in the
-// file, and by the generated type if there is one.
+// TestRecordings checks that each recorded message, decoded and encoded, has its bytes again, except for padding. It
+// uses the definition in the file, and the generated type if there is one.
 func TestRecordings(t *testing.T) {
-	generated := map[string]msgs.Message{} // by hash: some definitions have changed since
+	generated := map[string]msgs.Message{} // by hash, because some definitions have changed since
 	for _, m := range types {
 		hash, err := msgs.Library().Hash(m.TypeName())
 		require.NoError(t, err)
@@ -87,7 +89,7 @@ func TestRecordings(t *testing.T) {
 	seen, compared, read := map[string]bool{}, map[string]bool{}, 0
 	all := definitions{}
 	eachRecorded(t, func(r recorded) {
-		d := all.of(t, r)
+		d := all.parse(t, r)
 		m, err := d.Decode(r.payload)
 		require.NoError(t, err, "%s: %s", r.path, r.topic)
 		again, err := d.Encode(m)
@@ -108,9 +110,9 @@ func TestRecordings(t *testing.T) {
 	t.Logf("%d messages of %d types, %d of them generated", read, len(seen), len(compared))
 }
 
-// requirePayload compares payloads without the options of the header and the padding behind the last field. Padding
-// between fields is zero in ours, while Fast CDR leaves there what its buffer held: a byte may differ if it changes
-// nothing.
+// requirePayload compares payloads without the options of the header and the padding behind the last field. tapedeck
+// fills padding between fields with zeros, but Fast CDR leaves arbitrary bytes there. A byte may differ if it does not
+// change the decoded message.
 func requirePayload(t *testing.T, s *cdr.Schema, want, have []byte) {
 	require.LessOrEqual(t, len(have), len(want), s.Name())
 	require.Less(t, len(want)-len(have), 4, s.Name())

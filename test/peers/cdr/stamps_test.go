@@ -18,8 +18,9 @@ import (
 	"tapedeck/test/samples"
 )
 
-// move adds ns to the stamps of all headers in m, but for those of 0, as cdr.Stamps says. It returns the first stamp.
-func move(m *cdr.Struct, ns int64) (first int64, found bool) {
+// moveStamps adds ns to the stamps of all headers in m, except for zero stamps, as cdr.Stamps specifies. It returns the
+// first stamp.
+func moveStamps(m *cdr.Struct, ns int64) (first int64, found bool) {
 	var visit func(s *cdr.Struct)
 	visit = func(s *cdr.Struct) {
 		for i, f := range s.Fields {
@@ -47,12 +48,14 @@ func move(m *cdr.Struct, ns int64) (first int64, found bool) {
 	return first, found
 }
 
+// isTime reports whether s is a builtin_interfaces/msg/Time.
 func isTime(s *cdr.Struct) bool {
 	_, sec := s.Get("sec").(int32)
 	_, nanosec := s.Get("nanosec").(uint32)
 	return s.Type == "builtin_interfaces/msg/Time" && len(s.Fields) == 2 && sec && nanosec
 }
 
+// timeOf returns the builtin_interfaces/msg/Time of ns, or the nearest time that it can hold.
 func timeOf(ns int64) *cdr.Struct {
 	sec, nanosec := new(big.Int).DivMod(big.NewInt(ns), big.NewInt(1e9), new(big.Int))
 	s, n := sec.Int64(), uint32(nanosec.Int64())
@@ -65,7 +68,8 @@ func timeOf(ns int64) *cdr.Struct {
 		Fields: []cdr.Field{{Name: "sec", Value: int32(s)}, {Name: "nanosec", Value: n}}}
 }
 
-// The generated types and Foxglove's implementation read moved stamps in payloads of all types, in both byte orders.
+// TestStamps moves stamps in payloads of all types, in both byte orders. It checks that the generated types and
+// Foxglove's implementation read the moved stamps.
 func TestStamps(t *testing.T) {
 	p := startPeer(t)
 	lib := msgs.Library()
@@ -77,7 +81,7 @@ func TestStamps(t *testing.T) {
 			for i, s := range randomSamples(t, m.TypeName()) {
 				ns := rand.New(rand.NewPCG(uint64(i), 11)).Int64N(4e18) - 2e18
 				swapped := (&bigEndian{t, lib, []byte{0, 0, 0, 0}}).message(s.message)
-				first, found := move(s.message, ns)
+				first, found := moveStamps(s.message, ns)
 				stamps := s.schema.Stamps()
 				if !found {
 					requireNoStamp(t, stamps, s.payload)
@@ -106,7 +110,7 @@ func TestStamps(t *testing.T) {
 	require.Greater(t, stamped, 500)
 }
 
-// requireNoStamp checks a payload without headers. Its type may have some, or begin with a time.
+// requireNoStamp checks stamps on a payload without headers. The payload's type may have headers, or begin with a time.
 func requireNoStamp(t testing.TB, stamps *cdr.Stamps, payload []byte) {
 	if stamps == nil {
 		return
@@ -126,7 +130,7 @@ func requireNoStamp(t testing.TB, stamps *cdr.Stamps, payload []byte) {
 	require.Equal(t, before, payload)
 }
 
-// bigEndian encodes messages as machines of that byte order do.
+// bigEndian encodes messages as big-endian CDR.
 type bigEndian struct {
 	t       *testing.T
 	lib     *rosidl.Library
@@ -176,16 +180,16 @@ func (e *bigEndian) number(v any) {
 	require.NoError(e.t, err)
 }
 
-// Moving the stamps of messages recorded by ROS 2 changes the decoded stamps, and nothing else.
+// TestStampsOfRecordings checks that moving the stamps of recorded messages changes decoded stamps, and nothing else.
 func TestStampsOfRecordings(t *testing.T) {
 	const ns = 1_234_567_890
 	all := definitions{}
 	stamped := map[string]bool{}
 	eachRecorded(t, func(r recorded) {
-		d := all.of(t, r)
+		d := all.parse(t, r)
 		m, err := d.Decode(r.payload)
 		require.NoError(t, err)
-		first, found := move(m, ns)
+		first, found := moveStamps(m, ns)
 		stamps := d.Stamps()
 		if !found {
 			requireNoStamp(t, stamps, r.payload)
@@ -207,7 +211,8 @@ func TestStampsOfRecordings(t *testing.T) {
 	require.GreaterOrEqual(t, len(stamped), 20)
 }
 
-// FuzzStamps moves the stamps of any payload by any definition, which must be found wherever decoding finds them.
+// FuzzStamps moves the stamps of any payload by any definition. It checks that stamps are found where decoding finds
+// them.
 func FuzzStamps(f *testing.F) {
 	seeds := map[string]bool{}
 	if _, ok := samples.Find("rosbag2"); ok {
@@ -233,7 +238,7 @@ func FuzzStamps(f *testing.F) {
 		if stamps == nil {
 			return
 		}
-		ns %= 4e18 // so that the sum in move fits
+		ns %= 4e18 // so that the sum in moveStamps does not overflow
 		m, err := s.Decode(payload)
 		guarded := append(bytes.Clone(payload), 0xa5)
 		moved := guarded[:len(payload):len(payload)]
@@ -247,7 +252,7 @@ func FuzzStamps(f *testing.F) {
 			return
 		}
 		require.NoError(t, addErr)
-		want, found := move(m, ns)
+		want, found := moveStamps(m, ns)
 		if !found {
 			requireNoStamp(t, stamps, payload)
 			return

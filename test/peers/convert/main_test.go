@@ -1,5 +1,5 @@
-// Package convert tests conversions of every format into every other, on real recordings, with diff and with the
-// programs of others.
+// Package convert tests conversions of every format into every other format on real recordings, with converter diff and
+// with programs of other projects.
 package convert
 
 import (
@@ -21,7 +21,7 @@ var bin string
 
 func TestMain(m *testing.M) { os.Exit(process.Main(m, &bin, "converter")) }
 
-// run runs the converter, requires the exit code and returns the output.
+// run runs the converter, requires the exit code and returns the printed text.
 func run(t *testing.T, code int, args ...string) string {
 	t.Helper()
 	process.LookAtSources()
@@ -35,7 +35,7 @@ func run(t *testing.T, code int, args ...string) string {
 	return output.String()
 }
 
-// counts returns how many messages of each topic a recording has.
+// counts returns the number of messages of each topic in a recording.
 func counts(t *testing.T, path string) map[string]int {
 	t.Helper()
 	var info struct {

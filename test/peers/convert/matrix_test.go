@@ -10,18 +10,18 @@ import (
 	"tapedeck/test/samples/generate"
 )
 
-// source is a real recording.
-type source struct {
+// recording is a real recording.
+type recording struct {
 	path     string
-	format   string   // the format that it is converted back to
-	messages string   // how many diff compares as ROS 2
-	standIn  string   // number of messages in a generated stand-in, where it differs
-	foreign  bool     // its messages are not ROS 2 messages
-	lost     string   // text in the report of losses of its translation to ROS 2
-	back     []string // arguments of diff, for the recording that came back from ROS 2
+	format   string   // key in targets of the recording's format
+	messages string   // number of messages that diff --as ros2 prints
+	standIn  string   // value of messages for a generated stand-in, if it differs
+	foreign  bool     // messages are not ROS 2 messages
+	lost     string   // text in the report of losses of the translation to ROS 2
+	back     []string // arguments of diff for the recording that was converted to another format and back
 }
 
-var sources = map[string]source{
+var recordings = map[string]recording{
 	"Apollo's sensors": {
 		path: "apollo/apollo_cpp_sensors.record", format: "record", messages: "1511 messages", foreign: true,
 		lost: "lost: header.module_name (",
@@ -43,7 +43,7 @@ var sources = map[string]source{
 		path: "bag/py_lz4.bag", format: "bag", messages: "480 messages", foreign: true,
 		lost: "lost: ",
 	},
-	// A log does not say again of which model the hero is, and has no boxes; its times are floats.
+	// The log that comes back has neither the hero's model nor boxes. Times of logs are floats.
 	"CARLA": {
 		path: generate.CARLALog, format: "carla", messages: "3472 messages", standIn: "1209 messages", foreign: true,
 		back: []string{"--tolerance", "1e-5", "--exclude", "/carla/markers", "--allow-unmatched"},
@@ -54,7 +54,7 @@ var sources = map[string]source{
 type target struct {
 	name string
 	args []string
-	ros2 bool // messages become ROS 2 messages, or, for bags, ROS 1 messages
+	ros2 bool // messages become ROS 2 messages; in bags they become ROS 1 messages
 }
 
 var targets = map[string]target{
@@ -66,17 +66,17 @@ var targets = map[string]target{
 	"carla":   {name: "out.log", args: []string{"--to", "carla"}, ros2: true},
 }
 
-// convertAs converts a recording into a folder.
+// convert converts the recording from into a file or folder in folder.
 func (to target) convert(t *testing.T, folder, from string) (path, output string) {
 	t.Helper()
 	path = filepath.Join(folder, to.name)
 	return path, run(t, 0, append([]string{"-v", from, path}, to.args...)...)
 }
 
-// TestMatrix converts each recording into every format and back. What is there then is what was there, but for what the
-// conversion says to be lost.
+// TestMatrix converts each recording into every format and back. It checks with diff that messages are equal, except
+// for reported losses.
 func TestMatrix(t *testing.T) {
-	for name, s := range sources {
+	for name, s := range recordings {
 		for format, to := range targets {
 			t.Run(name+" to "+format, func(t *testing.T) {
 				t.Parallel()
@@ -84,18 +84,18 @@ func TestMatrix(t *testing.T) {
 				if _, real := samples.Find(s.path); !real && s.standIn != "" {
 					s.messages = s.standIn
 				}
-				there := t.TempDir()
+				folder := t.TempDir()
 				if format == "carla" && s.format != "carla" {
-					testNoCARLA(t, from, there)
+					testNoCARLA(t, from, folder)
 					return
 				}
-				path, output := to.convert(t, there, from)
+				path, output := to.convert(t, folder, from)
 				if s.foreign && to.ros2 && format != s.format {
 					require.Contains(t, output, s.lost)
 				}
 				ignored := []string{}
 				if format == "bag" && !s.foreign {
-					// Of ROS 2's later releases this one has a new field in its type.
+					// Later releases of ROS 2 have a new field in this type.
 					ignored = []string{"--ignore-fields", "/test/sensor_msgs/range:variance"}
 				}
 				output = run(t, 0, append([]string{"diff", from, path}, ignored...)...)
@@ -107,7 +107,7 @@ func TestMatrix(t *testing.T) {
 				args := append(append([]string{"diff", "--as", "ros2", from, back}, ignored...), s.back...)
 				run(t, 0, args...)
 				if format == s.format || format == "mcap" && s.format != "carla" {
-					run(t, 0, "diff", "--as", "raw", from, back) // the very bytes
+					run(t, 0, "diff", "--as", "raw", from, back) // payloads are identical
 				}
 			})
 		}

@@ -21,13 +21,14 @@ import (
 
 var formats = codec.Formats{mcap.Format, record.Format}
 
-// python is Debian's, which has ROS 1's modules.
+// python is Debian's Python, which has ROS 1's modules.
 const python = "/usr/bin/python3"
 
-// made converts real recordings into a format, and returns the contents of each as tapedeck reads it.
-func made(t *testing.T, format string) map[string]map[string]int {
+// convertAll converts real recordings into a format. It returns the number of messages of each topic that tapedeck
+// reads from each written file.
+func convertAll(t *testing.T, format string) map[string]map[string]int {
 	found := map[string]map[string]int{}
-	for _, s := range sources {
+	for _, s := range recordings {
 		if s.format == format {
 			continue
 		}
@@ -47,8 +48,8 @@ func made(t *testing.T, format string) map[string]map[string]int {
 	return found
 }
 
-// requireFound has a peer count the messages in recordings.
-func requireFound(t *testing.T, want map[string]map[string]int, command string, args ...string) {
+// requireCounts runs a peer that counts the messages of each topic in recordings, and requires the counts want.
+func requireCounts(t *testing.T, want map[string]map[string]int, command string, args ...string) {
 	cmd := exec.Command(command, args...)
 	for path := range want {
 		cmd.Args = append(cmd.Args, path)
@@ -65,51 +66,52 @@ func requireFound(t *testing.T, want map[string]map[string]int, command string, 
 	require.Equal(t, want, got)
 }
 
-// ROS 1's own library decodes the messages that every format's messages became.
+// TestBagsInROS checks that ROS 1's library decodes all messages of bags that were converted from every format.
 func TestBagsInROS(t *testing.T) {
 	t.Parallel()
 	if exec.Command(python, "-c", "import rosbag, genpy").Run() != nil {
 		t.Skip("ROS 1's library is not installed (Debian: python3-rosbag); conversions to bags are not read with it")
 	}
-	requireFound(t, made(t, "bag"), python, "peer.py")
+	requireCounts(t, convertAll(t, "bag"), python, "peer.py")
 }
 
+// TestDatabasesInSQLite checks that SQLite finds all messages of databases that were converted from every format.
 func TestDatabasesInSQLite(t *testing.T) {
 	t.Parallel()
 	if exec.Command(python, "-c", "import sqlite3").Run() != nil {
 		t.Skip("Python's sqlite3 is not installed (Debian: python3); conversions to SQLite are not read with it")
 	}
-	requireFound(t, made(t, "sqlite3"), python, "peer.py")
+	requireCounts(t, convertAll(t, "sqlite3"), python, "peer.py")
 }
 
-// Foxglove's implementations decode bags, MCAP files with messages as they were, and those of rosbag2 with what became
-// of them.
+// TestFoxglove checks that Foxglove's implementations decode all messages of bags, of MCAP files with original
+// messages, and of rosbag2's MCAP files with ROS 2 messages.
 func TestFoxglove(t *testing.T) {
 	t.Parallel()
 	script, err := filepath.Abs("peer.js")
 	require.NoError(t, err)
 	for _, format := range []string{"bag", "mcap", "rosbag2"} {
-		requireFound(t, made(t, format), "node", script)
+		requireCounts(t, convertAll(t, format), "node", script)
 	}
 }
 
-// protoc decodes protobuf messages that were kept, and those that were made of ROS 2's.
+// TestProtoc checks that protoc decodes protobuf messages that the converter kept or made of ROS 2 messages.
 func TestProtoc(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("protoc"); err != nil {
 		t.Skip("protoc is not installed (Debian: protobuf-compiler); protobuf messages are not decoded with it")
 	}
-	anew := filepath.Join(t.TempDir(), "anew.record")
-	run(t, 0, generate.Path(t, "rosbag2/rosbags_rs/test_bag_mcap"), anew, "--encoding", "protobuf", "--unmatched",
+	translated := filepath.Join(t.TempDir(), "translated.record")
+	run(t, 0, generate.Path(t, "rosbag2/rosbags_rs/test_bag_mcap"), translated, "--encoding", "protobuf", "--unmatched",
 		"raw")
-	require.Contains(t, decode(t, anew, "/test/sensor_msgs/imu"), "linear_acceleration {")
+	require.Contains(t, decode(t, translated, "/test/sensor_msgs/imu"), "linear_acceleration {")
 
 	kept, _ := targets["mcap"].convert(t, t.TempDir(), samples.Path(t, "apollo/example.record.00000"))
 	require.Contains(t, decode(t, kept, "/apollo/localization/pose"), "timestamp_sec: 1627031535.11")
 	require.Contains(t, decode(t, kept, "/apollo/canbus/chassis"), "engine_started: true")
 }
 
-// decode decodes the first message of a topic.
+// decode returns the text of the first message of a topic, as protoc prints it.
 func decode(t *testing.T, path, topic string) string {
 	r, err := formats.Open(path)
 	require.NoError(t, err)

@@ -7,7 +7,7 @@ const { createHash } = require("node:crypto");
 const { readFileSync } = require("node:fs");
 const path = require("node:path");
 
-// The modules are where the test installed them, not beside this file.
+// The test installs modules into the working directory.
 const load = require("node:module").createRequire(path.join(process.cwd(), "package.json"));
 const { Bag } = load("@foxglove/rosbag");
 const { FileReader } = load("@foxglove/rosbag/node");
@@ -38,6 +38,7 @@ function plain(v) {
   return out;
 }
 
+// reader returns the decoder of a definition.
 const readers = new Map();
 function reader(kind, definition) {
   const key = (kind === Reader2 ? "2" : "1") + definition;

@@ -1,5 +1,9 @@
-"""Reads the bags that it is given with ROS 1's own library and prints as JSON what is in them, or with "write" writes
-one in each compression to a folder, or with "types" prints the types that it has."""
+"""Runs ROS 1's library for bags.
+
+peer.py read BAG...   prints the contents of bags as JSON
+peer.py write FOLDER  writes one bag for each compression
+peer.py types         prints the installed types as JSON
+"""
 
 import hashlib
 import importlib
@@ -68,7 +72,7 @@ def messages(i, t):
 
 
 def types():
-    """Prints the sum and the definition of all types that are installed."""
+    """Prints the MD5 sum and the definition of each installed type."""
     found = {}
     for package in pkgutil.iter_modules([os.path.dirname(genpy.__path__[0])]):
         if not package.name.endswith("_msgs"):

@@ -1,5 +1,5 @@
-// Package rosbag tests codec/format/rosbag and bridge/translate/ros1 against ROS 1's own library for bags and against
-// Foxglove's, on what they write and on real bags.
+// Package rosbag tests codec/format/rosbag and bridge/translate/ros1 against ROS 1's library for bags and against
+// Foxglove's, on bags that these libraries write and on real bags.
 package rosbag
 
 import (
@@ -32,24 +32,24 @@ import (
 
 var formats = codec.Formats{rosbag.Format}
 
-// notCompared names the comparison that is skipped without Node.js.
+// notCompared is the consequence of missing Node.js.
 const notCompared = "bags are not compared with Foxglove's"
 
 const python = "/usr/bin/python3"
 
-// haveROS says whether ROS 1's library is installed.
+// haveROS reports whether ROS 1's library is installed.
 var haveROS = sync.OnceValue(func() bool {
-	return withoutROS2(python, "-c",
-		"import rosbag, sensor_msgs").Run() == nil
+	return withoutROS2(python, "-c", "import rosbag, sensor_msgs").Run() == nil
 })
 
-// withoutROS2 returns a command that does not see the packages of a ROS 2 that is sourced, which have the same names.
+// withoutROS2 returns a command that does not see Python packages of a sourced ROS 2, whose names are those of ROS 1.
 func withoutROS2(name string, args ...string) *exec.Cmd {
 	command := exec.Command(name, args...)
 	command.Env = append(os.Environ(), "PYTHONPATH=")
 	return command
 }
 
+// needROS skips the test if ROS 1's library is not installed.
 func needROS(t *testing.T) {
 	if !haveROS() {
 		t.Skip("ROS 1's library is not installed (Debian: python3-rosbag and python3-sensor-msgs)")
@@ -68,24 +68,25 @@ func run(t *testing.T, name string, args ...string) string {
 
 // contents is the content of a bag as a peer reads it.
 type contents struct {
-	Connections []map[string]string
-	Messages    []string
-	Values      []string // as ROS prints them
+	Connections []map[string]string // headers
+	Messages    []string            // topic, type, time and hash of each message
+	Values      []string            // messages as ROS 1 prints them
 	Info        struct {
 		Count, Chunks int
 		Compression   string
 		Start, End    float64
 	}
-	Different []string // messages that differ in ROS 2
+	Different []string // messages whose ROS 2 message has other values
 }
 
+// askROS returns the contents of bags as ROS 1's library reads them.
 func askROS(t *testing.T, paths ...string) []contents {
 	var got []contents
 	require.NoError(t, json.Unmarshal([]byte(run(t, python, append([]string{"peer.py", "read"}, paths...)...)), &got))
 	return got
 }
 
-// read returns the messages of a bag as the peers list them, and what they become in ROS 2 as peer.js takes it.
+// read returns the messages of a bag as in contents.Messages, and their ROS 2 messages as input of peer.js.
 func read(t *testing.T, path string) (lines []string, translated string, info *codec.Info) {
 	r, err := formats.Open(path)
 	require.NoError(t, err)
@@ -122,19 +123,19 @@ func read(t *testing.T, path string) (lines []string, translated string, info *c
 	}
 }
 
-// thereAndBack translates the messages of a bag to ROS 2 and back, and writes them to another bag.
-func thereAndBack(t *testing.T, from, to string) {
+// roundTrip translates the messages of a bag to ROS 2 and back, and writes them to another bag.
+func roundTrip(t *testing.T, from, to string) {
 	r, err := formats.Open(from)
 	require.NoError(t, err)
 	for _, step := range []struct {
-		encoding, by string
-		begin        func(codec.Reader) (bridge.Translator, error)
+		to, from   string // encodings
+		translator func(codec.Reader) (bridge.Translator, error)
 	}{{codec.EncodingCDR, codec.EncodingROS1, ros1.ToROS2}, {codec.EncodingROS1, codec.EncodingCDR, ros1.FromROS2}} {
-		var left []error
-		r, left, err = bridge.Translate(r, step.encoding, nil,
-			map[string]func(codec.Reader) (bridge.Translator, error){step.by: step.begin})
+		var untranslated []error
+		r, untranslated, err = bridge.Translate(r, step.to, nil,
+			map[string]func(codec.Reader) (bridge.Translator, error){step.from: step.translator})
 		require.NoError(t, err)
-		require.Empty(t, left)
+		require.Empty(t, untranslated)
 	}
 	defer r.Close()
 	copyTo(t, r, to, "none")
@@ -166,10 +167,10 @@ func copyTo(t *testing.T, r codec.Reader, to, compression string) {
 	require.NoError(t, w.Close())
 }
 
-// ordered makes lists comparable in which messages of equal times have no certain order.
-func ordered(lines []string) []string { return slices.Sorted(slices.Values(lines)) }
+// sorted returns sorted lines, because the order of messages with equal times is undefined.
+func sorted(lines []string) []string { return slices.Sorted(slices.Values(lines)) }
 
-// connectionsOf returns the headers of the connections in a bag, as the peers give them.
+// connectionsOf returns the headers of the connections in a bag, as in contents.Connections.
 func connectionsOf(info *codec.Info) []map[string]string {
 	list := []map[string]string{}
 	for _, topic := range info.Topics {
@@ -186,14 +187,15 @@ func connectionsOf(info *codec.Info) []map[string]string {
 	return list
 }
 
-func requireSame(t *testing.T, want contents, lines []string, info *codec.Info) {
+// requireEqual requires that tapedeck reads the messages and connections that a peer reads.
+func requireEqual(t *testing.T, want contents, lines []string, info *codec.Info) {
 	t.Helper()
-	require.Equal(t, ordered(want.Messages), ordered(lines))
+	require.Equal(t, sorted(want.Messages), sorted(lines))
 	require.ElementsMatch(t, want.Connections, connectionsOf(info))
 }
 
-// What ROS writes is read as ROS reads it; what is made of it is read by ROS as before, in every compression, and ROS's
-// tools work on it.
+// TestROS checks that tapedeck and ROS 1 read equal contents from the bags of ROS 1, in every compression. It checks
+// that ROS 1 reads equal contents from tapedeck's copies of the bags, and that ROS 1's tools work on a copy.
 func TestROS(t *testing.T) {
 	needROS(t)
 	dir := t.TempDir()
@@ -211,10 +213,10 @@ func TestROS(t *testing.T) {
 			require.Len(t, want.Messages, 9*60)
 			require.Greater(t, want.Info.Chunks, 2)
 			lines, _, info := read(t, bags[2*i])
-			requireSame(t, want, lines, info)
+			requireEqual(t, want, lines, info)
 
-			require.Equal(t, ordered(want.Messages), ordered(got.Messages))
-			require.Equal(t, ordered(want.Values), ordered(got.Values))
+			require.Equal(t, sorted(want.Messages), sorted(got.Messages))
+			require.Equal(t, sorted(want.Values), sorted(got.Values))
 			require.ElementsMatch(t, want.Connections, got.Connections)
 			require.Equal(t, want.Info.Count, got.Info.Count)
 			require.Equal(t, want.Info.Start, got.Info.Start)
@@ -226,7 +228,8 @@ func TestROS(t *testing.T) {
 	t.Run("tools", func(t *testing.T) { testTools(t, bags[0], bags[5]) })
 }
 
-// testTools has ROS's tools work on ours, which has what theirs has, in chunks of LZ4.
+// testTools runs ROS 1's tools on tapedeck's bag ours, which has the messages of theirs in chunks of LZ4. It checks the
+// contents of the bags that the tools write.
 func testTools(t *testing.T, theirs, ours string) {
 	dir := t.TempDir()
 	require.Contains(t, run(t, "rosbag", "info", ours), "compression:  lz4 [")
@@ -236,7 +239,7 @@ func testTools(t *testing.T, theirs, ours string) {
 	run(t, "rosbag", "filter", ours, filtered, "topic == '/imu'")
 	run(t, "rosbag", "decompress", "-q", "--output-dir="+decompressed, ours)
 
-	// Without its index ROS finds everything again.
+	// rosbag reindex finds all messages of a bag without an index.
 	content, err := os.ReadFile(ours)
 	require.NoError(t, err)
 	const field = "index_pos="
@@ -247,16 +250,16 @@ func testTools(t *testing.T, theirs, ours string) {
 	bags := []string{theirs, filtered, filepath.Join(decompressed, filepath.Base(ours)), unindexed}
 	got := askROS(t, bags...)
 	require.Len(t, got[1].Messages, 60)
-	require.Equal(t, ordered(got[0].Messages), ordered(got[2].Messages))
-	require.Equal(t, ordered(got[0].Messages), ordered(got[3].Messages))
+	require.Equal(t, sorted(got[0].Messages), sorted(got[2].Messages))
+	require.Equal(t, sorted(got[0].Messages), sorted(got[3].Messages))
 	// tapedeck reads the files that the tools wrote.
 	for i, path := range bags {
 		lines, _, info := read(t, path)
-		requireSame(t, got[i], lines, info)
+		requireEqual(t, got[i], lines, info)
 	}
 }
 
-// Real bags are read as ROS reads them; what is written of them has all connections, with all that their headers say.
+// TestSamples checks that tapedeck and ROS 1 read equal contents from real bags and from tapedeck's copies.
 func TestSamples(t *testing.T) {
 	needROS(t)
 	dir := t.TempDir()
@@ -275,11 +278,12 @@ func TestSamples(t *testing.T) {
 	}
 	for i, want := range askROS(t, all...) {
 		lines, _, info := read(t, all[i])
-		requireSame(t, want, lines, info)
+		requireEqual(t, want, lines, info)
 	}
 }
 
-// Several publishers of a topic are several connections to ROS, with what each of them said, and its tools take that.
+// TestPublishers checks that several publishers of a topic become several connections with the publishers' headers, and
+// that ROS 1's tools accept such a bag.
 func TestPublishers(t *testing.T) {
 	needROS(t)
 	dir := t.TempDir()
@@ -310,18 +314,17 @@ func TestPublishers(t *testing.T) {
 	const sum, definition = "992ce8a1687cec8c8bd883ec73ca41d1", "string data\n"
 	require.ElementsMatch(t, []map[string]string{
 		{"topic": "/chat", "type": "std_msgs/String", "md5sum": sum, "message_definition": definition,
-			"callerid": "/one",
-			"latching": "1"},
+			"callerid": "/one", "latching": "1"},
 		{"topic": "/chat", "type": "std_msgs/String", "md5sum": sum, "message_definition": definition,
-			"callerid": "/two",
-			"latching": "0"},
+			"callerid": "/two", "latching": "0"},
 		{"topic": "/chat", "type": "std_msgs/String", "md5sum": sum, "message_definition": definition,
 			"callerid": "/three"},
 	}, got[0].Connections)
 }
 
-// What was in ROS 2 meanwhile is for ROS what it was before, but for what ROS 2 does not have.
-func TestThereAndBack(t *testing.T) {
+// TestRoundTrip checks that messages which were translated to ROS 2 and back have equal values in ROS 1, but for fields
+// that ROS 2 does not have.
+func TestRoundTrip(t *testing.T) {
 	needROS(t)
 	dir := t.TempDir()
 	run(t, python, "peer.py", "write", dir)
@@ -333,46 +336,48 @@ func TestThereAndBack(t *testing.T) {
 	}
 	for _, path := range bags {
 		ours := filepath.Join(t.TempDir(), filepath.Base(path))
-		thereAndBack(t, path, ours)
+		roundTrip(t, path, ours)
 		both := askROS(t, path, ours)
-		seq, ofLog := regexp.MustCompile(`(?m)^ *seq: \d+$`),
-			regexp.MustCompile(`(?m)^topics:.*(\n *- .*)*|^ *frame_id: .*$`)
-		plain := func(values []string) (list []string) {
+		seq := regexp.MustCompile(`(?m)^ *seq: \d+$`)
+		logFields := regexp.MustCompile(`(?m)^topics:.*(\n *- .*)*|^ *frame_id: .*$`)
+		withoutLostFields := func(values []string) (list []string) {
 			for _, v := range values {
 				v = seq.ReplaceAllString(v, "")
 				if strings.Contains(v, "\nfunction: ") {
-					v = ofLog.ReplaceAllString(v, "")
+					v = logFields.ReplaceAllString(v, "")
 				}
 				list = append(list, v)
 			}
-			return ordered(list)
+			return sorted(list)
 		}
-		require.Equal(t, plain(both[0].Values), plain(both[1].Values), path)
+		require.Equal(t, withoutLostFields(both[0].Values), withoutLostFields(both[1].Values), path)
 		sums := func(c contents) (list []string) {
 			for _, header := range c.Connections {
-				if header["type"] != "tf/tfMessage" && header["type"] != "tf2_msgs/TFMessage" { // they become one
+				// Both types become tf2_msgs/msg/TFMessage.
+				if header["type"] != "tf/tfMessage" && header["type"] != "tf2_msgs/TFMessage" {
 					list = append(list, header["topic"]+" "+header["type"]+" "+header["md5sum"]+" "+header["callerid"]+
 						" "+header["latching"])
 				}
 			}
-			return ordered(list)
+			return sorted(list)
 		}
 		require.Equal(t, sums(both[0]), sums(both[1]), path)
 	}
 }
 
-// Every type that ROS 1 has becomes one of ROS 2, and the same again, with the sum by which ROS 1 knows it.
+// TestTypes checks that each type of ROS 1 becomes a type of ROS 2, and that the ROS 2 type becomes the ROS 1 type
+// again, with the MD5 sum of ROS 1.
 func TestTypes(t *testing.T) {
 	needROS(t)
 	var types map[string]struct{ MD5sum, Definition string }
 	require.NoError(t, json.Unmarshal([]byte(run(t, python, "peer.py", "types")), &types))
 	require.Greater(t, len(types), 80)
-	there, err := ros1.ToROS2(nil)
+	toROS2, err := ros1.ToROS2(nil)
 	require.NoError(t, err)
-	back, err := ros1.FromROS2(nil)
+	fromROS2, err := ros1.FromROS2(nil)
 	require.NoError(t, err)
 	for name, want := range types {
-		topics, err := there.Topics(codec.TopicInfo{Channel: &codec.Channel{
+		topics, err := toROS2.Topics(codec.TopicInfo{Channel: &codec.Channel{
 			Topic: "/a", Type: name, Encoding: codec.EncodingROS1,
 			Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte(want.Definition)},
 		}})
@@ -389,7 +394,7 @@ func TestTypes(t *testing.T) {
 		if hash, err := msgs.Library().Hash(c.Type); err == nil {
 			require.Equal(t, hash, c.TypeHash, name)
 		}
-		topics, err = back.Topics(topics[0])
+		topics, err = fromROS2.Topics(topics[0])
 		require.NoError(t, err, name)
 		require.Equal(t, name, topics[0].Channel.Type)
 		require.Equal(t, want.MD5sum, topics[0].Channel.Metadata["md5sum"], "%s: %s", name,
@@ -415,14 +420,13 @@ func askFoxglove(t *testing.T, path, translated string) contents {
 	return got
 }
 
-// Foxglove's reader finds the same messages, and its decoders the same values in ROS 1 and in what becomes of them in
-// ROS 2.
+// TestFoxglove checks that Foxglove's reader finds the messages that tapedeck reads, and that Foxglove's decoders find
+// equal values in each ROS 1 message and its ROS 2 message.
 func TestFoxglove(t *testing.T) {
 	process.Modules(t, notCompared)
 	bags := []string{}
 	for _, name := range []string{"cruise_example.bag", "cruise_example-bz2.bag", "cruise_example-lz4.bag",
-		"py_none.bag",
-		"py_lz4.bag"} {
+		"py_none.bag", "py_lz4.bag"} {
 		if path, ok := generate.Find(t, "bag/"+name); ok {
 			bags = append(bags, path)
 		}
@@ -433,7 +437,7 @@ func TestFoxglove(t *testing.T) {
 		bags = append(bags, filepath.Join(dir, "none.bag"))
 	}
 	if len(bags) == 0 {
-		generate.Path(t, "bag/py_none.bag") // and ROS 1's library is not here
+		generate.Path(t, "bag/py_none.bag") // skips the test
 	}
 	for i, path := range bags {
 		compression := []string{"none", "bz2", "lz4"}[i%3]
@@ -442,9 +446,9 @@ func TestFoxglove(t *testing.T) {
 			rewrite(t, path, ours, compression)
 			lines, translated, info := read(t, ours)
 			got := askFoxglove(t, ours, translated)
-			requireSame(t, got, lines, info)
+			requireEqual(t, got, lines, info)
 			for _, text := range got.Different {
-				// Of a log message ROS 2 has less, and other levels. Range has something new.
+				// ROS 2's Log has fewer fields and other levels. ROS 2's Range has a new field.
 				require.Regexp(t, `rosgraph_msgs/Log|sensor_msgs/Range: .*,"variance":"0"}$`, text)
 			}
 		})
