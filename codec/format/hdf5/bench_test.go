@@ -22,28 +22,28 @@ import (
 )
 
 const (
-	benchFrames = 1000
-	benchSize   = 60_000
+	benchFrames = 1000   // of each camera
+	benchSize   = 60_000 // bytes of a JPEG
 )
 
-// again repeats a few frames.
-type again []episode.Frame
+// repeatedFrames implements episode.Frames with endless repetitions of a few frames.
+type repeatedFrames []episode.Frame
 
-func (a again) Frame(i int) (episode.Frame, error) { return a[i%len(a)], nil }
+func (r repeatedFrames) Frame(i int) (episode.Frame, error) { return r[i%len(r)], nil }
 
-func (a again) Close() error { return nil }
+func (r repeatedFrames) Close() error { return nil }
 
-// long returns an episode of three cameras with repeated frames.
-func long(b *testing.B, frames int, shots again) *episode.Rows {
-	e := &episode.Episode{Name: "long", Arms: []*episode.Arm{arm("arm_0", 2*frames)}}
+// longRows returns the rows of an episode of three cameras with repeated frames.
+func longRows(b *testing.B, frames int, images repeatedFrames) *episode.Rows {
+	e := &episode.Episode{Name: "long", Arms: []*episode.Arm{newArm("arm_0", 2*frames)}}
 	for i := range e.Arms[0].Streams[episode.Gripper].Values {
 		e.Arms[0].Streams[episode.Gripper].Values[i] = 0.5
 	}
 	for i := range 3 {
 		c := &episode.Camera{Track: align.Track{Name: fmt.Sprintf("camera_%d", i)},
-			Open: func() (episode.Frames, error) { return shots, nil }}
+			Open: func() (episode.Frames, error) { return images, nil }}
 		for k := range frames {
-			c.Stamps = append(c.Stamps, begin+int64(k)*40_000_000)
+			c.Stamps = append(c.Stamps, startTime+int64(k)*40_000_000)
 		}
 		e.Cameras = append(e.Cameras, c)
 	}
@@ -52,9 +52,9 @@ func long(b *testing.B, frames int, shots again) *episode.Rows {
 	return rows
 }
 
-// photograph returns a JPEG of noise, padded to size bytes.
-func photographs(b *testing.B, n, size int) again {
-	var shots again
+// noiseJPEGs returns n JPEGs of noise, padded to size bytes.
+func noiseJPEGs(b *testing.B, n, size int) repeatedFrames {
+	var frames repeatedFrames
 	for i := range n {
 		random := rand.New(rand.NewPCG(uint64(i), 1))
 		m := image.NewGray(image.Rect(0, 0, 640, 480))
@@ -64,10 +64,10 @@ func photographs(b *testing.B, n, size int) again {
 		var data bytes.Buffer
 		require.NoError(b, jpeg.Encode(&data, m, &jpeg.Options{Quality: 50}))
 		require.Less(b, data.Len(), size)
-		shots = append(shots, episode.Frame{Encoding: "jpeg",
+		frames = append(frames, episode.Frame{Encoding: "jpeg",
 			Data: append(data.Bytes(), make([]byte, size-data.Len())...)})
 	}
-	return shots
+	return frames
 }
 
 // memoryFolder returns a folder in memory, if the system has one, so that benchmarks do not measure the disk.
@@ -80,6 +80,7 @@ func memoryFolder(b *testing.B) string {
 	return folder
 }
 
+// write writes one episode to a new file at path.
 func write(b *testing.B, path string, rows *episode.Rows, o Options) {
 	os.Remove(path)
 	w, err := Create(path, o)
@@ -88,8 +89,8 @@ func write(b *testing.B, path string, rows *episode.Rows, o Options) {
 	require.NoError(b, w.Close())
 }
 
-// BenchmarkJPEG writes 3 cameras with 1,000 JPEGs of 60 kB each, from frames to the finished file. In turns with it
-// runs a C program that writes as much with the corresponding calls of libhdf5. "of-C" is the speed relative to the C
+// BenchmarkJPEG writes 3 cameras with 1,000 JPEGs of 60 kB each, from frames to the finished file. After each file, a C
+// program writes as much data with the corresponding calls of libhdf5. The metric of-C is the speed relative to the C
 // program.
 func BenchmarkJPEG(b *testing.B) {
 	folder := memoryFolder(b)
@@ -98,69 +99,68 @@ func BenchmarkJPEG(b *testing.B) {
 		"-L/usr/lib/x86_64-linux-gnu/hdf5/serial", "-L/usr/lib/aarch64-linux-gnu/hdf5/serial",
 		"-lhdf5").CombinedOutput()
 	require.NoError(b, err, "%s", out)
-	rows := long(b, benchFrames, photographs(b, 16, benchSize))
-	var ours, theirs time.Duration
+	rows := longRows(b, benchFrames, noiseJPEGs(b, 16, benchSize))
+	var goTime, cTime time.Duration
 	b.SetBytes(3 * benchFrames * benchSize)
 	for b.Loop() {
 		start := time.Now()
-		write(b, filepath.Join(folder, "ours.hdf5"), rows, Options{})
-		ours += time.Since(start)
+		write(b, filepath.Join(folder, "go.hdf5"), rows, Options{})
+		goTime += time.Since(start)
 		b.StopTimer()
-		out, err := exec.Command(baseline, filepath.Join(folder, "theirs.hdf5"), "3", strconv.Itoa(benchFrames),
-			strconv.Itoa(benchSize),
-			"32").Output()
+		out, err := exec.Command(baseline, filepath.Join(folder, "c.hdf5"), "3", strconv.Itoa(benchFrames),
+			strconv.Itoa(benchSize), "32").Output()
 		require.NoError(b, err)
 		seconds, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
 		require.NoError(b, err)
-		theirs += time.Duration(seconds * 1e9)
+		cTime += time.Duration(seconds * 1e9)
 		b.StartTimer()
 	}
-	b.ReportMetric(theirs.Seconds()/ours.Seconds(), "of-C")
+	b.ReportMetric(cTime.Seconds()/goTime.Seconds(), "of-C")
 }
 
-// BenchmarkRead reads the frames of 3 cameras with 1,000 JPEGs of 60 kB each, through the process that reads files.
+// BenchmarkRead reads the frames of 3 cameras with 1,000 JPEGs of 60 kB each through the child process.
 func BenchmarkRead(b *testing.B) {
 	path := filepath.Join(memoryFolder(b), "a.hdf5")
-	write(b, path, long(b, benchFrames, photographs(b, 16, benchSize)), Options{})
+	write(b, path, longRows(b, benchFrames, noiseJPEGs(b, 16, benchSize)), Options{})
 	b.SetBytes(3 * benchFrames * benchSize)
 	for b.Loop() {
 		require.NoError(b, readAll(path))
 	}
 }
 
-// BenchmarkEncode encodes pixels as JPEGs, with one worker and with as many as there are processors. "cores" is the
-// number of processors that were busy.
+// BenchmarkEncode encodes pixels as JPEGs, with one worker and with a worker for each processor. The metric cores is
+// the mean number of busy processors.
 func BenchmarkEncode(b *testing.B) {
-	shots := again(shots("rgb8", 4, 640, 480))
+	frames := repeatedFrames(newFrames("rgb8", 4, 640, 480))
 	for _, workers := range []int{1, 0} {
 		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
-			path, rows := filepath.Join(memoryFolder(b), "a.hdf5"), long(b, 128, shots)
-			before := used(b)
+			path, rows := filepath.Join(memoryFolder(b), "a.hdf5"), longRows(b, 128, frames)
+			before := processorTime(b)
 			for b.Loop() {
 				write(b, path, rows, Options{Workers: workers})
 			}
-			b.ReportMetric((used(b)-before).Seconds()/b.Elapsed().Seconds(), "cores")
+			b.ReportMetric((processorTime(b)-before).Seconds()/b.Elapsed().Seconds(), "cores")
 			b.ReportMetric(float64(b.N*3*128)/b.Elapsed().Seconds(), "frames/s")
 		})
 	}
 }
 
-// used returns the processor time of the process.
-func used(b *testing.B) time.Duration {
+// processorTime returns the processor time of the process so far.
+func processorTime(b *testing.B) time.Duration {
 	var usage syscall.Rusage
 	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// BenchmarkMemory writes episodes of different lengths and reports the peak memory of the process after each.
+// BenchmarkMemory writes episodes of different lengths. The metric peak-MB is the peak memory of the process so far.
 func BenchmarkMemory(b *testing.B) {
-	shots := photographs(b, 16, benchSize)
-	for _, images := range []string{ImagesVLen, ImagesPadded} {
+	images := noiseJPEGs(b, 16, benchSize)
+	for _, storage := range []string{ImagesVLen, ImagesPadded} {
 		for _, frames := range []int{1000, 4000} {
-			b.Run(fmt.Sprintf("%s/frames=%d", images, frames), func(b *testing.B) {
-				path, rows := filepath.Join(b.TempDir(), "a.hdf5"), long(b, frames, shots)
+			b.Run(fmt.Sprintf("%s/frames=%d", storage, frames), func(b *testing.B) {
+				path, rows := filepath.Join(b.TempDir(), "a.hdf5"), longRows(b, frames, images)
 				for b.Loop() {
-					write(b, path, rows, Options{Images: images})
+					write(b, path, rows, Options{Images: storage})
 				}
 				status, err := os.ReadFile("/proc/self/status")
 				require.NoError(b, err)

@@ -15,15 +15,17 @@ import (
 	"tapedeck/test/samples"
 )
 
-// TestFlippedBits flips a bit, or several, of files that are read. libhdf5 crashes at about one in a thousand of them,
-// which is an error.
+// TestFlippedBits reads files with one to three wrong bits. libhdf5 crashes on about one in a thousand of these files;
+// then reading returns an error.
 func TestFlippedBits(t *testing.T) {
 	seed, flips := uint64(1), 20
 	if testing.Short() {
 		flips = 5
 	}
-	files := [][]byte{content(t, aloha(t, 5, 5, 14)), content(t, writeTakes(t, Options{}, aligned(t, take(3),
-		align.Options{})))}
+	files := [][]byte{
+		readFile(t, writeALOHA(t, 5, 5, 14)),
+		readFile(t, writeEpisodes(t, Options{}, alignRows(t, newEpisode(3), align.Options{}))),
+	}
 	files = append(files, samples.Seeds(t, "session/easyteleop_reference/hdf5/*.hdf5")...)
 	random := rand.New(rand.NewPCG(seed, 0))
 	failed := 0
@@ -32,13 +34,13 @@ func TestFlippedBits(t *testing.T) {
 		for range flips {
 			damaged := append([]byte(nil), file...)
 			for range 1 + random.IntN(3) {
-				// Most metadata are at the beginning.
+				// Most metadata is at the beginning of a file.
 				at := random.IntN(min(len(file), 8<<random.IntN(20)))
 				damaged[at] ^= 1 << random.IntN(8)
 			}
 			require.NoError(t, os.WriteFile(path, damaged, 0o666))
 			if err := readAll(path); err != nil {
-				require.NotContains(t, err.Error(), "panic", "of the process that reads, which libhdf5 may crash")
+				require.NotContains(t, err.Error(), "panic", "a panic of Go code in the reading process")
 				if strings.Contains(err.Error(), "libhdf5 failed") {
 					failed++
 					t.Log(i, err)
@@ -49,7 +51,7 @@ func TestFlippedBits(t *testing.T) {
 	t.Logf("seed %d: libhdf5 failed %d times in %d", seed, failed, flips*len(files))
 }
 
-func content(t testing.TB, path string) []byte {
+func readFile(t testing.TB, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -83,7 +85,7 @@ func readAll(path string) error {
 
 // FuzzHDF5 reads files with any contents.
 func FuzzHDF5(f *testing.F) {
-	f.Add(content(f, aloha(f, 2, 2, 14)))
+	f.Add(readFile(f, writeALOHA(f, 2, 2, 14)))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		path := filepath.Join(t.TempDir(), "x.hdf5")
 		require.NoError(t, os.WriteFile(path, b, 0o666))

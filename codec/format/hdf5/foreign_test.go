@@ -19,10 +19,10 @@ import (
 	"tapedeck/test/samples/generate"
 )
 
-// A file that EasyTeleop itself wrote.
+// TestEasyTeleop reads a file that EasyTeleop wrote.
 func TestEasyTeleop(t *testing.T) {
 	reference := generate.Path(t, "session/easyteleop_reference/hdf5/20261121_082214.hdf5")
-	e := readTakes(t, reference)[0]
+	e := readEpisodes(t, reference)[0]
 	require.Equal(t, "20261121_082214", e.Name)
 	require.Len(t, e.Cameras, 3)
 	require.JSONEq(t, `{"type": "RealSenseCamera", "serial": "427622270438", "fps": 30}`, string(e.Cameras[1].Device))
@@ -30,7 +30,7 @@ func TestEasyTeleop(t *testing.T) {
 		require.Equal(t, fmt.Sprintf("camera_%d", i), c.Name)
 		require.Len(t, c.Stamps, 30)
 		require.Equal(t, int64(1_764_000_000_000_000_000), c.Stamps[0])
-		require.Equal(t, int64(1_764_000_000_033_000_000), c.Stamps[1], "milliseconds, as they were")
+		require.Equal(t, int64(1_764_000_000_033_000_000), c.Stamps[1], "a time in ms")
 		frames, err := c.Open()
 		require.NoError(t, err)
 		f, err := frames.Frame(29)
@@ -59,8 +59,8 @@ func TestEasyTeleop(t *testing.T) {
 	require.Equal(t, uint64(3*30+2*3*30), info.MessageCount)
 }
 
-// aloha writes a file in the shape of ALOHA and ACT.
-func aloha(t testing.TB, rows, images, width int) string {
+// writeALOHA writes an episode in the layout of ALOHA and ACT. Its vectors have the given width.
+func writeALOHA(t testing.TB, rows, images, width int) string {
 	path := filepath.Join(t.TempDir(), "episode_0.hdf5")
 	f, err := h5.Create(path)
 	require.NoError(t, err)
@@ -85,7 +85,7 @@ func aloha(t testing.TB, rows, images, width int) string {
 }
 
 func TestALOHA(t *testing.T) {
-	e := readTakes(t, aloha(t, 5, 5, 14))[0]
+	e := readEpisodes(t, writeALOHA(t, 5, 5, 14))[0]
 	require.Len(t, e.Arms, 2)
 	right := e.Arms[1]
 	require.Equal(t, []float64{7, 8, 9, 10, 11, 12, 21, 22}, right.Streams[episode.Joint].Values[:8])
@@ -101,14 +101,14 @@ func TestALOHA(t *testing.T) {
 	require.Equal(t, []any{"rgb8", 6, 4, 18, byte(3)}, []any{f.Encoding, f.Width, f.Height, f.Step, f.Data[0]})
 	require.NoError(t, frames.Close())
 	for width, want := range map[int][]int{7: {6, 1}, 8: {7, 1}, 6: {6, 0}} {
-		e := readTakes(t, aloha(t, 5, 5, width))[0]
+		e := readEpisodes(t, writeALOHA(t, 5, 5, width))[0]
 		require.Len(t, e.Arms, 1)
 		require.Len(t, e.Arms[0].Streams[episode.Joint].Columns, want[0])
 		require.Equal(t, want[1] == 1, e.Arms[0].Streams[episode.Gripper] != nil)
 	}
 }
 
-// Numbers that are not read are losses.
+// Datasets of numbers that are not read are losses.
 func TestUnreadNumbers(t *testing.T) {
 	losses := func(put func(f *h5.File)) map[string]string {
 		path := filepath.Join(t.TempDir(), "a.hdf5")
@@ -149,7 +149,7 @@ func TestUnreadNumbers(t *testing.T) {
 		require.NoError(t, f.MakeGroup("/observations/state"))
 		numbers(f, "/observations/qpos", 7)
 	}))
-	path := writeTakes(t, Options{}, aligned(t, take(5), align.Options{}))
+	path := writeEpisodes(t, Options{}, alignRows(t, newEpisode(5), align.Options{}))
 	s, err := Open(nil, path)
 	require.NoError(t, err)
 	defer s.Close()
@@ -158,7 +158,7 @@ func TestUnreadNumbers(t *testing.T) {
 	require.Empty(t, s.Found().Lost.Losses())
 }
 
-// An empty group of states does not hide vectors.
+// An empty group of states does not hide the vectors of all arms.
 func TestEmptyState(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.hdf5")
 	f, err := h5.Create(path)
@@ -166,12 +166,12 @@ func TestEmptyState(t *testing.T) {
 	require.NoError(t, f.MakeGroup("/observations/state"))
 	require.NoError(t, h5.Put(f, "/observations/qpos", make([]float32, 5*7), 5, 7))
 	require.NoError(t, f.Close())
-	require.Len(t, readTakes(t, path)[0].Arms, 1)
+	require.Len(t, readEpisodes(t, path)[0].Arms, 1)
 }
 
-// If the writer of a file was killed, the rows that all streams have are read.
-func TestLengthsThatDiffer(t *testing.T) {
-	s, err := Open(nil, aloha(t, 5, 3, 14))
+// If datasets have different lengths, only the rows of the shortest one are read.
+func TestDifferentLengths(t *testing.T) {
+	s, err := Open(nil, writeALOHA(t, 5, 3, 14))
 	require.NoError(t, err)
 	defer s.Close()
 	episodes, err := s.Episodes()
@@ -186,8 +186,8 @@ func TestLengthsThatDiffer(t *testing.T) {
 	require.True(t, s.Found().Incomplete)
 }
 
-// Rows after the last written image have no images.
-func TestImagesNeverWritten(t *testing.T) {
+// An episode ends at the last written image.
+func TestUnwrittenImages(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.hdf5")
 	f, err := h5.Create(path)
 	require.NoError(t, err)
@@ -195,15 +195,16 @@ func TestImagesNeverWritten(t *testing.T) {
 	require.NoError(t, h5.Put(f, "/observations/qpos", make([]float32, 100*7), 100, 7))
 	set, err := f.CreateSequences("/observations/images/cam_high", 100)
 	require.NoError(t, err)
-	data := picture("jpeg", 1, 8, 8).Data
+	data := newFrame("jpeg", 1, 8, 8).Data
 	for i := range 37 {
 		require.NoError(t, set.WriteSequences(i, [][]byte{data}))
 	}
 	require.NoError(t, f.Close())
-	require.Len(t, readTakes(t, path)[0].Cameras[0].Stamps, 37)
+	require.Len(t, readEpisodes(t, path)[0].Cameras[0].Stamps, 37)
 }
 
-func TestForeignFiles(t *testing.T) {
+// Errors about unreadable files name the file and the reason.
+func TestUnreadableFiles(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name string, put func(f *h5.File)) string {
 		path := filepath.Join(folder, name)
@@ -215,18 +216,17 @@ func TestForeignFiles(t *testing.T) {
 	}
 	text := filepath.Join(folder, "text.hdf5")
 	require.NoError(t, os.WriteFile(text, []byte("no HDF5"), 0o644))
-	whole, err := os.ReadFile(aloha(t, 50, 50, 14))
+	complete, err := os.ReadFile(writeALOHA(t, 50, 50, 14))
 	require.NoError(t, err)
-	cut := filepath.Join(folder, "cut.hdf5")
-	require.NoError(t, os.WriteFile(cut, whole[:len(whole)-1000], 0o644))
+	truncated := filepath.Join(folder, "truncated.hdf5")
+	require.NoError(t, os.WriteFile(truncated, complete[:len(complete)-1000], 0o644))
 	for path, want := range map[string]string{
 		filepath.Join(folder, "none.hdf5"): "no such file",
 		folder:                             "not a file",
 		text:                               "the HDF5 signature is missing",
-		cut:                                "the file is damaged, or its writer did not close it",
+		truncated:                          "the file is damaged, or its writer did not close it",
 		write("other.hdf5", func(f *h5.File) {
-			h5.Put(f, "/weights", []float32{1},
-				1)
+			h5.Put(f, "/weights", []float32{1}, 1)
 		}): "no episodes in a known layout; the file has /weights; convert the file to the layout of EasyTeleop",
 		write("links.hdf5", func(f *h5.File) {
 			f.MakeGroup("/episodes")
@@ -265,12 +265,12 @@ func TestForeignFiles(t *testing.T) {
 	}
 }
 
-// A folder with a file for each episode is one recording, in the order of the files' numbers. A note names a
-// file that cannot be read.
+// A folder with a file for each episode is one recording, in the order of the files' numbers. An event names a file
+// that cannot be read.
 func TestFolder(t *testing.T) {
 	folder := t.TempDir()
 	for _, n := range []int{10, 2} {
-		require.NoError(t, os.Rename(aloha(t, n, n, 14), filepath.Join(folder, fmt.Sprintf("episode_%d.hdf5", n))))
+		require.NoError(t, os.Rename(writeALOHA(t, n, n, 14), filepath.Join(folder, fmt.Sprintf("episode_%d.hdf5", n))))
 	}
 	formats := codec.Formats{Format}
 	info := func() *codec.Info {
@@ -281,20 +281,20 @@ func TestFolder(t *testing.T) {
 		require.NoError(t, err)
 		return info
 	}
-	whole := info()
-	require.True(t, whole.Complete)
-	episodes := whole.Extra.(episode.Details).Episodes
+	complete := info()
+	require.True(t, complete.Complete)
+	episodes := complete.Extra.(episode.Details).Episodes
 	require.Equal(t, []string{"episode_2", "episode_10"}, []string{episodes[0].Name, episodes[1].Name})
 	require.Equal(t, int64(20_000_000), episodes[0].End)
 	require.Equal(t, int64(40_000_000), episodes[1].Start, "episodes without times follow one another")
 
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "episode_3.hdf5"), []byte("no HDF5"), 0o666))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "notes.txt"), nil, 0o666))
-	part := info()
-	require.False(t, part.Complete)
-	require.Equal(t, whole.MessageCount, part.MessageCount)
-	require.Len(t, part.Events, 1)
-	require.Contains(t, part.Events[0].Text, "episode_3.hdf5: ")
+	damaged := info()
+	require.False(t, damaged.Complete)
+	require.Equal(t, complete.MessageCount, damaged.MessageCount)
+	require.Len(t, damaged.Events, 1)
+	require.Contains(t, damaged.Events[0].Text, "episode_3.hdf5: ")
 	for _, n := range []int{10, 2} {
 		require.NoError(t, os.Remove(filepath.Join(folder, fmt.Sprintf("episode_%d.hdf5", n))))
 	}
@@ -305,8 +305,8 @@ func TestFolder(t *testing.T) {
 	require.ErrorContains(t, err, "no file of the folder can be read: ")
 }
 
-// Unreadable datasets of an episode are left out and reported. All others are read.
-func TestPartsThatCannotBeRead(t *testing.T) {
+// An unreadable dataset of an episode is skipped and reported. All other datasets are read.
+func TestUnreadableDatasets(t *testing.T) {
 	for _, c := range []struct {
 		put  func(f *h5.File) error
 		want string
@@ -342,7 +342,7 @@ func TestPartsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// In files of other tools, colours and depths of one camera have one name.
+// In files of other tools, the colour and depth images of a camera have one name. They become two cameras.
 func TestColourAndDepthOfOneName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.hdf5")
 	f, err := h5.Create(path)
@@ -353,15 +353,15 @@ func TestColourAndDepthOfOneName(t *testing.T) {
 	require.NoError(t, h5.Put(f, "/observations/images/cam_high", make([]uint8, 3*4*6*3), 3, 4, 6, 3))
 	require.NoError(t, h5.Put(f, "/observations/images_depth/cam_high", make([]uint16, 3*4*6), 3, 4, 6))
 	require.NoError(t, f.Close())
-	e := readTakes(t, path)[0]
+	e := readEpisodes(t, path)[0]
 	require.Equal(t, []string{"cam_high", "cam_high_depth"}, []string{e.Cameras[0].Name, e.Cameras[1].Name})
-	back := writeTakes(t, Options{}, aligned(t, e, align.Options{}))
-	e = readTakes(t, back)[0]
+	path = writeEpisodes(t, Options{}, alignRows(t, e, align.Options{}))
+	e = readEpisodes(t, path)[0]
 	require.Equal(t, []string{"cam_high", "cam_high_depth"}, []string{e.Cameras[0].Name, e.Cameras[1].Name})
 }
 
 // Errors name the layouts of other projects.
-func TestLayoutsOfOthers(t *testing.T) {
+func TestUnsupportedLayouts(t *testing.T) {
 	for group, want := range map[string]string{
 		"/data/demo_0/obs": "the layout of robomimic and LIBERO (/data/demo_0 with obs and actions) is not supported",
 		"/joint_action":    "the layout of RoboTwin (/joint_action) is not supported; convert the file to ",
@@ -380,23 +380,24 @@ func TestLayoutsOfOthers(t *testing.T) {
 	}
 }
 
-// LZF, a filter of h5py, is built in. Bytes that are not LZF make an image damaged.
+// Images that are compressed with LZF, a filter of h5py, can be read. An image with invalid LZF is damaged, and others
+// can still be read.
 func TestLZF(t *testing.T) {
 	content, err := os.ReadFile(samples.Path(t, "faults/hdf5_lzf.hdf5"))
 	require.NoError(t, err)
 	black := []byte{1, 0, 0, 0xe0, 0x3b, 0, 1, 0, 0}
 	require.Equal(t, 3, bytes.Count(content, black))
-	for want, packed := range map[string][]byte{
+	for want, compressed := range map[string][]byte{
 		strings.Repeat("\x00", 72):          black,
 		strings.Repeat("abcde", 15)[:72]:    append([]byte("\x04abcde"), 0xe0, 0x3a, 4),
-		"cut off":                           append([]byte("\x05abcdef"), 0xe0, 0x39)[:9],
-		"back before the beginning":         {1, 0, 0, 0xe0, 0x3b, 9, 1, 0, 0},
+		"ends within a reference":           append([]byte("\x05abcdef"), 0xe0, 0x39)[:9],
+		"reference to before the beginning": {1, 0, 0, 0xe0, 0x3b, 9, 1, 0, 0},
 		"longer than a chunk":               {1, 0, 0, 0xe0, 0xff, 0, 1, 0, 0},
-		"more as it is than there is of it": {20, 0, 0, 0xe0, 0x3b, 0, 1, 0, 0},
+		"more literal bytes than there are": {20, 0, 0, 0xe0, 0x3b, 0, 1, 0, 0},
 	} {
 		path := filepath.Join(t.TempDir(), "a.hdf5")
-		require.NoError(t, os.WriteFile(path, bytes.Replace(content, black, packed, 1), 0o666))
-		e := readTakes(t, path)[0]
+		require.NoError(t, os.WriteFile(path, bytes.Replace(content, black, compressed, 1), 0o666))
+		e := readEpisodes(t, path)[0]
 		frames, err := e.Cameras[0].Open()
 		require.NoError(t, err)
 		f, err := frames.Frame(0)

@@ -25,17 +25,18 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// recorded implements episode.Frames in memory.
-type recorded []episode.Frame
+// memoryFrames implements episode.Frames in memory.
+type memoryFrames []episode.Frame
 
-func (r recorded) Frame(i int) (episode.Frame, error) { return r[i], nil }
+func (m memoryFrames) Frame(i int) (episode.Frame, error) { return m[i], nil }
 
-func (r recorded) Close() error { return nil }
+func (m memoryFrames) Close() error { return nil }
 
-const begin = int64(1_764_000_000_000_000_000)
+const startTime = int64(1_764_000_000_000_000_000) // ns since the Unix epoch
 
-// picture returns a picture whose colours contain its number.
-func picture(encoding string, number, width, height int) episode.Frame {
+// newFrame returns an image that depends on number: its green is 10*number, and its depths grow with number. The encoding
+// png16 stands for a PNG of depths.
+func newFrame(encoding string, number, width, height int) episode.Frame {
 	m := image.NewRGBA(image.Rect(0, 0, width, height))
 	for y := range height {
 		for x := range width {
@@ -81,30 +82,31 @@ func picture(encoding string, number, width, height int) episode.Frame {
 	return f
 }
 
-// camera returns a camera with frames every 40 ms.
-func camera(name string, frames ...episode.Frame) *episode.Camera {
+// newCamera returns a camera with a frame every 40 ms.
+func newCamera(name string, frames ...episode.Frame) *episode.Camera {
 	c := &episode.Camera{Track: align.Track{Name: name, Topic: "/" + name},
 		Device: json.RawMessage(`{"serial":"` + name + `"}`)}
 	for i := range frames {
-		c.Stamps = append(c.Stamps, begin+int64(i)*40_000_000)
+		c.Stamps = append(c.Stamps, startTime+int64(i)*40_000_000)
 	}
-	c.Open = func() (episode.Frames, error) { return recorded(frames), nil }
+	c.Open = func() (episode.Frames, error) { return memoryFrames(frames), nil }
 	return c
 }
 
-func shots(encoding string, n, width, height int) []episode.Frame {
+// newFrames returns n frames with the numbers 0 to n - 1.
+func newFrames(encoding string, n, width, height int) []episode.Frame {
 	var frames []episode.Frame
 	for i := range n {
-		frames = append(frames, picture(encoding, i, width, height))
+		frames = append(frames, newFrame(encoding, i, width, height))
 	}
 	return frames
 }
 
-// vector returns numbers every 20 ms: the row, and a tenth for each column.
-func vector(name string, rows int, scale float64, columns ...align.Column) *align.Vector {
+// newVector returns values every 20 ms. The value of a row and a column is scale * (row + column/10).
+func newVector(name string, rows int, scale float64, columns ...align.Column) *align.Vector {
 	v := &align.Vector{Name: name, Topic: "/" + name, Columns: columns}
 	for i := range rows {
-		v.Stamps = append(v.Stamps, begin+int64(i)*20_000_000)
+		v.Stamps = append(v.Stamps, startTime+int64(i)*20_000_000)
 		for c := range columns {
 			v.Values = append(v.Values, scale*(float64(i)+0.1*float64(c)))
 		}
@@ -112,7 +114,8 @@ func vector(name string, rows int, scale float64, columns ...align.Column) *alig
 	return v
 }
 
-func columns(unit string, names ...string) []align.Column {
+// linearColumns returns columns with one unit that are interpolated linearly.
+func linearColumns(unit string, names ...string) []align.Column {
 	var all []align.Column
 	for _, name := range names {
 		all = append(all, align.Column{Name: name, Unit: unit, Interp: align.Linear})
@@ -120,58 +123,65 @@ func columns(unit string, names ...string) []align.Column {
 	return all
 }
 
-var joints = columns("deg", "joint_0", "joint_1", "joint_2", "joint_3", "joint_4", "joint_5")
+var joints = linearColumns("deg", "joint_0", "joint_1", "joint_2", "joint_3", "joint_4", "joint_5")
 
-func arm(name string, rows int) *episode.Arm {
+// newArm returns an arm with streams of poses, joints and a gripper.
+func newArm(name string, rows int) *episode.Arm {
 	return &episode.Arm{
 		Name: name, Device: json.RawMessage(`{"type":"RealMan"}`),
-		Streams: episode.Streams{episode.Pose: vector(name+"/pose", rows, 0.01, append(columns("m", "x", "y", "z"),
-			align.Column{Name: "rx", Unit: "rad", Interp: align.Euler},
-			align.Column{Name: "ry", Unit: "rad", Interp: align.Euler},
-			align.Column{Name: "rz", Unit: "rad", Interp: align.Euler})...),
-			episode.Joint: vector(name+"/joint", rows, 1, joints...),
-			episode.Gripper: vector(name+"/gripper", rows, 0.01, align.Column{Name: "force", Unit: "N",
-				Interp: align.Linear},
-				align.Column{Name: "position", Interp: align.Linear}, align.Column{Name: "status",
-					Interp: align.Hold})},
+		Streams: episode.Streams{
+			episode.Pose: newVector(name+"/pose", rows, 0.01,
+				append(linearColumns("m", "x", "y", "z"),
+					align.Column{Name: "rx", Unit: "rad", Interp: align.Euler},
+					align.Column{Name: "ry", Unit: "rad", Interp: align.Euler},
+					align.Column{Name: "rz", Unit: "rad", Interp: align.Euler})...),
+			episode.Joint: newVector(name+"/joint", rows, 1, joints...),
+			episode.Gripper: newVector(name+"/gripper", rows, 0.01,
+				align.Column{Name: "force", Unit: "N", Interp: align.Linear},
+				align.Column{Name: "position", Interp: align.Linear},
+				align.Column{Name: "status", Interp: align.Hold}),
+		},
 	}
 }
 
-func take(frames int) *episode.Episode {
-	done := true
+// newEpisode returns an episode of three cameras with JPEGs, PNGs and pixels, and of two arms.
+func newEpisode(frames int) *episode.Episode {
+	success := true
 	return &episode.Episode{
-		Name: "take", Task: "fold the Grüße", Start: begin, End: begin + 1e9, Success: &done,
+		Name: "take", Task: "fold the Grüße", Start: startTime, End: startTime + 1e9, Success: &success,
 		Metadata: json.RawMessage(`{"a":1}`),
 		Cameras: []*episode.Camera{
-			camera("camera_0", shots("jpeg", frames, 32, 24)...), camera("camera_1", shots("png", frames, 32, 24)...),
-			camera("camera_2", shots("bgr8", frames, 32, 24)...),
+			newCamera("camera_0", newFrames("jpeg", frames, 32, 24)...),
+			newCamera("camera_1", newFrames("png", frames, 32, 24)...),
+			newCamera("camera_2", newFrames("bgr8", frames, 32, 24)...),
 		},
-		Arms: []*episode.Arm{arm("arm_0", 2*frames), arm("arm_1", 2*frames)},
+		Arms: []*episode.Arm{newArm("arm_0", 2*frames), newArm("arm_1", 2*frames)},
 	}
 }
 
-func aligned(t *testing.T, e *episode.Episode, o align.Options) *episode.Rows {
+// alignRows aligns the streams and frames of an episode.
+func alignRows(t *testing.T, e *episode.Episode, o align.Options) *episode.Rows {
 	rows, err := episode.Align(e, o)
 	require.NoError(t, err)
 	return rows
 }
 
-// written returns the path of a file with takes in it.
-func writeTakes(t *testing.T, o Options, takes ...*episode.Rows) string {
-	path := filepath.Join(t.TempDir(), "takes.hdf5")
+// writeEpisodes writes episodes to a file and returns the path of the file.
+func writeEpisodes(t *testing.T, o Options, episodes ...*episode.Rows) string {
+	path := filepath.Join(t.TempDir(), "episodes.hdf5")
 	w, err := Create(path, o)
 	require.NoError(t, err)
-	for _, rows := range takes {
+	for _, rows := range episodes {
 		require.NoError(t, w.Write(rows))
 	}
 	require.NoError(t, w.Close())
-	left, err := os.ReadDir(filepath.Dir(path))
+	entries, err := os.ReadDir(filepath.Dir(path))
 	require.NoError(t, err)
-	require.Len(t, left, 1, "the file alone")
+	require.Len(t, entries, 1, "temporary files beside the file")
 	return path
 }
 
-func readTakes(t *testing.T, path string) []*episode.Episode {
+func readEpisodes(t *testing.T, path string) []*episode.Episode {
 	s, err := Open(nil, path)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
@@ -180,7 +190,8 @@ func readTakes(t *testing.T, path string) []*episode.Episode {
 	return episodes
 }
 
-func near(t *testing.T, want, got []float64) {
+// requireNear checks that values are equal to the precision of float32.
+func requireNear(t *testing.T, want, got []float64) {
 	require.Len(t, got, len(want))
 	for i := range want {
 		require.InDelta(t, want[i], got[i], 1e-6*max(1, math.Abs(want[i])), "number %d", i)
@@ -193,10 +204,10 @@ func TestRoundTrip(t *testing.T) {
 		{Images: ImagesRaw, SwapRB: true},
 	} {
 		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
-			e := take(10)
-			rows := aligned(t, e, align.Options{})
+			e := newEpisode(10)
+			rows := alignRows(t, e, align.Options{})
 			require.Len(t, rows.Stamps, 10)
-			got := readTakes(t, writeTakes(t, o, rows))[0]
+			got := readEpisodes(t, writeEpisodes(t, o, rows))[0]
 			require.Equal(t, e.Name, got.Name)
 			require.Equal(t, e.Task, got.Task)
 			require.Equal(t, []int64{e.Start, e.End}, []int64{got.Start, got.End})
@@ -211,18 +222,18 @@ func TestRoundTrip(t *testing.T) {
 				require.Equal(t, rows.Stamps, a.Streams[episode.Pose].Stamps)
 				require.Equal(t, want.Arm.Streams[episode.Pose].Columns, a.Streams[episode.Pose].Columns)
 				require.Equal(t, "/"+a.Name+"/pose", a.Streams[episode.Pose].Topic)
-				near(t, want.Streams[episode.Pose].Values, a.Streams[episode.Pose].Values)
-				near(t, want.Streams[episode.Gripper].Values, a.Streams[episode.Gripper].Values)
+				requireNear(t, want.Streams[episode.Pose].Values, a.Streams[episode.Pose].Values)
+				requireNear(t, want.Streams[episode.Gripper].Values, a.Streams[episode.Gripper].Values)
 				require.Equal(t, want.Arm.Streams[episode.Gripper].Columns, a.Streams[episode.Gripper].Columns)
 				scale, unit := math.Pi/180, "rad"
 				if o.JointUnit == JointDeg {
 					scale, unit = 1, "deg"
 				}
-				require.Equal(t, columns(unit, "joint_0")[0], a.Streams[episode.Joint].Columns[0])
+				require.Equal(t, linearColumns(unit, "joint_0")[0], a.Streams[episode.Joint].Columns[0])
 				for k, v := range want.Streams[episode.Joint].Values {
 					require.InDelta(t, v*scale, a.Streams[episode.Joint].Values[k], 1e-5)
 				}
-				require.Nil(t, a.Streams[episode.CommandJoint], "what was made of states is no command")
+				require.Nil(t, a.Streams[episode.CommandJoint], "actions that were made of states are not commands")
 			}
 
 			require.Len(t, got.Cameras, 3)
@@ -256,37 +267,38 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Episodes that were read give the written rows again.
+// Aligning an episode that was read returns the written rows.
 func TestReadAgain(t *testing.T) {
-	e := take(10)
-	e.Arms[0].Streams[episode.CommandJoint] = vector("arm_0/command/joint", 20, 2, joints...)
-	rows := aligned(t, e, align.Options{})
-	again := aligned(t, readTakes(t, writeTakes(t, Options{}, rows))[0], align.Options{})
-	require.Equal(t, rows.Stamps, again.Stamps)
-	require.Equal(t, rows.Frames, again.Frames)
-	require.Equal(t, rows.ActionSource, again.ActionSource)
-	for _, of := range []func(*episode.Rows) (*align.Vector, error){(*episode.Rows).QPos, (*episode.Rows).Action} {
-		want, err := of(rows)
+	e := newEpisode(10)
+	e.Arms[0].Streams[episode.CommandJoint] = newVector("arm_0/command/joint", 20, 2, joints...)
+	rows := alignRows(t, e, align.Options{})
+	got := alignRows(t, readEpisodes(t, writeEpisodes(t, Options{}, rows))[0], align.Options{})
+	require.Equal(t, rows.Stamps, got.Stamps)
+	require.Equal(t, rows.Frames, got.Frames)
+	require.Equal(t, rows.ActionSource, got.ActionSource)
+	for _, join := range []func(*episode.Rows) (*align.Vector, error){(*episode.Rows).QPos, (*episode.Rows).Action} {
+		want, err := join(rows)
 		require.NoError(t, err)
-		got, err := of(again)
+		vector, err := join(got)
 		require.NoError(t, err)
-		near(t, want.Values, got.Values)
+		requireNear(t, want.Values, vector.Values)
 	}
 }
 
 func TestSeveralEpisodes(t *testing.T) {
-	path := writeTakes(t, Options{}, aligned(t, take(10), align.Options{}), aligned(t, take(5), align.Options{}))
-	episodes := readTakes(t, path)
+	path := writeEpisodes(t, Options{}, alignRows(t, newEpisode(10), align.Options{}),
+		alignRows(t, newEpisode(5), align.Options{}))
+	episodes := readEpisodes(t, path)
 	require.Len(t, episodes, 2)
 	require.Len(t, episodes[0].Cameras[0].Stamps, 10)
 	require.Len(t, episodes[1].Cameras[0].Stamps, 5)
 
-	// So does a file in another folder with links to several files.
+	// Link joins the episodes of several files in a file in another folder.
 	index := filepath.Join(t.TempDir(), "dataset.hdf5")
-	third := writeTakes(t, Options{}, aligned(t, take(3), align.Options{}))
+	third := writeEpisodes(t, Options{}, alignRows(t, newEpisode(3), align.Options{}))
 	require.NoError(t, Link(index, []string{path, third}, false))
 	require.ErrorIs(t, Link(index, []string{path}, false), fs.ErrExist)
-	episodes = readTakes(t, index)
+	episodes = readEpisodes(t, index)
 	require.Len(t, episodes, 3)
 	require.Len(t, episodes[2].Cameras[1].Stamps, 3)
 	frames, err := episodes[2].Cameras[1].Open()
@@ -307,16 +319,16 @@ func TestSeveralEpisodes(t *testing.T) {
 	}
 }
 
-// Rows without a frame are black and marked so. A frame of several rows is read as one frame.
+// Rows without a frame have black images and the index -1. A frame of several rows is read as one frame.
 func TestMissingFrames(t *testing.T) {
-	e := take(10)
-	e.Cameras[1].Stamps = e.Cameras[1].Stamps[:4] // it dies
-	e.Cameras = append(e.Cameras, camera("side"))
-	rows := aligned(t, e, align.Options{MissingImage: align.MissingBlack, Optional: []string{"camera_1", "side"}})
+	e := newEpisode(10)
+	e.Cameras[1].Stamps = e.Cameras[1].Stamps[:4] // the camera stops
+	e.Cameras = append(e.Cameras, newCamera("side"))
+	rows := alignRows(t, e, align.Options{MissingImage: align.MissingBlack, Optional: []string{"camera_1", "side"}})
 	require.Len(t, rows.Stamps, 10)
 	rows.Frames[2][5] = rows.Frames[2][4]
-	path := writeTakes(t, Options{}, rows)
-	got := readTakes(t, path)[0]
+	path := writeEpisodes(t, Options{}, rows)
+	got := readEpisodes(t, path)[0]
 	require.Equal(t, e.Cameras[1].Stamps, got.Cameras[1].Stamps)
 	require.Len(t, got.Cameras[2].Stamps, 9)
 	require.Equal(t, "side", got.Cameras[3].Name)
@@ -338,7 +350,7 @@ func TestMissingFrames(t *testing.T) {
 		require.NoError(t, err)
 		m, err := jpeg.Decode(bytes.NewReader(data))
 		require.NoError(t, err)
-		require.Equal(t, image.Pt(32, 24), m.Bounds().Size(), "as large as the others")
+		require.Equal(t, image.Pt(32, 24), m.Bounds().Size(), "a black image has the size of the other images")
 		require.Equal(t, color.Gray{}, color.GrayModel.Convert(m.At(3, 3)))
 	}
 }
@@ -346,10 +358,10 @@ func TestMissingFrames(t *testing.T) {
 func TestPixels(t *testing.T) {
 	for _, encoding := range []string{"rgb8", "bgra8", "mono8", "png", "jpeg"} {
 		t.Run(encoding, func(t *testing.T) {
-			e := take(3)
-			e.Cameras = []*episode.Camera{camera("front", shots(encoding, 3, 31, 17)...)}
-			frames, err := readTakes(t, writeTakes(t, Options{Images: ImagesRaw},
-				aligned(t, e, align.Options{})))[0].Cameras[0].Open()
+			e := newEpisode(3)
+			e.Cameras = []*episode.Camera{newCamera("front", newFrames(encoding, 3, 31, 17)...)}
+			frames, err := readEpisodes(t, writeEpisodes(t, Options{Images: ImagesRaw},
+				alignRows(t, e, align.Options{})))[0].Cameras[0].Open()
 			require.NoError(t, err)
 			f, err := frames.Frame(2)
 			require.NoError(t, err)
@@ -365,15 +377,15 @@ func TestPixels(t *testing.T) {
 	}
 }
 
-// JPEGs are kept unchanged, other images as pixels.
+// ImagesKeep stores JPEGs unchanged, and other images as pixels.
 func TestKeep(t *testing.T) {
-	e := take(3)
+	e := newEpisode(3)
 	e.Cameras = nil
 	for _, encoding := range []string{"jpeg", "png", "rgb8", "16UC1"} {
-		e.Cameras = append(e.Cameras, camera(encoding, shots(encoding, 3, 31, 17)...))
+		e.Cameras = append(e.Cameras, newCamera(encoding, newFrames(encoding, 3, 31, 17)...))
 	}
-	path := writeTakes(t, Options{Images: ImagesKeep}, aligned(t, e, align.Options{}))
-	for i, c := range readTakes(t, path)[0].Cameras {
+	path := writeEpisodes(t, Options{Images: ImagesKeep}, alignRows(t, e, align.Options{}))
+	for i, c := range readEpisodes(t, path)[0].Cameras {
 		require.NoError(t, c.EachFrame([]int{2}, func(_ int, f *episode.Frame) error {
 			return e.Cameras[i].EachFrame([]int{2}, func(_ int, want *episode.Frame) error {
 				require.Equal(t, []string{"jpeg", "rgb8", "rgb8", "16UC1"}[i], f.Encoding)
@@ -392,10 +404,10 @@ func TestKeep(t *testing.T) {
 }
 
 func TestDepth(t *testing.T) {
-	e := take(3)
-	e.Cameras = append(e.Cameras, camera("depth", shots("16UC1", 3, 30, 20)...),
-		camera("depth_png", shots("png16", 3, 30, 20)...))
-	got := readTakes(t, writeTakes(t, Options{}, aligned(t, e, align.Options{})))[0]
+	e := newEpisode(3)
+	e.Cameras = append(e.Cameras, newCamera("depth", newFrames("16UC1", 3, 30, 20)...),
+		newCamera("depth_png", newFrames("png16", 3, 30, 20)...))
+	got := readEpisodes(t, writeEpisodes(t, Options{}, alignRows(t, e, align.Options{})))[0]
 	for i, want := range map[int][]byte{3: {5, 2}, 4: {0xd5, 0x07}} {
 		frames, err := got.Cameras[i].Open()
 		require.NoError(t, err)
@@ -407,6 +419,7 @@ func TestDepth(t *testing.T) {
 	}
 }
 
+// Episodes that cannot be stored are refused, and no file remains.
 func TestRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*episode.Episode)
@@ -414,51 +427,51 @@ func TestRefused(t *testing.T) {
 		want   string
 	}{
 		"another size": {func(e *episode.Episode) {
-			e.Cameras[1] = camera("camera_1", append(shots("png", 9, 32, 24), picture("png", 1, 8, 8))...)
+			e.Cameras[1] = newCamera("camera_1", append(newFrames("png", 9, 32, 24), newFrame("png", 1, 8, 8))...)
 		},
 			Options{}, "camera_1: frame 9: image size 8×8, want 32×24 as in earlier frames"},
-		"pixels too few": {func(e *episode.Episode) {
-			f := picture("rgb8", 1, 32, 24)
+		"not enough pixels": {func(e *episode.Episode) {
+			f := newFrame("rgb8", 1, 32, 24)
 			f.Data = f.Data[:60]
-			e.Cameras[1] = camera("camera_1", append([]episode.Frame{f}, shots("rgb8", 9, 32, 24)...)...)
+			e.Cameras[1] = newCamera("camera_1", append([]episode.Frame{f}, newFrames("rgb8", 9, 32, 24)...)...)
 		}, Options{}, "camera_1: frame 0: 60 bytes of data, want"},
 		"unknown encoding": {func(e *episode.Episode) {
-			f := picture("rgb8", 1, 32, 24)
+			f := newFrame("rgb8", 1, 32, 24)
 			f.Encoding = "bayer_rggb8"
-			e.Cameras[1] = camera("camera_1", append([]episode.Frame{f}, shots("rgb8", 9, 32, 24)...)...)
+			e.Cameras[1] = newCamera("camera_1", append([]episode.Frame{f}, newFrames("rgb8", 9, 32, 24)...)...)
 		}, Options{}, "bayer_rggb8"},
-		"one name twice": {func(e *episode.Episode) { e.Cameras[1].Name = "cam_wrist" }, Options{},
+		"two cameras of one name": {func(e *episode.Episode) { e.Cameras[1].Name = "cam_wrist" }, Options{},
 			"two cameras have the name cam_wrist"},
-		"arms alike": {func(e *episode.Episode) { e.Arms[1].Name = "/arm_0" }, Options{},
+		"two arms of one name": {func(e *episode.Episode) { e.Arms[1].Name = "/arm_0" }, Options{},
 			"two arms have the name arm_0"},
-		"gripper's range": {func(e *episode.Episode) {
+		"gripper out of range": {func(e *episode.Episode) {
 			for i := range e.Arms[0].Streams[episode.Gripper].Values {
 				e.Arms[0].Streams[episode.Gripper].Values[i] = 1.5
 			}
 		}, Options{}, "set the gripper's range"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := take(10)
+			e := newEpisode(10)
 			c.change(e)
 			path := filepath.Join(t.TempDir(), "a.hdf5")
 			w, err := Create(path, c.o)
 			require.NoError(t, err)
-			rows := aligned(t, e, align.Options{})
+			rows := alignRows(t, e, align.Options{})
 			require.ErrorContains(t, w.Write(rows), c.want)
-			require.ErrorContains(t, w.Write(rows), c.want, "nothing more is written")
+			require.ErrorContains(t, w.Write(rows), c.want, "a second Write returns the error of the first")
 			require.ErrorContains(t, w.Close(), c.want)
 			require.NoError(t, w.Close())
-			left, err := os.ReadDir(filepath.Dir(path))
+			entries, err := os.ReadDir(filepath.Dir(path))
 			require.NoError(t, err)
-			require.Empty(t, left)
+			require.Empty(t, entries)
 		})
 	}
 }
 
-// Damaged images are not written: rows get other frames.
+// Damaged images are not written. Rows get other frames instead. If all images are damaged, writing fails.
 func TestDamagedImages(t *testing.T) {
-	cut := func(encoding string) episode.Frame {
-		f := picture(encoding, 1, 32, 24)
+	truncate := func(encoding string) episode.Frame {
+		f := newFrame(encoding, 1, 32, 24)
 		f.Data = f.Data[:len(f.Data)-20]
 		return f
 	}
@@ -467,21 +480,21 @@ func TestDamagedImages(t *testing.T) {
 		frame  episode.Frame
 		want   string
 	}{
-		"no jpeg":  {ImagesVLen, episode.Frame{Encoding: "jpeg", Data: []byte("GIF89a")}, "not a JPEG"},
-		"cut jpeg": {ImagesVLen, cut("jpeg"), "the JPEG is cut off: its end is missing"},
-		"cut png":  {ImagesPadded, cut("png"), "the PNG is cut off: its end is missing"},
-		"bad pixel": {ImagesRaw, func() episode.Frame {
-			f := picture("jpeg", 1, 32, 24)
+		"not a JPEG":     {ImagesVLen, episode.Frame{Encoding: "jpeg", Data: []byte("GIF89a")}, "not a JPEG"},
+		"truncated JPEG": {ImagesVLen, truncate("jpeg"), "the JPEG is cut off: its end is missing"},
+		"truncated PNG":  {ImagesPadded, truncate("png"), "the PNG is cut off: its end is missing"},
+		"undecodable JPEG": {ImagesRaw, func() episode.Frame {
+			f := newFrame("jpeg", 1, 32, 24)
 			at := bytes.Index(f.Data, []byte("\xff\xda")) + 14
 			copy(f.Data[at:], bytes.Repeat([]byte{0xfe}, 8))
 			return f
 		}(), "invalid JPEG format"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := take(10)
-			images := shots(c.frame.Encoding, 10, 32, 24)
+			e := newEpisode(10)
+			images := newFrames(c.frame.Encoding, 10, 32, 24)
 			images[4], images[9] = c.frame, c.frame
-			e.Cameras[1] = camera("camera_1", images...)
+			e.Cameras[1] = newCamera("camera_1", images...)
 			var layout episode.Layout
 			require.NoError(t, layout.Add(e))
 			path := filepath.Join(t.TempDir(), "a.hdf5")
@@ -493,7 +506,7 @@ func TestDamagedImages(t *testing.T) {
 			require.Equal(t, 2, report.Cameras[1].Damaged)
 			require.Contains(t, report.Cameras[1].Damage, "frame 4: ")
 			require.Contains(t, report.String(), c.want)
-			got := readTakes(t, path)[0]
+			got := readEpisodes(t, path)[0]
 			require.Len(t, got.Cameras[0].Stamps, 10)
 			require.Len(t, got.Cameras[1].Stamps, 8)
 
@@ -511,7 +524,7 @@ func TestDamagedImages(t *testing.T) {
 }
 
 func TestCreate(t *testing.T) {
-	path := writeTakes(t, Options{}, aligned(t, take(3), align.Options{}))
+	path := writeEpisodes(t, Options{}, alignRows(t, newEpisode(3), align.Options{}))
 	_, err := Create(path, Options{})
 	require.ErrorIs(t, err, fs.ErrExist)
 	w, err := Create(path+"2", Options{})
@@ -524,13 +537,13 @@ func TestCreate(t *testing.T) {
 }
 
 func TestCodec(t *testing.T) {
-	path := writeTakes(t, Options{}, aligned(t, take(10), align.Options{}))
-	// A block of other data may precede the signature.
+	path := writeEpisodes(t, Options{}, alignRows(t, newEpisode(10), align.Options{}))
+	// A block of other data may precede the HDF5 data.
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
-	behind := filepath.Join(t.TempDir(), "behind")
-	require.NoError(t, os.WriteFile(behind, append(make([]byte, 1024), data...), 0o644))
-	for _, path := range []string{path, behind} {
+	shifted := filepath.Join(t.TempDir(), "shifted")
+	require.NoError(t, os.WriteFile(shifted, append(make([]byte, 1024), data...), 0o644))
+	for _, path := range []string{path, shifted} {
 		r, err := codec.Formats{Format}.Open(path)
 		require.NoError(t, err)
 		info, err := r.Info()
@@ -552,7 +565,7 @@ func TestCodec(t *testing.T) {
 	require.ErrorContains(t, err, "hdf5 can be read, not written")
 }
 
-// TestURL opens a file in a store, which is fetched. Errors name the URL.
+// Errors about a file in a store name the URL, not the local copy.
 func TestURL(t *testing.T) {
 	s := storetest.New(t)
 	for key, content := range map[string]string{"none.hdf5": "no HDF5", "cut.hdf5": "\x89HDF\r\n\x1a\n cut"} {
@@ -563,7 +576,7 @@ func TestURL(t *testing.T) {
 	}
 }
 
-// Images that become JPEGs lose pixels, which is counted, but images that are JPEGs or remain pixels do not.
+// Images whose pixels change because they become JPEGs are counted as losses.
 func TestLostPixels(t *testing.T) {
 	for _, c := range []struct {
 		images, encoding string
@@ -577,11 +590,11 @@ func TestLostPixels(t *testing.T) {
 		{ImagesKeep, "rgb8", false, false},
 		{ImagesVLen, "16UC1", false, false},
 	} {
-		e := take(3)
-		e.Cameras = []*episode.Camera{camera("cam", shots(c.encoding, 3, 16, 16)...)}
+		e := newEpisode(3)
+		e.Cameras = []*episode.Camera{newCamera("cam", newFrames(c.encoding, 3, 16, 16)...)}
 		w, err := Create(filepath.Join(t.TempDir(), "x.hdf5"), Options{Images: c.images, SwapRB: c.swap})
 		require.NoError(t, err)
-		rows := aligned(t, e, align.Options{})
+		rows := alignRows(t, e, align.Options{})
 		rows.Frames[0][1] = rows.Frames[0][0] // a repeated frame counts once
 		require.NoError(t, w.Write(rows))
 		require.NoError(t, w.Close())

@@ -1,5 +1,5 @@
-// Writes sequences of bytes as codec/format/hdf5 does with libhdf5, and prints the seconds that took:
-// baseline FILE CAMERAS FRAMES SIZE BATCH.
+// The baseline of BenchmarkJPEG. It writes sequences of SIZE bytes with libhdf5, BATCH sequences per call, and prints
+// the duration in s. Usage: baseline FILE CAMERAS FRAMES SIZE BATCH.
 #include <fcntl.h>
 #include <hdf5.h>
 #include <stdio.h>
@@ -7,9 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
-static void need(int ok, const char *what) {
+static void require(int ok, const char *operation) {
 	if (!ok) {
-		fprintf(stderr, "%s failed\n", what);
+		fprintf(stderr, "%s failed\n", operation);
 		exit(1);
 	}
 }
@@ -21,7 +21,7 @@ static double now(void) {
 }
 
 int main(int argc, char **argv) {
-	need(argc == 6, "to take five arguments");
+	require(argc == 6, "counting five arguments");
 	int cameras = atoi(argv[2]), size = atoi(argv[4]);
 	hsize_t frames = atoi(argv[3]), batch = atoi(argv[5]);
 	hvl_t *items = calloc(batch, sizeof *items);
@@ -34,29 +34,29 @@ int main(int argc, char **argv) {
 
 	double start = now();
 	hid_t file = H5Fcreate(argv[1], H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-	need(file >= 0, "H5Fcreate");
+	require(file >= 0, "H5Fcreate");
 	hid_t type = H5Tvlen_create(H5T_NATIVE_UINT8);
 	for (int c = 0; c < cameras; c++) {
 		char name[20];
 		snprintf(name, sizeof name, "/cam_%d", c);
 		hid_t space = H5Screate_simple(1, &frames, NULL);
 		hid_t set = H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-		need(set >= 0, "H5Dcreate2");
+		require(set >= 0, "H5Dcreate2");
 		for (hsize_t at = 0; at < frames; at += batch) {
 			hsize_t n = frames - at < batch ? frames - at : batch;
 			hid_t memory = H5Screate_simple(1, &n, NULL);
 			H5Sselect_hyperslab(space, H5S_SELECT_SET, &at, NULL, &n, NULL);
-			need(H5Dwrite(set, type, memory, space, H5P_DEFAULT, items) >= 0, "H5Dwrite");
+			require(H5Dwrite(set, type, memory, space, H5P_DEFAULT, items) >= 0, "H5Dwrite");
 			H5Sclose(memory);
 		}
 		H5Sclose(space);
 		H5Dclose(set);
 	}
 	H5Tclose(type);
-	need(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0, "H5Fflush");
-	need(H5Fclose(file) >= 0, "H5Fclose");
+	require(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0, "H5Fflush");
+	require(H5Fclose(file) >= 0, "H5Fclose");
 	int fd = open(argv[1], O_RDWR);
-	need(fd >= 0 && fsync(fd) == 0, "fsync");
+	require(fd >= 0 && fsync(fd) == 0, "fsync");
 	printf("%.6f\n", now() - start);
 	return 0;
 }
