@@ -34,8 +34,8 @@ func (m memoryFrames) Close() error { return nil }
 
 const startTime = int64(1_764_000_000_000_000_000) // ns since the Unix epoch
 
-// newFrame returns an image that depends on number: its green is 10*number, and its depths grow with number. The encoding
-// png16 stands for a PNG of depths.
+// newFrame returns an image that depends on number: its green is 10*number, and its depths grow with number. The
+// encoding png16 stands for a PNG of depths.
 func newFrame(encoding string, number, width, height int) episode.Frame {
 	m := image.NewRGBA(image.Rect(0, 0, width, height))
 	for y := range height {
