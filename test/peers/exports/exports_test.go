@@ -30,15 +30,16 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// times are the times of messages, in ns since 1970: at no steady rate.
+// times are the times of messages, in ns since the Unix epoch, at irregular intervals.
 var times = []int64{1_700_000_000_000_000_001, 1_700_000_000_033_000_001, 1_700_000_000_100_000_001,
 	1_700_000_002_000_001_001, 1_700_000_002_010_000_001}
 
+// header returns a header with the stamp at.
 func header(at int64) std_msgs.Header {
 	return std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: int32(at / 1e9), Nanosec: uint32(at % 1e9)}, FrameId: "x"}
 }
 
-// messages returns the messages recorded at the i-th time, by topics.
+// messages returns the messages of times[i], by topic.
 func messages(i int) map[string]msgs.Message {
 	at := times[i]
 	width, height := 64, 48
@@ -77,8 +78,8 @@ func messages(i int) map[string]msgs.Message {
 	}
 }
 
-// record writes a recording.
-func record(t *testing.T) string {
+// writeRecording writes a recording of all messages and returns its path.
+func writeRecording(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "drive.mcap")
 	w, err := codec.Formats{mcap.Format}.Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
@@ -117,17 +118,17 @@ func convert(t *testing.T, args ...string) string {
 	return run(t, filepath.Join(bin, "converter"), args...)
 }
 
-// needs skips the test without programs.
-func needs(t *testing.T, debian string, programs ...string) {
+// needPrograms skips the test if a program is not installed. debian names the packages.
+func needPrograms(t *testing.T, debian string, programs ...string) {
 	for _, program := range programs {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("%s is not installed (Debian: %s); it does not read what the converter writes", program, debian)
+			t.Skipf("%s is not installed (Debian: %s); files of the converter are not read with it", program, debian)
 		}
 	}
 }
 
-// all are the outputs of one recording, in a folder.
-func all(t *testing.T, from string) string {
+// export converts a recording to all formats, and returns the folder of the files.
+func export(t *testing.T, from string) string {
 	out := t.TempDir()
 	for _, to := range [][]string{{"images", "--to", "images"}, {"pcd", "--to", "pcd"}, {"ply", "--to", "ply"},
 		{"drive.gpx", "--track-origin", "48,11"}, {"drive.kml", "--track-origin", "48,11"},
@@ -137,8 +138,8 @@ func all(t *testing.T, from string) string {
 	return out
 }
 
-// tree returns the contents of all files but tables, whose times of sending not all formats keep.
-func tree(t *testing.T, folder string) map[string]string {
+// readTree returns the contents of all files but tables, by path. Tables have publish times, which some formats lose.
+func readTree(t *testing.T, folder string) map[string]string {
 	files := map[string]string{}
 	require.NoError(t, filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) == ".csv" {
@@ -152,10 +153,10 @@ func tree(t *testing.T, folder string) map[string]string {
 	return files
 }
 
-// TestFromOtherFormats checks that recordings of ROS 1 and Apollo give equal files.
+// TestFromOtherFormats checks that recordings in formats of ROS 1, Apollo and rosbag2 give equal files.
 func TestFromOtherFormats(t *testing.T) {
-	from := record(t)
-	want := tree(t, all(t, from))
+	from := writeRecording(t)
+	want := readTree(t, export(t, from))
 	require.Len(t, want, 2*5+1+4*5+3+2)
 	for _, name := range []string{"drive.bag", "drive.record", "bag"} {
 		other := filepath.Join(t.TempDir(), name)
@@ -164,27 +165,27 @@ func TestFromOtherFormats(t *testing.T) {
 			args = append(args, "--to", "rosbag2", "--storage", "sqlite3")
 		}
 		convert(t, args...)
-		got := tree(t, all(t, other))
+		got := readTree(t, export(t, other))
 		require.Len(t, got, len(want))
 		for path, content := range want {
-			if !strings.HasPrefix(path, "drive.") { // in which the tracks are in another order
+			if !strings.HasPrefix(path, "drive.") { // these files have the tracks in another order
 				require.Equal(t, content, got[path], "%s from %s", path, name)
 			}
 		}
 	}
 }
 
-// TestJavaScript reads clouds, tracks and calibrations with libraries of npm.
+// TestJavaScript checks clouds, tracks and calibrations as JavaScript libraries read them.
 func TestJavaScript(t *testing.T) {
 	modules := process.Modules(t, "clouds, tracks and calibrations are not read with loaders.gl and others")
 	script, err := filepath.Abs("peer.js")
 	require.NoError(t, err)
-	node := exec.Command("node", script, all(t, record(t)))
+	node := exec.Command("node", script, export(t, writeRecording(t)))
 	node.Dir = modules
-	var said bytes.Buffer
-	node.Stderr = &said
+	var stderr bytes.Buffer
+	node.Stderr = &stderr
 	output, err := node.Output()
-	require.NoError(t, err, said.String())
+	require.NoError(t, err, stderr.String())
 	var files map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(output, &files))
 	read := func(name string, to any) {
@@ -207,7 +208,7 @@ func TestJavaScript(t *testing.T) {
 				continue
 			}
 			require.Equal(t, []string{"x", "y", "z", "rgb"}, pcd.Fields)
-			// loaders.gl takes the bytes as they come, blue first.
+			// loaders.gl returns the bytes in the order of the file, blue first.
 			require.Equal(t, []float64{30, 20, 10, 30, 20, 10}, pcd.Colors)
 		}
 		read("pcd/scan/"+name[len("lidar/"):]+"pcd", &pcd)
@@ -231,7 +232,7 @@ func TestJavaScript(t *testing.T) {
 		for _, f := range tracks.Features {
 			require.Len(t, f.Geometry.Coordinates, len(times))
 			for i, at := range times {
-				require.Equal(t, clock(at), f.Properties.CoordinateProperties.Times[i])
+				require.Equal(t, xmlTime(at), f.Properties.CoordinateProperties.Times[i])
 				if f.Properties.Name == "/gps" {
 					require.Equal(t, []float64{-1e-8 * float64(i), 48 + 1e-7*float64(i), 500.125}, f.Geometry.Coordinates[i])
 				} else {
@@ -252,7 +253,7 @@ func TestJavaScript(t *testing.T) {
 	}, info)
 }
 
-// matrix returns one as JSON has it.
+// matrix returns a decoded JSON object of a matrix.
 func matrix(rows, cols float64, data ...any) map[string]any {
 	for i, v := range data {
 		if n, ok := v.(int); ok {
@@ -262,15 +263,15 @@ func matrix(rows, cols float64, data ...any) map[string]any {
 	return map[string]any{"rows": rows, "cols": cols, "data": data}
 }
 
-// clock returns a time as XML has it.
-func clock(ns int64) string {
+// xmlTime returns a time as GPX and KML have it.
+func xmlTime(ns int64) string {
 	return fmt.Sprintf("2023-11-14T22:13:%02d.%09dZ", 20+ns/1e9-1_700_000_000, ns%1e9)
 }
 
-// TestGDAL reads tracks with ogrinfo and gpsbabel.
+// TestGDAL checks tracks as ogrinfo and gpsbabel read them.
 func TestGDAL(t *testing.T) {
-	needs(t, "gpsbabel, gdal-bin", "gpsbabel", "ogrinfo")
-	out := all(t, record(t))
+	needPrograms(t, "gpsbabel, gdal-bin", "gpsbabel", "ogrinfo")
+	out := export(t, writeRecording(t))
 	for _, c := range []struct{ file, layer string }{{"drive.gpx", "tracks"}, {"drive.kml", ""}, {"drive.geojson", ""}} {
 		args := []string{"-ro", "-al", filepath.Join(out, c.file)}
 		if c.layer != "" {
@@ -289,11 +290,11 @@ func TestGDAL(t *testing.T) {
 	require.Contains(t, text, "22:13:22")
 }
 
-// TestEvo reads trajectories by the rules of evo: comments begin with #, and other lines have 8 numbers with one space
-// between, the first of which ascends.
+// TestEvo checks trajectories by the rules of evo: comments begin with #. Other lines have 8 numbers with one space
+// between, and the first numbers ascend.
 func TestEvo(t *testing.T) {
-	out := all(t, record(t))
-	files := tree(t, filepath.Join(out, "tum"))
+	out := export(t, writeRecording(t))
+	files := readTree(t, filepath.Join(out, "tum"))
 	require.Len(t, files, 2)
 	for name, text := range files {
 		last, n := 0.0, 0
@@ -320,10 +321,10 @@ func TestEvo(t *testing.T) {
 	}
 }
 
-// TestFFprobe looks at times and frames of videos and at images.
+// TestFFprobe checks times and frames of videos, and pixels of images.
 func TestFFprobe(t *testing.T) {
-	needs(t, "ffmpeg", "ffmpeg", "ffprobe")
-	from := record(t)
+	needPrograms(t, "ffmpeg", "ffmpeg", "ffprobe")
+	from := writeRecording(t)
 	folder := t.TempDir()
 	front := filepath.Join(folder, "front.mp4")
 	convert(t, from, front, "-t", "/cam/image_raw")
@@ -355,7 +356,7 @@ func TestFFprobe(t *testing.T) {
 		require.Equal(t, "first frame at 1700000000.000000001", video.Format.Tags["comment"])
 		require.Equal(t, "2023-11-14T22:13:20.000000Z", video.Format.Tags["creation_time"])
 	}
-	out := all(t, from)
+	out := export(t, from)
 	for i, at := range times {
 		name := fmt.Sprintf("%d.%09d.png", at/1e9, at%1e9)
 		for _, c := range []struct {

@@ -1,12 +1,12 @@
-// Reads the pictures' calibrations, clouds and tracks in a folder with other projects' libraries, and prints as JSON
-// what is in them, by the paths of the files.
+// Reads calibrations, clouds and tracks in a folder with other projects' libraries. Prints their contents as JSON, by
+// path.
 "use strict";
 
 const { readFileSync, readdirSync } = require("node:fs");
 const { createRequire } = require("node:module");
 const path = require("node:path");
 
-// The modules are where the test installed them, not beside this file.
+// The test installs modules into the working directory.
 const modules = createRequire(path.join(process.cwd(), "package.json"));
 const { parse } = modules("@loaders.gl/core");
 const { PCDLoader } = modules("@loaders.gl/pcd");

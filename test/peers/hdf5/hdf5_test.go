@@ -1,5 +1,5 @@
-// Package hdf5 tests that other programs read the HDF5 files that tapedeck writes, and that these hold what
-// EasyTeleop's own do.
+// Package hdf5 tests that other programs read tapedeck's HDF5 files, and that tapedeck's files have the contents of
+// EasyTeleop's.
 package hdf5
 
 import (
@@ -28,18 +28,18 @@ const (
 	begin = int64(1_764_000_000_000_000_000)
 )
 
-// memory are frames that are kept.
-type memory []episode.Frame
+// memoryFrames implements episode.Frames.
+type memoryFrames []episode.Frame
 
-func (m memory) Frame(i int) (episode.Frame, error) { return m[i], nil }
+func (m memoryFrames) Frame(i int) (episode.Frame, error) { return m[i], nil }
 
-func (m memory) Close() error { return nil }
+func (m memoryFrames) Close() error { return nil }
 
-// take returns an episode with three cameras and two arms with commands.
-func take(t *testing.T) *episode.Episode {
+// newEpisode returns an episode with three cameras and two arms with commands.
+func newEpisode(t *testing.T) *episode.Episode {
 	e := &episode.Episode{Name: "take", Task: "fold the Grüße"}
 	for i := range 3 {
-		var frames memory
+		var frames memoryFrames
 		c := &episode.Camera{Track: align.Track{Name: fmt.Sprintf("camera_%d", i)},
 			Device: json.RawMessage(`{"fps":25}`)}
 		for k := range rows {
@@ -81,6 +81,7 @@ func take(t *testing.T) *episode.Episode {
 	return e
 }
 
+// write aligns an episode, writes it to a file at path, and returns the aligned rows.
 func write(t *testing.T, path string, e *episode.Episode, a align.Options, o hdf5.Options) *episode.Rows {
 	r, err := episode.Align(e, a)
 	require.NoError(t, err)
@@ -103,21 +104,24 @@ type item struct {
 
 // found is the content of a file as h5py reads it.
 type found struct {
-	root   map[string]any
-	items  map[string]item
-	values map[string]json.RawMessage
+	root   map[string]any             // attributes of the root
+	items  map[string]item            // by path
+	values map[string]json.RawMessage // requested values, by path
 }
 
+// numbers returns the numbers at a path.
 func (f *found) numbers(t *testing.T, path string) [][]float64 {
 	var v [][]float64
 	require.NoError(t, json.Unmarshal(f.values[path], &v), path)
 	return v
 }
 
+// h5py reads a file. Each of values is numbers:PATH, strings:PATH or pictures:PATH. h5py skips the test if h5py is not
+// installed.
 func h5py(t *testing.T, path string, values ...string) *found {
 	python := "/usr/bin/python3" // Debian's, which has Debian's h5py
 	if err := exec.Command(python, "-c", "import h5py").Run(); err != nil {
-		t.Skip("h5py is not there; test/install test installs it: ", err)
+		t.Skip("h5py is not installed (Debian: python3-h5py): ", err)
 	}
 	out, err := exec.Command(python, append([]string{"peer.py", path}, values...)...).Output()
 	if exit, ok := err.(*exec.ExitError); ok {
@@ -131,11 +135,11 @@ func h5py(t *testing.T, path string, values ...string) *found {
 	return f
 }
 
-// TestH5pyDepth reads depths in mm.
+// TestH5pyDepth checks depths as h5py reads theirFile, in mm.
 func TestH5pyDepth(t *testing.T) {
-	e := take(t)
+	e := newEpisode(t)
 	depth := &episode.Camera{Track: align.Track{Name: "depth", Stamps: e.Cameras[0].Stamps}}
-	var frames memory
+	var frames memoryFrames
 	for k := range rows {
 		frames = append(frames, episode.Frame{Encoding: "16UC1", Width: 3, Height: 2, Step: 6,
 			Data: []byte{0, 0, byte(k), 1, 2, 2, 3, 3, 4, 4, 0x10, 0x27}})
@@ -154,12 +158,12 @@ func TestH5pyDepth(t *testing.T) {
 	require.Equal(t, [][]float64{{0, 256 + 5, 514}, {771, 1028, 10_000}}, values[5])
 }
 
-// TestH5py reads with h5py as training code does.
+// TestH5py checks files as training code reads theirFile.
 func TestH5py(t *testing.T) {
 	for _, images := range []string{hdf5.ImagesVLen, hdf5.ImagesPadded, hdf5.ImagesRaw} {
 		t.Run(images, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "episode_0.hdf5")
-			want := write(t, path, take(t), align.Options{}, hdf5.Options{Images: images})
+			want := write(t, path, newEpisode(t), align.Options{}, hdf5.Options{Images: images})
 			arguments := []string{"numbers:/observations/qpos", "numbers:/observations/qvel",
 				"numbers:/observations/effort",
 				"numbers:/action",
@@ -171,7 +175,7 @@ func TestH5py(t *testing.T) {
 			}
 			f := h5py(t, path, arguments...)
 
-			// What is wanted of the root.
+			// Attributes and links of the root.
 			require.EqualValues(t, 0, f.root["sim"])
 			compress := 1
 			if images == hdf5.ImagesRaw {
@@ -227,11 +231,11 @@ func TestH5py(t *testing.T) {
 			require.NoError(t, json.Unmarshal(f.values["/metadata/robots"], &robots))
 			require.JSONEq(t, `{"name":"arm_1","source":"arm_1","device":{"type":"RealMan"}}`, robots[1])
 
-			// Numbers, as float32 has them.
-			for path, of := range map[string]func() (*align.Vector, error){
+			// Numbers, rounded to float32.
+			for path, vector := range map[string]func() (*align.Vector, error){
 				"/observations/qpos": want.QPos, "/observations/qvel": want.QVel, "/action": want.Action,
 			} {
-				v, err := of()
+				v, err := vector()
 				require.NoError(t, err)
 				for i, row := range f.numbers(t, path) {
 					for c, x := range row {
@@ -240,7 +244,7 @@ func TestH5py(t *testing.T) {
 				}
 			}
 
-			// Pictures: a JPEG each, or pixels.
+			// Pictures: JPEGs or pixels.
 			for _, name := range cameras {
 				var ends [][3]any
 				require.NoError(t, json.Unmarshal(f.values["/observations/images/"+name], &ends))
@@ -257,7 +261,7 @@ func TestH5py(t *testing.T) {
 				}
 			}
 			pictures := f.items[root+"/observations/images/cam_1"]
-			require.Equal(t, "", pictures.Compression, "JPEGs do not get smaller")
+			require.Equal(t, "", pictures.Compression, "datasets of pictures must not be compressed")
 			switch images {
 			case hdf5.ImagesVLen:
 				require.Equal(t, []int{rows}, pictures.Shape)
@@ -274,14 +278,14 @@ func TestH5py(t *testing.T) {
 	}
 }
 
-// TestLinks reads several files as one.
+// TestLinks checks a file that links the episodes of several files.
 func TestLinks(t *testing.T) {
 	folder := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(folder, "train"), 0o755))
 	var files []string
 	for i := range 2 {
 		files = append(files, filepath.Join(folder, "train", fmt.Sprintf("episode_%d.hdf5", i)))
-		write(t, files[i], take(t), align.Options{}, hdf5.Options{})
+		write(t, files[i], newEpisode(t), align.Options{}, hdf5.Options{})
 	}
 	path := filepath.Join(folder, "dataset.hdf5")
 	require.NoError(t, hdf5.Link(path, files, false))
@@ -292,15 +296,15 @@ func TestLinks(t *testing.T) {
 	require.Len(t, f.numbers(t, "/episodes/episode_1/observations/state/arm_0/joint"), rows)
 }
 
-// TestDump has HDF5's own program read everything.
+// TestDump checks that HDF5's h5dump reads whole files.
 func TestDump(t *testing.T) {
 	h5dump, err := exec.LookPath("h5dump")
 	if err != nil {
-		t.Skip("h5dump is not there; test/install test installs it: ", err)
+		t.Skip("h5dump is not installed (Debian: hdf5-tools): ", err)
 	}
 	for _, images := range []string{hdf5.ImagesVLen, hdf5.ImagesPadded, hdf5.ImagesRaw} {
 		path := filepath.Join(t.TempDir(), "a.hdf5")
-		write(t, path, take(t), align.Options{}, hdf5.Options{Images: images})
+		write(t, path, newEpisode(t), align.Options{}, hdf5.Options{Images: images})
 		out, err := exec.Command(h5dump, "-p", path).CombinedOutput()
 		require.NoError(t, err, "%.2000s", out)
 		for _, want := range []string{
@@ -312,8 +316,8 @@ func TestDump(t *testing.T) {
 	}
 }
 
-// TestReference compares what EasyTeleop made of a session with what tapedeck does with the rules of EasyTeleop. All is
-// the same but the status of a gripper, which is 1 and then 2, and of which EasyTeleop makes something between.
+// TestReference compares EasyTeleop's file of a session with tapedeck's file of the session by EasyTeleop's rules. Only
+// the status of a gripper, 1 and then 2, may differ: EasyTeleop interpolates it.
 func TestReference(t *testing.T) {
 	reference := samples.Path(t, "session/easyteleop_reference")
 	folder := filepath.Join(reference, "temp", "20261121_082214")
@@ -327,7 +331,7 @@ func TestReference(t *testing.T) {
 		Ends: align.EndsClamp, MaxExtrapolation: align.Unlimited, MaxGap: align.Unlimited,
 		MaxImageSkew:  align.Unlimited,
 		Action:        align.ActionCopy,
-		LinearColumns: []string{"arm_1/gripper/0"}, // whole numbers, as a state has
+		LinearColumns: []string{"arm_1/gripper/0"}, // interpolated, although it has whole numbers
 	}, hdf5.Options{JointUnit: hdf5.JointDeg})
 
 	var theirs, ours []string
@@ -340,12 +344,12 @@ func TestReference(t *testing.T) {
 			ours = append(ours, "numbers:/observations/state/"+arm+"/"+name)
 		}
 	}
-	them := h5py(t, filepath.Join(reference, "hdf5", "20261121_082214.hdf5"),
+	theirFile := h5py(t, filepath.Join(reference, "hdf5", "20261121_082214.hdf5"),
 		append(theirs, "numbers:/actions/timestamps")...)
-	us := h5py(t, path, append(ours, "numbers:/actions/timestamps")...)
-	require.JSONEq(t, string(them.values["/actions/timestamps"]), string(us.values["/actions/timestamps"]))
+	ourFile := h5py(t, path, append(ours, "numbers:/actions/timestamps")...)
+	require.JSONEq(t, string(theirFile.values["/actions/timestamps"]), string(ourFile.values["/actions/timestamps"]))
 	for k := range ours {
-		want, got := them.numbers(t, theirs[k][8:]), us.numbers(t, ours[k][8:])
+		want, got := theirFile.numbers(t, theirs[k][8:]), ourFile.numbers(t, ours[k][8:])
 		require.Len(t, got, len(want))
 		for i := range want {
 			require.Len(t, got[i], len(want[i]))

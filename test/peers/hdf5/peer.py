@@ -1,4 +1,6 @@
-"""Prints as JSON what h5py finds in a file, where training code looks for it."""
+"""Prints the contents of an HDF5 file as JSON, as h5py reads them: peer.py FILE KIND:PATH...
+
+KIND is numbers, strings or pictures."""
 
 import json
 import sys
@@ -11,8 +13,9 @@ def attribute(value):
     return value.item() if isinstance(value, np.generic) else value
 
 
-def describe(name, item):
-    link = item.get(name, getlink=True)
+def link_target(name, group):
+    """Returns the link of that name, or None if it is an object."""
+    link = group.get(name, getlink=True)
     if isinstance(link, h5py.SoftLink):
         return {'link': link.path}
     if isinstance(link, h5py.ExternalLink):
@@ -22,10 +25,10 @@ def describe(name, item):
 
 def walk(group, path, out):
     for name in group:
-        here = path + '/' + name
-        link = describe(name, group)
+        item_path = path + '/' + name
+        link = link_target(name, group)
         if link:
-            out[here] = link
+            out[item_path] = link
             continue
         item = group[name]
         entry = {'attributes': {k: attribute(v) for k, v in item.attrs.items()}}
@@ -39,13 +42,13 @@ def walk(group, path, out):
                 entry['type'] = 'vlen ' + np.dtype(vlen).str if vlen else item.dtype.str
             entry['compression'] = item.compression or ''
             entry['chunks'] = list(item.chunks or [])
-        out[here] = entry
+        out[item_path] = entry
         if isinstance(item, h5py.Group):
-            walk(item, here, out)
+            walk(item, item_path, out)
 
 
 def pictures(images):
-    """Each element as an array of bytes, without the zeros behind a padded JPEG, as hex of its ends."""
+    """Returns size, first two bytes and last two bytes of each picture, without the zeros behind a padded JPEG."""
     ends = []
     for element in images:
         assert isinstance(element, np.ndarray) and element.dtype == np.uint8, type(element)

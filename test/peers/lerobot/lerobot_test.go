@@ -1,5 +1,5 @@
-// Package lerobot tests codec/format/lerobot against other programs: hyparquet reads its tables, and ffprobe its
-// videos.
+// Package lerobot tests codec/format/lerobot against other programs: hyparquet reads the tables, and ffprobe and ffmpeg
+// read the videos.
 package lerobot
 
 import (
@@ -28,7 +28,7 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// frames makes a picture for each number.
+// frames implements episode.Frames with JPEGs.
 type frames struct{}
 
 func (frames) Frame(i int) (episode.Frame, error) {
@@ -43,7 +43,7 @@ func (frames) Frame(i int) (episode.Frame, error) {
 
 func (frames) Close() error { return nil }
 
-// depths makes an image of 16 bits for each number, in mm.
+// depths implements episode.Frames with depths in mm, of 16 bits.
 type depths struct{}
 
 func (depths) Frame(i int) (episode.Frame, error) {
@@ -58,8 +58,8 @@ func (depths) Close() error { return nil }
 
 const fps = 30
 
-// take returns n rows.
-func take(t *testing.T, task string, start int64, n int) *episode.Rows {
+// newRows returns n rows of an episode.
+func newRows(t *testing.T, task string, start int64, n int) *episode.Rows {
 	e := &episode.Episode{Name: task, Task: task}
 	joint := &align.Vector{Name: "arm_0/joint",
 		Columns: []align.Column{{Name: "joint_0", Unit: "rad", Interp: align.Linear},
@@ -81,13 +81,13 @@ func take(t *testing.T, task string, start int64, n int) *episode.Rows {
 	return r
 }
 
-// write writes a dataset of takes of so many rows.
+// write writes a dataset of episodes with these numbers of rows.
 func write(t *testing.T, o lerobot.Options, lengths ...int) string {
 	path := filepath.Join(t.TempDir(), "set")
 	w, err := lerobot.Create(path, o)
 	require.NoError(t, err)
 	for i, n := range lengths {
-		require.NoError(t, w.Write(take(t, []string{"pick", "place"}[i%2], 1e18+int64(i)*1e12, n)))
+		require.NoError(t, w.Write(newRows(t, []string{"pick", "place"}[i%2], 1e18+int64(i)*1e12, n)))
 	}
 	require.NoError(t, w.Close())
 	return path
@@ -100,6 +100,7 @@ type table struct {
 	Rows   []map[string]any
 }
 
+// TestHyparquet checks tables as hyparquet reads them.
 func TestHyparquet(t *testing.T) {
 	modules := process.Modules(t, "tables of LeRobot are not read with hyparquet")
 	path := write(t, lerobot.Options{}, 20, 7, 12)
@@ -107,10 +108,10 @@ func TestHyparquet(t *testing.T) {
 	require.NoError(t, err)
 	node := exec.Command("node", script, path)
 	node.Dir = modules
-	var said bytes.Buffer
-	node.Stderr = &said
+	var stderr bytes.Buffer
+	node.Stderr = &stderr
 	output, err := node.Output()
-	require.NoError(t, err, said.String())
+	require.NoError(t, err, stderr.String())
 	var tables map[string]table
 	require.NoError(t, json.Unmarshal(output, &tables))
 	require.Len(t, tables, 3)
@@ -165,12 +166,12 @@ func TestHyparquet(t *testing.T) {
 	require.Equal(t, []any{[]any{[]any{20. + 96*64 - 1 + 11}}}, last["stats/observation.images.depth/max"])
 }
 
-// tiff returns the pixels of a TIFF in base64, as ffmpeg decodes it.
+// tiff returns the pixels that ffmpeg decodes from a TIFF in base64.
 func tiff(t *testing.T, text any) []byte {
 	data, err := base64.StdEncoding.DecodeString(text.(string))
 	require.NoError(t, err)
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
-		t.Skip("ffmpeg is not installed (Debian: ffmpeg); TIFFs of depths are not looked at")
+		t.Skip("ffmpeg is not installed (Debian: ffmpeg); TIFFs of depths are not decoded")
 	}
 	file := filepath.Join(t.TempDir(), "depth.tiff")
 	require.NoError(t, os.WriteFile(file, data, 0o666))
@@ -180,10 +181,11 @@ func tiff(t *testing.T, text any) []byte {
 	return pixels
 }
 
+// TestFFprobe checks frames, times and depths of videos, and that no other files are written beside them.
 func TestFFprobe(t *testing.T) {
 	for _, program := range []string{"ffmpeg", "ffprobe"} {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Skip(program + " is not installed (Debian: ffmpeg); videos of LeRobot are not looked at")
+			t.Skip(program + " is not installed (Debian: ffmpeg); videos of LeRobot are not read")
 		}
 	}
 	path := write(t, lerobot.Options{Video: true}, 20, 7)
@@ -207,7 +209,7 @@ func TestFFprobe(t *testing.T) {
 	require.Equal(t, "yuv420p", video.Streams[0]["pix_fmt"])
 	require.EqualValues(t, 96, video.Streams[0]["width"])
 
-	// LeRobot decodes depths by this formula.
+	// LeRobot decodes depths by the formula below.
 	codes, err := exec.Command("ffmpeg", "-v", "error", "-i",
 		filepath.Join(path, "videos/observation.images.depth/chunk-000/file-000.mp4"), "-f", "rawvideo", "-pix_fmt",
 		"gray12le", "-").Output()
@@ -221,5 +223,5 @@ func TestFFprobe(t *testing.T) {
 
 	entries, err := os.ReadDir(filepath.Join(path, "videos/observation.images.front/chunk-000"))
 	require.NoError(t, err)
-	require.Len(t, entries, 1, "nothing else is left")
+	require.Len(t, entries, 1, "the folder has other files than the video")
 }

@@ -1,4 +1,4 @@
-// Reads all tables of the dataset of LeRobot that it is given with hyparquet, and prints as JSON what is in them.
+// Reads all tables of a dataset of LeRobot with hyparquet, and prints their contents as JSON.
 "use strict";
 
 const { readFileSync, readdirSync } = require("node:fs");
@@ -7,9 +7,10 @@ const { createRequire } = require("node:module");
 const { pathToFileURL } = require("node:url");
 const path = require("node:path");
 
-// The modules are where the test installed them, not beside this file.
+// The test installs modules into the working directory.
 const modules = createRequire(path.join(process.cwd(), "package.json"));
 
+// plain is a replacer for JSON.stringify: TIFFs become base64, and other bytes become their SHA-256 sum.
 const plain = (key, value) => {
   if (value instanceof Uint8Array && value[0] === 0x49 && value[1] === 0x49 && value[2] === 42) { // a TIFF
     return Buffer.from(value).toString("base64");

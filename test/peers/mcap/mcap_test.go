@@ -1,5 +1,5 @@
-// Package mcap tests codec/format/mcap and codec/format/rosbag2 against the implementation of MCAP in TypeScript, on
-// what they write and on what ROS 2 recorded.
+// Package mcap tests codec/format/mcap and codec/format/rosbag2 against Foxglove's implementation of MCAP in
+// TypeScript, on files of tapedeck and on recordings of ROS 2.
 package mcap
 
 import (
@@ -26,7 +26,7 @@ import (
 
 var formats = codec.Formats{mcap.Format, rosbag2.Format}
 
-// notCompared names the comparison that is skipped without Node.js.
+// notCompared is the consequence of missing Node.js.
 const notCompared = "MCAP is not compared with Foxglove's"
 
 // peerFile is the content of a file as peer.js reads it.
@@ -49,7 +49,7 @@ type peerFile struct {
 		LogTime, CreateTime int64 `json:",string"`
 		Data                []byte
 	}
-	Messages, Streamed []string
+	Messages, Streamed []string // texts as of line: by the index, and in the order of the file
 }
 
 // ask runs peer.js on a file.
@@ -69,10 +69,12 @@ func ask(t *testing.T, file string) peerFile {
 	return got
 }
 
+// line returns a text of a message. id is the channel's.
 func line(id uint16, m *codec.Message) string {
 	return fmt.Sprintf("%d %d %d %x", id, m.LogTime, m.PublishTime, sha256.Sum256(m.Data))
 }
 
+// testChannels returns a channel with a schema, a channel without messages and a channel without a type.
 func testChannels() []*codec.Channel {
 	return []*codec.Channel{
 		{
@@ -85,7 +87,8 @@ func testChannels() []*codec.Channel {
 	}
 }
 
-func TestWhatIsWritten(t *testing.T) {
+// TestWrite checks that Foxglove's readers find all messages, channels, metadata and attachments of a file of tapedeck.
+func TestWrite(t *testing.T) {
 	for _, compression := range []string{"none", "lz4", "zstd"} {
 		t.Run(compression, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.mcap")
@@ -107,7 +110,7 @@ func TestWhatIsWritten(t *testing.T) {
 			for i := range 1000 {
 				m := codec.Message{Channel: channels[0], LogTime: 1700000000000000000 + int64(i)*1_000_000,
 					Data: bytes.Repeat([]byte{byte(i)}, i%300)}
-				id := uint16(1) // channels have numbers in the order in which they come
+				id := uint16(1) // channels have ids in the order of their first messages
 				if i%7 == 0 {
 					m.Channel, id = channels[2], 0
 				}
@@ -161,8 +164,9 @@ func TestWhatIsWritten(t *testing.T) {
 	}
 }
 
-// A bag carries its metadata twice, as rosbag2 writes it: as it was opened, and as it was closed.
-func TestBagCarriesItsMetadata(t *testing.T) {
+// TestBagMetadata checks that a file of a bag has the bag's metadata twice, as rosbag2 writes them: of the opened bag,
+// and of the closed bag.
+func TestBagMetadata(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "drive")
 	w, err := formats.Create(dir, codec.CreateOptions{})
 	require.NoError(t, err)
@@ -177,7 +181,7 @@ func TestBagCarriesItsMetadata(t *testing.T) {
 	}
 }
 
-// TestReal reads recordings of ROS 2 with both implementations.
+// TestReal checks that both implementations read equal messages and channels from recordings of ROS 2.
 func TestReal(t *testing.T) {
 	root := samples.Path(t, "rosbag2")
 	files, err := filepath.Glob(filepath.Join(root, "*/*/*.mcap"))

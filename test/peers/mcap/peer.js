@@ -6,12 +6,13 @@ const { createHash } = require("node:crypto");
 const { createRequire } = require("node:module");
 const path = require("node:path");
 
-// The modules are where the test installed them, not beside this file.
+// The test installs modules into the working directory.
 const load = createRequire(path.join(process.cwd(), "package.json"));
 const { McapIndexedReader, McapStreamReader } = load("@mcap/core");
 const { FileHandleReadable } = load("@mcap/nodejs");
 const { loadDecompressHandlers } = load("@mcap/support");
 
+// line returns a text of a message.
 const line = (m) => `${m.channelId} ${m.logTime} ${m.publishTime} ${createHash("sha256").update(m.data).digest("hex")}`;
 
 async function main(file) {

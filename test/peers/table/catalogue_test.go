@@ -18,7 +18,7 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// DuckDB queries the catalogue that converter index makes: the statistics of numbers, joined with recordings.
+// TestCatalogue checks the results of DuckDB's queries of a catalogue that converter index writes.
 func TestCatalogue(t *testing.T) {
 	dir := process.Modules(t, notRead)
 	folder := t.TempDir()
@@ -76,7 +76,7 @@ func TestCatalogue(t *testing.T) {
 	require.Equal(t, []string{`["0"]`}, rows(got[3]))
 	require.Equal(t, "TIMESTAMP_NS", got[1].Types[1], fmt.Sprint(got[1].Types))
 
-	// The queries of the guide.
+	// The queries in docs/guide/fleet.md work.
 	guide, err := os.ReadFile(filepath.Join(process.Root(), "docs/guide/fleet.md"))
 	require.NoError(t, err)
 	_, queries, found := strings.Cut(string(guide), "```sql\n")

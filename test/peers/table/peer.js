@@ -1,4 +1,5 @@
-// Prints as JSON what others read of tables: "duckdb SQL..." for each query, "hyparquet FILE" of a file of Parquet.
+// Prints as JSON the results of DuckDB for queries ("duckdb SQL...") or the contents of a Parquet file by hyparquet
+// ("hyparquet FILE").
 "use strict";
 
 const { readFileSync } = require("node:fs");
@@ -6,7 +7,7 @@ const { createRequire } = require("node:module");
 const { pathToFileURL } = require("node:url");
 const path = require("node:path");
 
-// The modules are where the test installed them, not beside this file.
+// The test installs modules into the working directory.
 const modules = createRequire(path.join(process.cwd(), "package.json"));
 
 async function duckdb(queries) {

@@ -1,11 +1,11 @@
-"""Prints as JSON what Python's own modules read of a table: peer.py csv|jsonl FILE."""
+"""Prints the contents of a table as JSON, as Python's modules csv and json read it: peer.py csv|jsonl FILE."""
 import csv
 import json
 import sys
 
 
 def refuse(constant):
-    raise ValueError(constant + " is no JSON")
+    raise ValueError(constant + " is not JSON")
 
 
 with open(sys.argv[2], newline="", encoding="utf-8") as file:

@@ -1,5 +1,5 @@
-// Package table tests codec/format/table against other programs: DuckDB and hyparquet read Parquet, Python's own
-// modules CSV and JSON.
+// Package table tests codec/format/table against other programs: DuckDB and hyparquet read Parquet, and Python's
+// modules read CSV and JSON.
 package table
 
 import (
@@ -70,18 +70,20 @@ MSG: p/Leaf
 string name
 `
 
+// channel returns a channel of messages of definition.
 func channel() *codec.Channel {
 	return &codec.Channel{Topic: "/all", Type: "p/msg/All", Encoding: codec.EncodingCDR,
 		QoS:    []codec.QoS{codec.DefaultQoS()},
 		Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(definition)}}
 }
 
+// message returns a message of a type.
 func message(typeName string, fields ...cdr.Field) *cdr.Struct {
 	return &cdr.Struct{Type: typeName, Fields: fields}
 }
 
-// full is a message with all fields set; nothing of the second one is.
-func full() *cdr.Struct {
+// fullMessage returns a message of definition with all fields set.
+func fullMessage() *cdr.Struct {
 	leaf := func(name string) *cdr.Struct { return message("p/msg/Leaf", cdr.Field{Name: "name", Value: name}) }
 	inner := func(x float32, list []int32, leaves ...*cdr.Struct) *cdr.Struct {
 		return message("p/msg/Inner", cdr.Field{Name: "x", Value: x}, cdr.Field{Name: "list", Value: list},
@@ -110,11 +112,12 @@ func full() *cdr.Struct {
 		cdr.Field{Name: "empties", Value: []*cdr.Struct{{Type: "p/msg/Empty"}, {Type: "p/msg/Empty"}}})
 }
 
-// times of the two messages, in ns; the second was not sent.
+// Log times of the two messages, in ns. The second message has no publish time.
 const first, second = 1_700_000_000_123_456_789, 1_700_000_001_000_000_001
 
-// write writes a full message and an empty one, in either byte order, and returns the path of the table.
-func write(t *testing.T, f codec.Format, big bool) string {
+// write writes a table with a full and an empty message, and returns its path. inBigEndian selects the byte order of
+// the payloads.
+func write(t *testing.T, f codec.Format, inBigEndian bool) string {
 	library, err := rosidl.ParseConcatenated("p/msg/All", definition)
 	require.NoError(t, err)
 	schema, err := cdr.NewSchema(library, "p/msg/All")
@@ -123,14 +126,14 @@ func write(t *testing.T, f codec.Format, big bool) string {
 	w, err := codec.Formats{f}.Create(path, codec.CreateOptions{Metadata: map[string]string{"place": "here"}})
 	require.NoError(t, err)
 	c := channel()
-	for i, s := range []*cdr.Struct{full(), message("p/msg/All")} {
+	for i, s := range []*cdr.Struct{fullMessage(), message("p/msg/All")} {
 		data, err := schema.Encode(s)
 		require.NoError(t, err)
 		m := codec.Message{Channel: c, LogTime: first, PublishTime: first - 1, Data: data}
 		if i > 0 {
 			m.LogTime, m.PublishTime = second, 0
 		}
-		if big {
+		if inBigEndian {
 			m.Data = bigEndian(t, schema, data)
 		}
 		require.NoError(t, w.Write(&m))
@@ -139,7 +142,7 @@ func write(t *testing.T, f codec.Format, big bool) string {
 	return path
 }
 
-// bigEndian returns a payload in the other byte order.
+// bigEndian returns the big-endian form of a little-endian payload.
 func bigEndian(t *testing.T, schema *cdr.Schema, payload []byte) []byte {
 	d, b := wire.NewDecoder(payload), make([]byte, 4)
 	number := func(size int, v uint64) {
@@ -186,9 +189,10 @@ func bigEndian(t *testing.T, schema *cdr.Schema, payload []byte) []byte {
 	return b
 }
 
+// notRead is the consequence of missing Node.js.
 const notRead = "Parquet is not read by others"
 
-// peer returns the output of a program.
+// peer runs a program in a folder and decodes its output, which is JSON.
 func peer(t *testing.T, into any, dir, name string, args ...string) {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir
@@ -199,6 +203,7 @@ func peer(t *testing.T, into any, dir, name string, args ...string) {
 	require.NoError(t, json.Unmarshal(output, into), "%s", output)
 }
 
+// script returns the absolute path of a file beside this one.
 func script(t *testing.T, name string) string {
 	path, err := filepath.Abs(name)
 	require.NoError(t, err)
@@ -211,6 +216,7 @@ type result struct {
 	Rows         [][]json.RawMessage
 }
 
+// texts returns name, type and value of each column of a row.
 func (r result) texts(row int) (all []string) {
 	for i, value := range r.Rows[row] {
 		all = append(all, r.Names[i]+" "+r.Types[i]+" "+string(value))
@@ -218,6 +224,7 @@ func (r result) texts(row int) (all []string) {
 	return all
 }
 
+// TestDuckDB checks types, values and metadata of Parquet as DuckDB reads them.
 func TestDuckDB(t *testing.T) {
 	dir := process.Modules(t, notRead)
 	const leaf = `STRUCT("name" VARCHAR)`
@@ -262,7 +269,7 @@ func TestDuckDB(t *testing.T) {
 		require.Equal(t, definition, strings.ReplaceAll(keys["definition"], `\x0A`, "\n"))
 	}
 
-	// Bytes are kept as they are when they are asked for.
+	// Arrays of bytes are kept only with the option Bytes.
 	path := write(t, table.Options{Bytes: true}.Parquet(), false)
 	var got []result
 	peer(t, &got, dir, "node", script(t, "peer.js"), "duckdb", "SELECT hex(pixels) AS h FROM '"+path+"'")
@@ -270,6 +277,7 @@ func TestDuckDB(t *testing.T) {
 	require.Equal(t, []string{`h VARCHAR ""`}, got[0].texts(1))
 }
 
+// TestHyparquet checks Parquet in all compressions as hyparquet reads it.
 func TestHyparquet(t *testing.T) {
 	dir := process.Modules(t, notRead)
 	var got struct {
@@ -286,7 +294,7 @@ func TestHyparquet(t *testing.T) {
 		require.NoError(t, err)
 		schema, err := cdr.NewSchema(library, "p/msg/All")
 		require.NoError(t, err)
-		data, err := schema.Encode(full())
+		data, err := schema.Encode(fullMessage())
 		require.NoError(t, err)
 		c := channel()
 		for i := range 10 {
@@ -294,7 +302,7 @@ func TestHyparquet(t *testing.T) {
 		}
 		require.NoError(t, w.Close())
 		peer(t, &got, dir, "node", script(t, "peer.js"), "hyparquet", path)
-		require.Greater(t, len(got.Groups), 1, "ChunkSize bounds row groups")
+		require.Greater(t, len(got.Groups), 1, "ChunkSize does not limit row groups")
 		require.Len(t, got.Rows, 10)
 		require.Equal(t, map[string]string{"topic": "/all", "type": "p/msg/All", "type_hash": "",
 			"definition": definition, "definition_encoding": "ros2msg", "recording.place": "here",
@@ -310,6 +318,7 @@ func TestHyparquet(t *testing.T) {
 	}
 }
 
+// TestPython checks CSV and JSON as Python's modules read them.
 func TestPython(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("python3 is not installed (Debian: python3); CSV and JSON are not read by others")
@@ -364,8 +373,8 @@ func TestPython(t *testing.T) {
 	require.Equal(t, []any{1.0, 2.0, 3.0}, lines[0].Message["pixels"])
 }
 
-// TestBounds looks whether DuckDB finds what it may leave out by the bounds of columns. NaN is greater than all
-// numbers.
+// TestBounds checks that DuckDB's queries find all rows, although DuckDB skips row groups by the bounds of their
+// columns. DuckDB takes NaN for greater than all numbers.
 func TestBounds(t *testing.T) {
 	dir := process.Modules(t, notRead)
 	c := &codec.Channel{Topic: "/t", Type: "p/msg/T", Encoding: codec.EncodingCDR, Schema: codec.Schema{
