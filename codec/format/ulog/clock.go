@@ -1,5 +1,10 @@
 package ulog
 
+import (
+	"fmt"
+	"maps"
+)
+
 const (
 	// longestDelay is the longest time from publishing to logging a message, in ns, for which LogTime is the time of
 	// publishing. Older messages, of topics that are seldom published, would stretch the whole log.
@@ -8,9 +13,11 @@ const (
 	longestGap = 60e9
 	// confirmations is the number of consecutive messages that must agree on a time to confirm it.
 	confirmations = 5
+	// latestTime is the year 2100, in µs. Later times are damage.
+	latestTime = uint64(4102444800e6)
 )
 
-// clock estimates when messages were logged from when they were published. All times are in ns, without log.offset.
+// clock estimates when messages were logged from when they were published. All times are in ns, without log.utcOffset.
 type clock struct {
 	start   int64 // of the log
 	last    int64 // time of logging of the last message
@@ -50,4 +57,46 @@ func (c *clock) observe(t int64) int64 {
 	}
 	c.last = max(t, c.start, c.front-longestDelay)
 	return c.last
+}
+
+// state is the knowledge about times at a position in a log. All times are in ns, without log.utcOffset.
+type state struct {
+	clock
+	// invented are the times that were given to the last messages without a time, by channel. A channel's next message
+	// is not earlier.
+	invented map[int]int64
+}
+
+func (s *state) clone() state { return state{s.clock, maps.Clone(s.invented)} }
+
+// times returns when a channel's message with a timestamp in µs was logged and published; 0: no timestamp. The times
+// differ for messages that PX4 published before the log began, or did not stamp.
+func (s *state) times(channel int, timestamp uint64) (logged, published int64, err error) {
+	if timestamp > latestTime {
+		return 0, 0, fmt.Errorf("a time of %d µs", timestamp)
+	}
+	if timestamp == 0 {
+		return s.untimed(channel), 0, nil
+	}
+	published = int64(timestamp) * 1e3
+	logged = s.ordered(channel, s.observe(published))
+	if logged != s.invented[channel] {
+		delete(s.invented, channel)
+	}
+	return logged, published, nil
+}
+
+// untimed returns the time for a message without a time: the time of the previous message of any channel.
+func (s *state) untimed(channel int) int64 {
+	t := s.ordered(channel, s.now())
+	s.invented[channel] = t
+	return t
+}
+
+// ordered returns t, or the invented time of the channel's last message if that is a little later.
+func (s *state) ordered(channel int, t int64) int64 {
+	if last, ok := s.invented[channel]; ok && t < last && t > last-longestGap {
+		return last
+	}
+	return t
 }

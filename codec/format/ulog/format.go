@@ -13,15 +13,16 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
+// Limits, so that a damaged log cannot use up memory or time.
 const (
-	maxStruct  = 1<<16 - 1 // greatest size of a message, in bytes
-	maxDepth   = 16        // of formats in formats
-	maxCopies  = 1 << 20   // of all topics of a log; some 5000 are usual
-	maxSchemas = 64 << 20  // bytes of the definitions of all topics of a log
-	maxTries   = 1000      // topics that get no layout, until no more are tried
+	maxStruct   = 1<<16 - 1 // greatest size of a message, in bytes
+	maxDepth    = 16        // of formats in formats
+	maxCopies   = 1 << 20   // copy ranges of all topics of a log; some 5000 are usual
+	maxSchemas  = 64 << 20  // bytes of the definitions of all topics of a log
+	maxFailures = 1000      // topics whose formats cannot be used; after them no other topic gets a layout
 )
 
-// basicTypes are ULog's types: their names in ROS 2 and their sizes.
+// basicTypes maps ULog's types to names in ROS 2 and sizes in bytes.
 var basicTypes = map[string]struct {
 	name string
 	size int
@@ -31,16 +32,17 @@ var basicTypes = map[string]struct {
 	"float": {"float32", 4}, "double": {"float64", 8}, "bool": {"bool", 1}, "char": {"char", 1},
 }
 
-// field is a field of a format: of a basic type, or of another format.
+// field is a field of a format.
 type field struct {
-	name, kind string
-	count      int // of an array; 0: none
+	name  string
+	kind  string // a basic type or the name of another format
+	count int    // elements of an array; 0: no array
 }
 
 func (f *field) isPadding() bool { return strings.HasPrefix(f.name, "_padding") }
 
-// isName reports whether s can be the name of a format or, without slashes and dashes, of a field.
-func isName(s string, more string) bool {
+// isName reports whether s can be a name: it consists of letters, digits, underscores and the characters of more.
+func isName(s, more string) bool {
 	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"+more) == ""
 }
 
@@ -68,8 +70,8 @@ func parseFormat(text string) (name string, fields []field, err error) {
 	if _, basic := basicTypes[name]; !ok || basic || !isName(name, "-/") {
 		return "", nil, fmt.Errorf("%.60q is no format", text)
 	}
-	for part := range strings.SplitSeq(strings.TrimSuffix(list, ";"), ";") {
-		f, err := parseField(part)
+	for text := range strings.SplitSeq(strings.TrimSuffix(list, ";"), ";") {
+		f, err := parseField(text)
 		if err != nil {
 			return "", nil, fmt.Errorf("format %s: %w", name, err)
 		}
@@ -84,7 +86,7 @@ type node struct {
 	size   int // in bytes
 }
 
-// placedField is a field with its place in the bytes of a message.
+// placedField is a field with its place in a message.
 type placedField struct {
 	field
 	offset int   // in bytes
@@ -92,7 +94,7 @@ type placedField struct {
 	node   *node // nested format; nil for a basic type
 }
 
-// rosType returns the field's type in ROS 2. nested is the name of its nested type, if any.
+// rosType returns the field's type in ROS 2. nested is the type of a field with a nested format.
 func (f *placedField) rosType(nested string) string {
 	name := nested
 	if f.node == nil {
@@ -104,10 +106,10 @@ func (f *placedField) rosType(nested string) string {
 	return name
 }
 
-// formats are the formats of a log by name.
+// formats are the fields of a log's formats, by name.
 type formats map[string][]field
 
-// node returns a format with its nested formats. It is nested in depth other formats.
+// node returns a format with its nested formats. depth is the number of formats around the format.
 func (f formats) node(name string, depth int) (*node, error) {
 	fields, ok := f[name]
 	if !ok {
@@ -117,11 +119,11 @@ func (f formats) node(name string, depth int) (*node, error) {
 		return nil, fmt.Errorf("format %q is nested too deeply", name)
 	}
 	n := new(node)
-	for _, one := range fields {
-		p := placedField{field: one, offset: n.size, size: basicTypes[one.kind].size}
+	for _, member := range fields {
+		p := placedField{field: member, offset: n.size, size: basicTypes[member.kind].size}
 		if p.size == 0 {
 			var err error
-			p.node, err = f.node(one.kind, depth+1)
+			p.node, err = f.node(member.kind, depth+1)
 			if err != nil {
 				return nil, err
 			}
@@ -138,28 +140,34 @@ func (f formats) node(name string, depth int) (*node, error) {
 
 // layout maps the bytes of a format's messages to the bytes of ROS 2 payloads.
 type layout struct {
-	typeName       string
-	schema         string
-	hash           string
-	least, most    int // bytes of a message: padding at the end may be missing
-	size           int // bytes of the payload
-	copies         []copyRange
-	stamp          int // offset of the timestamp; -1: none
-	utc, utcMoment int // offsets of a GPS receiver's UTC time, and of its moment relative to stamp; -1: none
-	fix            int // offset of the kind of fix; -1: none
+	typeName string // in ROS 2
+	schema   string // definition in ROS 2, with nested types
+	hash     string // type hash in ROS 2
+
+	minSize, maxSize int // bytes of a message: padding at the end may be missing
+	payloadSize      int // bytes of the payload, with its 4-byte header
+	copies           []copyRange
+
+	// Offsets of fields in a message; -1: no such field.
+	timestamp int
+	utc       int // a GPS receiver's UTC time in µs
+	utcMoment int // moment of utc, in µs after timestamp
+	fix       int // the receiver's kind of fix
 }
+
+const payloadHead = 4 // size of a CDR header, in bytes
 
 // copyRange is a range of bytes to copy from a message to a payload.
 type copyRange struct{ from, to, size int }
 
-// layouter makes the layouts of the messages of a log.
+// layouter makes the layouts of the topics of a log.
 type layouter struct {
-	formats formats
-	layouts map[string]*layout
-	failed  map[string]*failure // topics without a layout
-	tries   int                 // layouts that could not be made
-	copies  int                 // of all layouts
-	schemas int                 // bytes of the definitions of all layouts
+	formats  formats
+	layouts  map[string]*layout  // by topic
+	failed   map[string]*failure // topics without a layout; a new definition of the format removes the topic
+	failures int                 // attempts to make a layout that failed
+	copies   int                 // copy ranges of all layouts
+	schemas  int                 // bytes of the definitions of all layouts
 }
 
 // failure describes a topic without a layout.
@@ -168,76 +176,77 @@ type failure struct {
 	repeats int   // later announcements
 }
 
-// layout returns the layout of a topic, whose format has the topic's name. at is the position of the announcement. A
-// failure is kept, and not tried again.
+// layout returns the layout of a topic. The topic's format has the topic's name. at is the position of the
+// announcement. The error is errFailedBefore if the layout of the topic failed before.
 func (l *layouter) layout(topic string, at int64) (*layout, error) {
-	if known := l.layouts[topic]; known != nil {
-		return known, nil
+	if existing := l.layouts[topic]; existing != nil {
+		return existing, nil
 	}
 	if failed := l.failed[topic]; failed != nil {
 		failed.repeats++
 		return nil, errFailedBefore
 	}
-	err := errTries
-	if l.tries < maxTries {
-		var made *layout
-		made, err = l.make(topic)
+	err := errTooManyFailures
+	if l.failures < maxFailures {
+		var created *layout
+		created, err = l.newLayout(topic)
 		if err == nil {
-			l.layouts[topic] = made
-			return made, nil
+			l.layouts[topic] = created
+			return created, nil
 		}
-		l.tries++
+		l.failures++
 	}
 	l.failed[topic] = &failure{at: at}
 	return nil, err
 }
 
 var (
-	errFailedBefore = errors.New("the topic failed before")
-	errTries        = errors.New("too many topics have formats that cannot be used")
+	errFailedBefore    = errors.New("the topic failed before")
+	errTooManyFailures = errors.New("too many topics have formats that cannot be used")
 )
 
-func (l *layouter) make(topic string) (*layout, error) {
+func (l *layouter) newLayout(topic string) (*layout, error) {
 	root, err := l.formats.node(topic, 0)
 	if err != nil {
 		return nil, err
 	}
-	made := &layout{least: root.size, most: root.size, stamp: -1, utc: -1, utcMoment: -1, fix: -1}
+	created := &layout{minSize: root.size, maxSize: root.size, timestamp: -1, utc: -1, utcMoment: -1, fix: -1}
 	for i := len(root.fields) - 1; i >= 0 && root.fields[i].isPadding(); i-- {
-		made.least = root.fields[i].offset
+		created.minSize = root.fields[i].offset
 	}
 	for _, f := range []struct {
 		name, kind string
-		to         *int
-	}{{"timestamp", "uint64_t", &made.stamp}, {"time_utc_usec", "uint64_t", &made.utc},
-		{"timestamp_time_relative", "int32_t", &made.utcMoment}, {"fix_type", "uint8_t", &made.fix}} {
+		offset     *int
+	}{{"timestamp", "uint64_t", &created.timestamp}, {"time_utc_usec", "uint64_t", &created.utc},
+		{"timestamp_time_relative", "int32_t", &created.utcMoment}, {"fix_type", "uint8_t", &created.fix}} {
 		matches := func(p placedField) bool { return p.name == f.name && p.kind == f.kind && p.count == 0 }
 		if i := slices.IndexFunc(root.fields, matches); i >= 0 {
-			*f.to = root.fields[i].offset
+			*f.offset = root.fields[i].offset
 		}
 	}
-	c := compiler{layouter: l, layout: made, definitions: map[string]string{}, formatOf: map[string]string{}}
-	made.size = 4
+	c := compiler{layouter: l, layout: created, definitions: map[string]string{}, formatOf: map[string]string{}}
+	created.payloadSize = payloadHead
 	if err := c.compile(root, topic); err != nil {
 		return nil, err
 	}
-	l.schemas += len(made.schema)
+	l.schemas += len(created.schema)
 	if l.schemas > maxSchemas {
 		return nil, errors.New("the definitions of all topics are too long")
 	}
-	return made, nil
+	return created, nil
 }
 
-// compiler makes one layout.
+// compiler fills one layout.
 type compiler struct {
 	*layouter
 	layout      *layout
 	nested      []string          // names of the nested types, in the order of the schema
-	definitions map[string]string // of the nested types, by name
-	formatOf    map[string]string // formats, by the names of their types
-	err         error             // of define
+	definitions map[string]string // definitions of the nested types, by name
+	formatOf    map[string]string // names of formats, by the names of the types made of the formats
+	err         error             // set by define
 }
 
+// compile fills c.layout except for the sizes and offsets in a message.
 func (c *compiler) compile(root *node, topic string) error {
 	pkg, name := "ulog", camelCase(topic)
 	version := px4Version(root, cmp.Or(px4().topicTypes[topic], name))
@@ -245,16 +254,16 @@ func (c *compiler) compile(root *node, topic string) error {
 		pkg, name = "px4_msgs", version.name
 	}
 	c.formatOf[name] = topic
-	text := c.define(root, version)
+	definition := c.define(root, version)
 	if c.err != nil {
 		return c.err
 	}
-	if err := c.add(root, version, 0); err != nil {
+	if err := c.copyFields(root, version, 0); err != nil {
 		return err
 	}
 	c.layout.typeName = pkg + "/msg/" + name
 	var b strings.Builder
-	b.WriteString(text)
+	b.WriteString(definition)
 	for _, nested := range c.nested {
 		fmt.Fprintf(&b, "%s\nMSG: %s/%s\n%s", strings.Repeat("=", 80), pkg, nested, c.definitions[nested])
 	}
@@ -275,8 +284,8 @@ func nestedName(f *placedField, version *px4Type, i int) string {
 	return camelCase(f.kind)
 }
 
-// ordered returns the fields of n without padding: in the order of version, or as they are if version is nil.
-func ordered(n *node, version *px4Type) []placedField {
+// orderFields returns the fields of n without padding, in the order of version. If version is nil, the order is n's.
+func orderFields(n *node, version *px4Type) []placedField {
 	fields := slices.DeleteFunc(slices.Clone(n.fields), func(p placedField) bool { return p.isPadding() })
 	if version != nil {
 		at := func(p placedField) int {
@@ -287,10 +296,10 @@ func ordered(n *node, version *px4Type) []placedField {
 	return fields
 }
 
-// define returns the definition of a type, and adds the definitions of nested types to c.
+// define returns the definition of a type. It adds the definitions of nested types to c.
 func (c *compiler) define(n *node, version *px4Type) string {
 	var b strings.Builder
-	for i, f := range ordered(n, version) {
+	for i, f := range orderFields(n, version) {
 		nested := ""
 		if f.node != nil {
 			nested = nestedName(&f, version, i)
@@ -316,22 +325,22 @@ func (c *compiler) define(n *node, version *px4Type) string {
 	return b.String()
 }
 
-// add adds the copies of a format's fields. offset is where the format begins in the message.
-func (c *compiler) add(n *node, version *px4Type, offset int) error {
-	fields := ordered(n, version)
+// copyFields adds the copy ranges of a format's fields. offset is where the format begins in the message.
+func (c *compiler) copyFields(n *node, version *px4Type, offset int) error {
+	fields := orderFields(n, version)
 	if len(fields) == 0 {
-		c.layout.size++
+		c.layout.payloadSize++ // structure_needs_at_least_one_member
 	}
 	for i, f := range fields {
 		if f.node == nil {
-			if err := c.copy(offset+f.offset, f.size, max(1, f.count)); err != nil {
+			if err := c.copyElements(offset+f.offset, f.size, max(1, f.count)); err != nil {
 				return err
 			}
 			continue
 		}
 		nested := px4Nested(f.node, version, nestedName(&f, version, i))
 		for k := range max(1, f.count) {
-			if err := c.add(f.node, nested, offset+f.offset+k*f.size); err != nil {
+			if err := c.copyFields(f.node, nested, offset+f.offset+k*f.size); err != nil {
 				return err
 			}
 		}
@@ -339,12 +348,12 @@ func (c *compiler) add(n *node, version *px4Type, offset int) error {
 	return nil
 }
 
-// copy adds the copy of n elements of size bytes. They are aligned as in CDR, relative to the end of the 4-byte header.
-func (c *compiler) copy(from, size, n int) error {
+// copyElements adds the copy range of n elements of size bytes. CDR aligns elements relative to the end of the header.
+func (c *compiler) copyElements(from, size, n int) error {
 	l := c.layout
-	l.size += (size - (l.size-4)%size) % size
-	to := l.size
-	l.size += size * n
+	l.payloadSize += (size - (l.payloadSize-payloadHead)%size) % size
+	to := l.payloadSize
+	l.payloadSize += size * n
 	if last := len(l.copies) - 1; last >= 0 {
 		if r := &l.copies[last]; r.from+r.size == from && r.to+r.size == to {
 			r.size += size * n
@@ -359,10 +368,10 @@ func (c *compiler) copy(from, size, n int) error {
 	return nil
 }
 
-// convert appends the payload of a message of the layout's format.
+// convert appends to to the payload of a message with the given data.
 func (l *layout) convert(to, data []byte) []byte {
 	start := len(to)
-	to = append(to, make([]byte, l.size)...)
+	to = append(to, make([]byte, l.payloadSize)...)
 	payload := to[start:]
 	payload[1] = 1 // little-endian CDR
 	for _, c := range l.copies {
@@ -371,12 +380,12 @@ func (l *layout) convert(to, data []byte) []byte {
 	return to
 }
 
-// time returns the timestamp of a message in µs; 0: none.
+// time returns the timestamp of a message in µs; 0: no timestamp.
 func (l *layout) time(data []byte) uint64 {
-	if l.stamp < 0 {
+	if l.timestamp < 0 {
 		return 0
 	}
-	return binary.LittleEndian.Uint64(data[l.stamp:])
+	return binary.LittleEndian.Uint64(data[l.timestamp:])
 }
 
 // channel returns the channel of a topic's instance.

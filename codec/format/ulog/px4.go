@@ -8,8 +8,8 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// px4Text has the types of px4_msgs, of each release from 1.13 on: a line "topic = Type" for each topic that is not
-// named like its type, then a line "Type: field; field" for each version of a type.
+// px4Text has the types of px4_msgs, of each release from 1.13 on. It has a line "topic = Type" for each topic that is
+// not named like its type, then a line "Type: field; field" for each version of a type.
 //
 //go:embed px4_msgs.txt
 var px4Text string
@@ -17,13 +17,13 @@ var px4Text string
 // px4Type is one version of a type of px4_msgs.
 type px4Type struct {
 	name   string
-	fields []field  // with kinds of ROS 2, without counts
-	arrays []string // by field: its type with the count, "float32[3]"
+	fields []field  // with types of ROS 2 as kinds, without counts
+	arrays []string // types of the fields, with counts: "float32[3]"
 }
 
 type px4Definitions struct {
 	types      map[string][]*px4Type // by name, the newest first
-	topicTypes map[string]string     // names of types by topic, where they differ
+	topicTypes map[string]string     // names of types by topic, for topics that are not named like their types
 }
 
 var px4 = sync.OnceValue(func() px4Definitions {
@@ -47,7 +47,8 @@ var px4 = sync.OnceValue(func() px4Definitions {
 	return all
 })
 
-// px4Nested returns the version of a type nested in holder; nil if holder is nil, as it is not of px4_msgs.
+// px4Nested returns the version of a type that is nested in holder. It returns nil if holder is nil, which is no type of
+// px4_msgs.
 func px4Nested(n *node, holder *px4Type, name string) *px4Type {
 	if holder == nil {
 		return nil

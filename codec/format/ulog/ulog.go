@@ -10,8 +10,8 @@
 // log's information and default parameters, Info.Attachments its binary values.
 //
 // LogTime is the timestamp of the message, except for messages that were published long before they were logged: see
-// clock. PX4 counts time from boot; if the log has a time of GPS, LogTime is Unix time. Messages without a timestamp
-// have the time of the message before.
+// clock. PX4 counts time from boot; if the log has a time of GPS, LogTime is Unix time. A message without a timestamp
+// has the time of the previous message.
 package ulog
 
 import (
@@ -35,7 +35,7 @@ const (
 	headerSize     = 16
 )
 
-// LogTopic and ParameterTopic have the texts and parameters of a log. PX4's own topics are in this namespace, too.
+// LogTopic has the texts of a log, ParameterTopic the parameters. PX4's own topics are in the namespace, too.
 const (
 	namespace      = "/px4/"
 	LogTopic       = namespace + "log"
@@ -65,7 +65,7 @@ func isEncrypted(head []byte) bool {
 
 // Details is Info.Extra of a log.
 type Details struct {
-	Version     uint8   `json:"version"`            // of the header
+	Version     uint8   `json:"version"`            // of the format, from the header
 	System      string  `json:"system,omitempty"`   // sys_name
 	Hardware    string  `json:"hardware,omitempty"` // ver_hw
 	Software    string  `json:"software,omitempty"` // ver_sw
@@ -75,15 +75,6 @@ type Details struct {
 	DropoutTime float64 `json:"dropout_time"` // s
 	Parameters  int     `json:"parameters"`   // at the start
 	Changes     int     `json:"parameter_changes"`
-	Appended    int     `json:"appended"` // sections of data
-	Px4Msgs     int     `json:"px4_msgs"` // topics of a type of px4_msgs
-}
-
-// reader reads a log. Info.Extra is a Details.
-//
-// The log is scanned once, before the first message is read or Info answers. Damage ends at the next consecutive whole
-// messages.
-type reader struct {
-	chunked.Reader
-	log *log // nil before it is scanned
+	Appended    int     `json:"appended"` // sections of data behind the first one
+	Px4Msgs     int     `json:"px4_msgs"` // topics with a type of px4_msgs
 }

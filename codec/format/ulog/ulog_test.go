@@ -22,7 +22,7 @@ import (
 	"tapedeck/test/samples/generate"
 )
 
-func open(t *testing.T, log []byte) *reader {
+func openLog(t *testing.T, log []byte) *reader {
 	path := filepath.Join(t.TempDir(), "flight.ulg")
 	require.NoError(t, os.WriteFile(path, log, 0o666))
 	r, err := Format.Open(path)
@@ -47,8 +47,8 @@ func (m *received) decode(t *testing.T) *cdr.Struct {
 	return s
 }
 
-// read returns the messages of a log by topic, and the damage.
-func read(t *testing.T, r codec.Reader) (all map[string][]received, damage []error) {
+// readAll returns the messages of a log by topic, and the damage.
+func readAll(t *testing.T, r codec.Reader) (all map[string][]received, damage []error) {
 	it, err := r.Read(codec.Query{Damaged: func(err error) { damage = append(damage, err) }})
 	require.NoError(t, err)
 	defer it.Close()
@@ -67,7 +67,7 @@ func read(t *testing.T, r codec.Reader) (all map[string][]received, damage []err
 }
 
 func TestFlight(t *testing.T) {
-	r := open(t, generate.Flight())
+	r := openLog(t, generate.Flight())
 	info, err := r.Info()
 	require.NoError(t, err)
 	// The receiver has its first fix at i = 35, at 5.645 s since boot.
@@ -89,7 +89,7 @@ func TestFlight(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []byte{1, 2, 3}, b)
 
-	all, damage := read(t, r)
+	all, damage := readAll(t, r)
 	require.Empty(t, damage)
 	counts := map[string]uint64{}
 	for _, topic := range info.Topics {
@@ -114,11 +114,11 @@ func TestFlight(t *testing.T) {
 	require.InDelta(t, 0.09983, s.Get("q").([]float32)[3], 1e-5)
 
 	battery := all["/px4/battery_status"][0]
-	require.Equal(t, 5_000_000_000+offset, battery.time, "the log began then")
+	require.Equal(t, 5_000_000_000+offset, battery.time, "a message published before the log began")
 	require.Equal(t, 4_000_000_000+offset, battery.published)
 	require.Equal(t, true, battery.decode(t).Get("connected"))
 	second := all["/px4/battery_status_1"][1]
-	require.Equal(t, 5_270_000_000+offset, second.time, "that of the message before")
+	require.Equal(t, 5_270_000_000+offset, second.time, "time of the previous message")
 	require.Zero(t, second.published)
 
 	own := all["/px4/own_topic"][2]
@@ -169,11 +169,11 @@ func TestDamage(t *testing.T) {
 		"start":            {patch(12, 1, 1), 50, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := open(t, test.log)
+			r := openLog(t, test.log)
 			info, err := r.Info()
 			require.NoError(t, err)
 			require.False(t, info.Complete)
-			all, damage := read(t, r)
+			all, damage := readAll(t, r)
 			require.Equal(t, test.attitudes, len(all["/px4/vehicle_attitude"]))
 			if test.damage == "" {
 				require.Empty(t, damage)
@@ -203,8 +203,8 @@ func TestAppended(t *testing.T) {
 	log = log[:len(log)-4] // the logger did not finish the message
 	binary.LittleEndian.PutUint64(log[16+3+16:], uint64(len(log)))
 	end := generate.NewULog(0).Add('D', uint16(0), uint64(4000)).Keyed('M', "\x00", "char[1] x", "y").Bytes()
-	r := open(t, append(log, end[16:]...))
-	all, damage := read(t, r)
+	r := openLog(t, append(log, end[16:]...))
+	all, damage := readAll(t, r)
 	require.Empty(t, damage)
 	require.Len(t, all["/px4/a"], 2)
 	info, err := r.Info()
@@ -250,7 +250,7 @@ func TestHugeFormats(t *testing.T) {
 		l.Add('F', name+":uint64_t timestamp;a[20000] all;").Add('A', uint8(0), uint16(i), name)
 	}
 	l.Add('A', uint8(0), uint16(600), "loop").Add('A', uint8(0), uint16(601), "wide")
-	r := open(t, l.Bytes())
+	r := openLog(t, l.Bytes())
 	info, err := r.Info()
 	require.NoError(t, err)
 	texts := ""
@@ -262,7 +262,7 @@ func TestHugeFormats(t *testing.T) {
 	require.Contains(t, texts, `format "wide" is larger than a message`)
 }
 
-// TestTwoStrays has two messages with times far ahead: the others keep theirs.
+// TestTwoStrays reads a log in which two messages have times far ahead. All messages keep their times.
 func TestTwoStrays(t *testing.T) {
 	l := generate.NewULog(0).Add('F', "a:uint64_t timestamp;").Add('A', uint8(0), uint16(0), "a")
 	const ahead = 9_000_000_000 // µs
@@ -276,8 +276,8 @@ func TestTwoStrays(t *testing.T) {
 		}
 	}
 	want = append(want, (ahead+50)*1e3, (ahead+120)*1e3)
-	r := open(t, l.Bytes())
-	all, damage := read(t, r)
+	r := openLog(t, l.Bytes())
+	all, damage := readAll(t, r)
 	require.Empty(t, damage)
 	info, err := r.Info()
 	require.NoError(t, err)
@@ -292,7 +292,8 @@ func TestTwoStrays(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// TestFailingTopic announces a topic with an unusable format again and again, then more than are reported.
+// TestFailingTopic announces one topic with an unusable format 20000 times, and then 20000 unknown topics. One event
+// counts the repeats of the topic. Only the first 1000 unknown topics are reported one by one.
 func TestFailingTopic(t *testing.T) {
 	l := generate.NewULog(0)
 	l.Add('F', "a:"+strings.Repeat("uint8_t x;", 6000)).Add('F', "wide:a all;a[10] more;")
@@ -302,7 +303,7 @@ func TestFailingTopic(t *testing.T) {
 	l.Add('F', "late:uint8_t x;b y;").Add('A', uint8(0), uint16(20000), "late")
 	l.Add('F', "late:uint64_t timestamp;").Add('A', uint8(0), uint16(20000), "late")
 	l.Add('D', uint16(20000), uint64(1000))
-	info, err := open(t, l.Bytes()).Info()
+	info, err := openLog(t, l.Bytes()).Info()
 	require.NoError(t, err)
 	require.False(t, info.Complete)
 	require.Len(t, info.Events, 3)
@@ -313,7 +314,7 @@ func TestFailingTopic(t *testing.T) {
 	for i := range 20000 {
 		l.Add('A', uint8(0), uint16(i), "unknown"+strconv.Itoa(i))
 	}
-	info, err = open(t, l.Bytes()).Info()
+	info, err = openLog(t, l.Bytes()).Info()
 	require.NoError(t, err)
 	require.Len(t, info.Events, shownDamage+1)
 	require.Contains(t, info.Events[shownDamage].Text, "and at 19000 places more")
@@ -326,7 +327,7 @@ func TestManyValues(t *testing.T) {
 	for range n {
 		l.Keyed('M', "\x01", "char[200] boot", strings.Repeat("x", 200)).Keyed('Q', "\x01", "float P", float32(0.5))
 	}
-	r := open(t, l.Bytes())
+	r := openLog(t, l.Bytes())
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	info, err := r.Info()
@@ -337,11 +338,11 @@ func TestManyValues(t *testing.T) {
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(200<<20))
 }
 
-// Each of several binary values of a name is kept.
+// TestSeveralValuesOfAName checks that each of several binary values of a name is an attachment.
 func TestSeveralValuesOfAName(t *testing.T) {
 	l := generate.NewULog(0).Keyed('M', "\x00", "uint8_t[2] dump", "ab").Keyed('M', "\x01", "uint8_t[1] dump", "c")
 	l.Keyed('M', "\x00", "uint8_t[2] dump", "de").Keyed('I', "", "uint8_t[1] dump", "f")
-	info, err := open(t, l.Bytes()).Info()
+	info, err := openLog(t, l.Bytes()).Info()
 	require.NoError(t, err)
 	got := map[string]string{}
 	for _, a := range info.Attachments {
@@ -412,7 +413,7 @@ func TestSamples(t *testing.T) {
 				require.Equal(t, want.start*1000+offset, info.StartTime)
 				require.Equal(t, want.end*1000+offset, info.EndTime)
 			}
-			all, damage := read(t, r)
+			all, damage := readAll(t, r)
 			require.Empty(t, damage)
 			topics, messages := 0, 0
 			for topic, list := range all {
@@ -436,7 +437,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// TestUntimed has messages without times between messages of two sensors that alternate, one of them late: each topic
+// TestUntimed reads messages without times between messages of two sensors that alternate. One sensor is late. Each topic
 // keeps its order.
 func TestUntimed(t *testing.T) {
 	l := generate.NewULog(1_000_000).Add('F', "a:uint64_t timestamp;").Add('F', "zero:uint64_t timestamp;uint32_t n;")
@@ -444,17 +445,17 @@ func TestUntimed(t *testing.T) {
 	const n = 60_000 // enough for several segments
 	for i := range n {
 		l.Add('D', uint16(0), uint64(1_000_000+1000*i-5000*(i%2)))
-		at := uint64(0)
-		if i%7 == 3 { // a message with a time, earlier than the last one without
-			at = uint64(1_000_000 + 1000*i - 3000)
+		timestamp := uint64(0)
+		if i%7 == 3 { // a message with a time, earlier than the last message without a time
+			timestamp = uint64(1_000_000 + 1000*i - 3000)
 		}
-		l.Add('D', uint16(1), at, uint32(i))
+		l.Add('D', uint16(1), timestamp, uint32(i))
 		if i%10 == 0 {
 			l.Keyed('P', "", "int32_t P", int32(i))
 		}
 	}
-	r := open(t, l.Bytes())
-	all, damage := read(t, r)
+	r := openLog(t, l.Bytes())
+	all, damage := readAll(t, r)
 	require.Empty(t, damage)
 	for i, m := range all["/px4/zero"] {
 		require.EqualValues(t, i, binary.LittleEndian.Uint32(m.data[12:]))
@@ -471,30 +472,31 @@ func TestUntimed(t *testing.T) {
 	}
 }
 
-// Each message that continues performance counters is a line; other text continues without a break.
+// TestLinesOfInformation checks that each message that continues performance counters is a line. Other text continues
+// without a break.
 func TestLinesOfInformation(t *testing.T) {
 	l := generate.NewULog(0)
 	for i, line := range []string{"rate: 1", "load: 2", "time: 3"} {
 		l.Keyed('M', string([]byte{byte(min(i, 1))}), "char[7] perf_counter_preflight", line)
 		l.Keyed('M', string([]byte{byte(min(i, 1))}), "char[7] boot_console_output", line)
 	}
-	info, err := open(t, l.Bytes()).Info()
+	info, err := openLog(t, l.Bytes()).Info()
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"perf_counter_preflight": "rate: 1\nload: 2\ntime: 3",
 		"boot_console_output": "rate: 1load: 2time: 3"}, info.Records[0].Values)
 }
 
-// A name that is not UTF-8 is not damage.
+// TestNamesNotUTF8 checks that a name that is not UTF-8 is no damage.
 func TestNamesNotUTF8(t *testing.T) {
 	l := generate.NewULog(0).Keyed('P', "", "int32_t P\xff\xfe", int32(1)).Keyed('I', "", "char[1] K\xff", "v")
 	l.Keyed('Q', "\x01", "int32_t Q\xff", int32(2))
-	r := open(t, l.Bytes())
+	r := openLog(t, l.Bytes())
 	info, err := r.Info()
 	require.NoError(t, err)
 	require.True(t, info.Complete)
 	require.Equal(t, "v", info.Records[0].Values["K�"])
 	require.Equal(t, "Q�=2\n", info.Records[1].Values["system"])
-	all, _ := read(t, r)
+	all, _ := readAll(t, r)
 	var e rcl_interfaces.ParameterEvent
 	require.NoError(t, cdr.Unmarshal(all["/px4/parameter_events"][0].data, &e))
 	require.Equal(t, "P�", e.NewParameters[0].Name)

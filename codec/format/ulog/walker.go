@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	messageHead = 3
-	// maxUnknown is the longest message of an unknown type, in bytes. Longer ones are damage, as for pyulog.
+	messageHead = 3  // size of a message's head, in bytes
+	flagsSize   = 40 // size of the payload of a message with flags, in bytes
+	// maxUnknown is the longest payload of a message of an unknown type, in bytes. pyulog has this limit, too.
 	maxUnknown = 10000
-	flagsSize  = 40
 	// resyncMessages is the number of consecutive messages that end damage.
 	resyncMessages = 3
 )
@@ -23,33 +23,45 @@ var syncMagic = []byte("\x2f\x73\x13\x20\x25\x0c\xbb\x12")
 // message is a message of a log.
 type message struct {
 	kind   byte
-	pos    int64
-	data   []byte // valid until the next call of the walker
-	misfit bool   // data of a topic that the log does not describe, or not of the topic's size
+	pos    int64  // of the head in the file
+	data   []byte // payload, valid until the next call of the walker
+	misfit bool   // data that fit no topic: the id is unknown or the size is not the topic's
 }
 
 // end returns where the message ends in the file.
 func (m *message) end() int64 { return m.pos + messageHead + int64(len(m.data)) }
 
-// subscription assigns an id to the data of a topic, from a position in the log on.
+// tagSize returns the size of the tag before the time of a text.
+func tagSize(m *message) int {
+	if m.kind == 'C' {
+		return 2
+	}
+	return 0
+}
+
+// dropoutMillis returns the duration of a dropout, in ms.
+func dropoutMillis(m *message) int64 { return int64(binary.LittleEndian.Uint16(m.data)) }
+
+// subscription assigns an id to the data of a topic.
 type subscription struct {
-	from    int64
-	channel int // number of the topic's channel
+	pos     int64 // position in the log: the id has this meaning behind it
+	channel int   // number of the topic's channel
 	layout  *layout
 }
 
 // walker goes through the messages of a log.
 type walker struct {
 	chunked.Window
-	subscribed map[uint16][]subscription // by id
-	pos        int64
-	// ends are the ends of the sections of the file, in order; the last is the file's. No message crosses them.
-	ends []int64
+	subscriptions map[uint16][]subscription // by id, in the order of the log
+	pos           int64                     // of the next message
+	// sectionEnds are the ends of the sections of the file, in order. The last one is the end of the file. No message
+	// crosses them.
+	sectionEnds []int64
 }
 
-// limit returns the end of the section at pos.
-func (w *walker) limit(pos int64) int64 {
-	for _, end := range w.ends {
+// sectionEnd returns the end of the section at pos.
+func (w *walker) sectionEnd(pos int64) int64 {
+	for _, end := range w.sectionEnds {
 		if pos < end {
 			return end
 		}
@@ -59,43 +71,57 @@ func (w *walker) limit(pos int64) int64 {
 
 // subscription returns the subscription of data with an id at pos; nil if none begins before pos.
 func (w *walker) subscription(id uint16, pos int64) *subscription {
-	list := w.subscribed[id]
+	list := w.subscriptions[id]
 	for i := len(list) - 1; i >= 0; i-- {
-		if list[i].from < pos {
+		if list[i].pos < pos {
 			return &list[i]
 		}
 	}
 	return nil
 }
 
-// form is how well bytes fit a message.
-type form int
+// subscriptionOf returns the subscription of a message of data.
+func (w *walker) subscriptionOf(m *message) *subscription {
+	return w.subscription(binary.LittleEndian.Uint16(m.data), m.pos)
+}
+
+// timestamp returns the channel and the timestamp in µs of a message of data or text; 0: no timestamp.
+func (w *walker) timestamp(m *message) (channel int, micros uint64) {
+	if m.kind == 'D' {
+		s := w.subscriptionOf(m)
+		return s.channel, s.layout.time(m.data[2:])
+	}
+	return logChannel, binary.LittleEndian.Uint64(m.data[1+tagSize(m):])
+}
+
+// validity tells how well bytes fit a message.
+type validity int
 
 const (
-	broken  form = iota // no message
-	cut                 // a message that crosses the end of its section
-	foreign             // a message of an unknown type
-	misfit              // data that fit no topic
-	whole               // a message of a known type
+	noMessage      validity = iota
+	cutMessage              // a message that crosses the end of its section
+	unknownMessage          // a message of an unknown type
+	misfitMessage           // data that fit no topic
+	validMessage            // a message of a known type
 )
 
-// check returns the size of the message at pos and how well it fits.
-func (w *walker) check(pos int64) (size int64, f form, err error) {
-	const most = messageHead + 16 // bytes to look at
-	b, err := w.View(pos, most)
+// check returns the size and the validity of the message at pos. It looks only at the message's first bytes.
+func (w *walker) check(pos int64) (size int64, v validity, err error) {
+	const lookahead = messageHead + 16
+	b, err := w.View(pos, lookahead)
 	if err != nil || len(b) < messageHead {
-		return 0, cut, err
+		return 0, cutMessage, err
 	}
-	b = b[:min(len(b), most)]
+	b = b[:min(len(b), lookahead)]
 	payload, kind := int64(binary.LittleEndian.Uint16(b)), b[2]
 	size = messageHead + payload
-	at := func(i int) byte {
+	at := func(i int) byte { // a byte of the payload; 0 behind its end
 		if messageHead+i < len(b) {
 			return b[messageHead+i]
 		}
 		return 0
 	}
-	level := func() bool { return at(0) >= '0' && at(0) <= '7' }
+	isLevel := func() bool { return at(0) >= '0' && at(0) <= '7' }
 	ok := false
 	switch kind {
 	case 'B':
@@ -113,57 +139,60 @@ func (w *walker) check(pos int64) (size int64, f form, err error) {
 	case 'R', 'O':
 		ok = payload == 2
 	case 'L':
-		ok = payload >= 9 && level()
+		ok = payload >= 9 && isLevel()
 	case 'C':
-		ok = payload >= 11 && level()
+		ok = payload >= 11 && isLevel()
 	case 'S':
 		ok = payload == int64(len(syncMagic)) && bytes.HasPrefix(b[messageHead:], syncMagic)
 	case 'D':
 		if payload < 2 {
-			return size, broken, nil
+			return size, noMessage, nil
 		}
 		t := w.subscription(uint16(at(0))|uint16(at(1))<<8, pos)
-		ok = t != nil && int64(t.layout.least) <= payload-2 && payload-2 <= int64(t.layout.most)
+		ok = t != nil && int64(t.layout.minSize) <= payload-2 && payload-2 <= int64(t.layout.maxSize)
 		if !ok {
-			f = misfit
+			v = misfitMessage
 		}
 	case 0:
 	default:
 		if payload > 0 && payload <= maxUnknown {
-			f = foreign
+			v = unknownMessage
 		}
 	}
 	if ok {
-		f = whole
+		v = validMessage
 	}
-	if f != broken && pos+size > w.limit(pos) {
-		f = cut
+	if v != noMessage && pos+size > w.sectionEnd(pos) {
+		v = cutMessage
 	}
-	return size, f, nil
+	return size, v, nil
 }
 
-// next returns the next message. The error is io.EOF at the end; chunked.ErrCut if the file ends within a message; a
-// *chunked.GapError, and then the next call continues behind the damage; or an error of reading.
+// next returns the next message. Its error is one of:
+//   - io.EOF at the end of the file
+//   - chunked.ErrCut if the file ends within a message
+//   - a *chunked.GapError for damage; the next call continues behind the damage
+//   - an error of reading
 func (w *walker) next() (m message, err error) {
 	for {
-		limit := w.limit(w.pos)
+		limit := w.sectionEnd(w.pos)
 		if w.pos >= w.Size {
 			return m, io.EOF
 		}
-		size, f, err := w.check(w.pos)
+		size, v, err := w.check(w.pos)
 		if err != nil {
 			return m, err
 		}
-		if (f == foreign || f == misfit) && !w.follows(w.pos+size) {
-			f = broken
+		if (v == unknownMessage || v == misfitMessage) && !w.follows(w.pos+size) {
+			v = noMessage
 		}
-		switch f {
-		case whole, foreign, misfit:
+		switch v {
+		case validMessage, unknownMessage, misfitMessage:
 			b, err := w.View(w.pos, int(size))
 			if err != nil {
 				return m, err
 			}
-			m = message{kind: b[2], pos: w.pos, data: b[messageHead:size:size], misfit: f == misfit}
+			m = message{kind: b[2], pos: w.pos, data: b[messageHead:size:size], misfit: v == misfitMessage}
 			w.pos += size
 			return m, nil
 		}
@@ -172,7 +201,7 @@ func (w *walker) next() (m message, err error) {
 		if err != nil {
 			return m, err
 		}
-		if w.pos < limit || f == broken {
+		if w.pos < limit || v == noMessage {
 			if w.pos == w.Size {
 				if end, err := chunked.ContentEnd(w.File, w.Size); err == nil && end <= from {
 					return m, chunked.ErrCut // zeros, as a crash leaves them
@@ -189,23 +218,23 @@ func (w *walker) next() (m message, err error) {
 
 // follows reports whether a message of a known type may begin at pos, or the section ends there.
 func (w *walker) follows(pos int64) bool {
-	if pos == w.limit(pos-1) {
+	if pos == w.sectionEnd(pos-1) {
 		return true
 	}
-	_, f, err := w.check(pos)
-	return err == nil && (f == whole || f == misfit || f == cut)
+	_, v, err := w.check(pos)
+	return err == nil && (v == validMessage || v == misfitMessage || v == cutMessage)
 }
 
-// resync returns where consecutive messages begin at pos or later; limit if nowhere before.
+// resync returns where consecutive messages begin at pos or later; limit if there are none before limit.
 func (w *walker) resync(pos, limit int64) (int64, error) {
 	for ; pos < limit; pos++ {
 		next := pos
 		for n := range resyncMessages {
-			size, f, err := w.check(next)
+			size, v, err := w.check(next)
 			if err != nil {
 				return pos, err
 			}
-			if f != whole && (n == 0 || f != misfit) {
+			if v != validMessage && (n == 0 || v != misfitMessage) {
 				break
 			}
 			next += size
