@@ -98,8 +98,8 @@ func (in *information) attachments() []codec.Attachment {
 	return attachments
 }
 
-// addValue adds a value to the values of a name. If bit 0 of first, the message's first byte, is set, value continues the
-// last one.
+// addValue adds a value to the values of a name. first is the message's first byte: if bit 0 is set, value continues
+// the last value.
 func addValue(values map[string][][]byte, key string, value []byte, first byte) {
 	if list := values[key]; first&1 != 0 && len(list) > 0 {
 		list[len(list)-1] = append(list[len(list)-1], value...)

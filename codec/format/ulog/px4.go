@@ -47,8 +47,7 @@ var px4 = sync.OnceValue(func() px4Definitions {
 	return all
 })
 
-// px4Nested returns the version of a type that is nested in holder. It returns nil if holder is nil, which is no type of
-// px4_msgs.
+// px4Nested returns the version of a type that is nested in holder; nil if holder is nil, which is not of px4_msgs.
 func px4Nested(n *node, holder *px4Type, name string) *px4Type {
 	if holder == nil {
 		return nil

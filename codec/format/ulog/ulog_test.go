@@ -437,7 +437,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// TestUntimed reads messages without times between messages of two sensors that alternate. One sensor is late. Each topic
+// TestUntimed reads messages without times between messages of two sensors that alternate, one of them late. Each topic
 // keeps its order.
 func TestUntimed(t *testing.T) {
 	l := generate.NewULog(1_000_000).Add('F', "a:uint64_t timestamp;").Add('F', "zero:uint64_t timestamp;uint32_t n;")
