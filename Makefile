@@ -6,7 +6,7 @@
 # make stress runs all tests 5 times on a busy machine, in about an hour, and prints which failed how often;
 #             N=20 runs them 20 times
 # make build  puts the nodes into bin/
-# make static puts a converter into bin/static/ that needs no libraries: without HDF5 and `converter serve`
+# make static puts a converter into bin/static/ that needs no libraries: without HDF5
 # make reference  runs go generate, which writes the options into docs/reference/ and config/*.yaml
 # make pictures  makes docs/pictures from the recording of make demo, with Chromium
 # make lint   runs gofmt, the linters, among them go vet and staticcheck, and the tests of test/layers

@@ -56,8 +56,8 @@ def start(context):
         if value[name]:
             arguments.append('--' + name.replace('_', '-') + '=' + value[name])
     return [Node(
-        executable=executable('converter'), name=value['name'], namespace=value['namespace'],
-        arguments=['serve'] + arguments,
+        executable=executable('converter_node'), name=value['name'], namespace=value['namespace'],
+        arguments=arguments,
         parameters=[value['params_file']] if value['params_file'] else [], output='screen', emulate_tty=True)]
 
 

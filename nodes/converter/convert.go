@@ -99,7 +99,7 @@ func (o *convertOptions) convert(ctx context.Context, paths []string, stdout, st
 	if err != nil {
 		return err
 	}
-	for _, line := range report(result, o.Verbose) {
+	for _, line := range result.Lines(o.Verbose) {
 		fmt.Fprintln(reports, line)
 	}
 	return nil
@@ -196,7 +196,7 @@ func (b *batch) run(ctx context.Context, job *convert.Job, folder, name string) 
 		text, _ := json.Marshal(&line) // line has only types that JSON supports
 		b.say(b.stdout, string(text))
 	case result != nil:
-		b.say(b.stdout, report(result, b.verbose)...)
+		b.say(b.stdout, result.Lines(b.verbose)...)
 	case line.Status == discarded:
 		b.say(b.stdout, printable.Line("left out: "+about(line.Input, line.Error)))
 	case err == nil:
@@ -258,97 +258,4 @@ func (b *batch) say(to io.Writer, lines ...string) {
 	for _, line := range lines {
 		fmt.Fprintln(to, line)
 	}
-}
-
-// report returns lines about the written recording and the losses. If verbose, each loss has a line.
-func report(r *convert.Result, verbose bool) []string {
-	if r.Episodes != nil {
-		return reportEpisodes(r, verbose)
-	}
-	speed := int64(float64(r.Bytes) / max(r.Took.Seconds(), 1e-9))
-	lines := []string{fmt.Sprintf("%s: %s, %s, %s of payload, %s s; written in %.3f s (%s/s)", r.Path,
-		human.Count(r.Messages, "message"),
-		human.Count(r.Topics, "topic"), human.Bytes(r.Bytes), human.Seconds(r.End-r.Start), r.Took.Seconds(),
-		human.Bytes(speed))}
-	if len(r.Files) > 1 {
-		lines[0] += ", " + human.Count(len(r.Files), "file")
-	}
-	if r.Throttled.Messages > 0 {
-		lines = append(lines, "left out: "+r.Throttled.String())
-	}
-	lines = append(lines, reportSkipped(r)...)
-	if r.Repeated.Messages > 0 {
-		lines = append(lines, "repeated: "+r.Repeated.String())
-	}
-	return printableLines(append(lines, reportLosses(r, verbose)...))
-}
-
-// printableLines escapes each text to one printable line.
-func printableLines(lines []string) []string {
-	for i := range lines {
-		lines[i] = printable.Line(lines[i])
-	}
-	return lines
-}
-
-// reportEpisodes returns lines about the written episodes.
-func reportEpisodes(r *convert.Result, verbose bool) []string {
-	episodes, frames, rows, aligned := 0, 0, 0, false
-	var lines []string
-	for _, e := range r.Episodes {
-		what := fmt.Sprintf("%s: %s s, %s", human.Printable(e.Name), human.Seconds(e.End-e.Start),
-			human.Count(e.Frames, "frame"))
-		if e.Report == nil {
-			episodes, frames = episodes+1, frames+e.Frames
-		} else {
-			aligned = true
-			episodes, frames, rows = episodes+e.Report.Episodes(), frames+e.Report.Frames(), rows+e.Report.Written()
-			what += "; " + strings.TrimRight(e.Report.String(), "\n")
-			if verbose {
-				for _, line := range e.Report.DroppedTimes() {
-					what += "\n  " + line
-				}
-			}
-		}
-		lines = append(lines, strings.Split(what, "\n")...)
-	}
-	total := fmt.Sprintf("%s: %s, %s", r.Path, human.Count(episodes, "episode"), human.Count(frames, "frame"))
-	if aligned {
-		total += ", " + human.Count(rows, "row")
-	}
-	lines = append(lines, fmt.Sprintf("%s; written in %.3f s", total, r.Took.Seconds()))
-	skipped := reportSkipped(r)
-	for i := range skipped {
-		skipped[i] += fmt.Sprintf("; the output has episodes 0 to %d", episodes-1)
-	}
-	return printableLines(slices.Concat(lines, skipped, reportLosses(r, verbose)))
-}
-
-// reportSkipped returns a line about episodes that were not selected.
-func reportSkipped(r *convert.Result) []string {
-	if r.SkippedEpisodes == "" {
-		return nil
-	}
-	return []string{"left out: " + r.SkippedEpisodes}
-}
-
-// reportLosses returns lines about losses, and about data for which a format without messages has no place.
-func reportLosses(r *convert.Result, verbose bool) (lines []string) {
-	if !verbose {
-		lines = r.LossSummary()
-	} else {
-		for _, loss := range r.Losses {
-			lines = append(lines, loss.String())
-		}
-	}
-	for i := range lines {
-		lines[i] = "lost: " + lines[i]
-	}
-	if !verbose && len(r.Unplaced) > 0 {
-		return append(lines, "left out: "+r.UnplacedSummary())
-	}
-	for _, loss := range r.Unplaced {
-		lines = append(lines, "left out: "+loss.String())
-	}
-	return lines
 }

@@ -18,7 +18,6 @@ import (
 	rows "tapedeck/codec/training/align"
 	"tapedeck/codec/training/episode"
 	"tapedeck/config"
-	"tapedeck/nodes/internal/convert"
 	"tapedeck/test/samples"
 )
 
@@ -282,55 +281,4 @@ func TestTables(t *testing.T) {
 		_, _, err = run(t, path, out, "--to", to, "--overwrite")
 		require.NoError(t, err)
 	}
-}
-
-// The last line counts episodes and frames of the output. An episode may be split, and frames may be without a row.
-func TestReportOfEpisodes(t *testing.T) {
-	camera := &rows.TrackReport{StreamReport: rows.StreamReport{Name: "camera_0", Samples: 30}, Used: 24}
-	for row := range 5 {
-		camera.Drop(rows.WhyNoFrame, row, int64(row)*1e9)
-	}
-	result := &convert.Result{Path: "set", SkippedEpisodes: "episodes 1 of 0-2", Episodes: []convert.Episode{
-		{Name: "a", Frames: 30, Report: &rows.Report{Points: 30, Rows: 25, Dropped: 5, Holes: 3, Split: 3, Single: 1,
-			Cameras: []*rows.TrackReport{camera}}},
-		{Name: "b", Frames: 30, Report: &rows.Report{Points: 30, Rows: 30}},
-	}}
-	lines := reportEpisodes(result, false)
-	require.Contains(t, lines[0], "25 rows of 30, 5 dropped, 3 holes, 24 rows in 3 episodes")
-	require.Contains(t, strings.Join(lines, "\n"), "\nset: 4 episodes, 24 frames, 54 rows; written in ")
-	require.Contains(t, lines, "left out: episodes 1 of 0-2; the output has episodes 0 to 3")
-	const times = "  camera_0: 5 rows dropped at 0.000 to 4.000 (5): no frame near enough"
-	require.NotContains(t, lines, times)
-	require.Contains(t, reportEpisodes(result, true), times)
-}
-
-// Without -v, losses that the format always causes share a line, and so do many losses of one topic.
-func TestReportOfLosses(t *testing.T) {
-	result := &convert.Result{Losses: []convert.Loss{
-		{What: "quality of service, except durability", Topics: []string{"/imu", "/tf"}, Format: true},
-		{What: "AHRS", Topics: []string{"/log"}, Messages: 5},
-		{What: "header.seq", Topics: []string{"/imu"}, Messages: 7},
-		{What: "EKF", Topics: []string{"/log"}, Messages: 6},
-		{What: "publish times", Topics: []string{"/imu"}, Messages: 7, Format: true},
-		{What: "TERRAIN", Topics: []string{"/log"}, Messages: 1},
-		{What: "2 attachments", Messages: 0},
-	}, Unplaced: []convert.Loss{
-		{What: "metadata of topics", Topics: []string{"/imu", "/tf"}, Format: true},
-		{What: "metadata of the recording", Format: true},
-	}}
-	require.Equal(t, []string{
-		"lost: AHRS, EKF, TERRAIN (on /log); -v lists them",
-		"lost: header.seq (7 messages on /imu)",
-		"lost: 2 attachments",
-		"lost: what the format has no place for: quality of service, except durability; publish times; " +
-			"-v lists the topics",
-		"left out: what the format has no place for: metadata of topics; metadata of the recording; " +
-			"-v lists the topics",
-	}, reportLosses(result, false))
-	require.Equal(t, []string{
-		"lost: quality of service, except durability (/imu, /tf)", "lost: AHRS (5 messages on /log)",
-		"lost: header.seq (7 messages on /imu)", "lost: EKF (6 messages on /log)",
-		"lost: publish times (7 messages on /imu)", "lost: TERRAIN (1 message on /log)", "lost: 2 attachments",
-		"left out: metadata of topics (/imu, /tf)", "left out: metadata of the recording",
-	}, reportLosses(result, true))
 }

@@ -151,7 +151,6 @@ inputs are merged in time. The name of the output or --to chooses the format: .r
 		return wants(cmd, args)
 	}
 	root.AddCommand(
-		newServe(), newRequest(),
 		command("info FILE...", "Show what recordings contain",
 			`Shows what recordings of any format contain, as text, as JSON, or as the tools
 of Apollo and CARLA print it.`,

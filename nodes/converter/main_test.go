@@ -255,10 +255,9 @@ func TestEveryOptionIsDocumented(t *testing.T) {
 	require.NoError(t, configtest.CheckFile("../../config/converter.yaml", defaultConvertOptions()))
 	require.NoError(t, configtest.CheckFlags("../../docs/reference/comparison.md", "Convert", defaultConvertOptions(),
 		false))
-	service := defaultNodeOptions()
 	for command, o := range map[string]any{
-		"converter IN… OUT": defaultConvertOptions(), "converter serve": &service,
-		"converter info": defaultInfoOptions(), "converter report": defaultReportOptions(),
+		"converter IN… OUT": defaultConvertOptions(),
+		"converter info":    defaultInfoOptions(), "converter report": defaultReportOptions(),
 		"converter index": &indexOptions{}, "converter find": defaultFindOptions(),
 		"converter echo": defaultEchoOptions(), "converter check": &checkOptions{},
 		"converter expect": &expectOptions{Tolerance: 0.2}, "converter recover": &recoverOptions{},
@@ -270,8 +269,7 @@ func TestEveryOptionIsDocumented(t *testing.T) {
 
 func TestEveryOptionHasText(t *testing.T) {
 	require.Empty(t, config.TextErrors(&convertOptions{}, &findOptions{}, &recoverOptions{}, &diffOptions{},
-		&reportOptions{}, &indexOptions{}, &infoOptions{}, &requestOptions{}, &serveOptions{}, &checkOptions{},
-		&expectOptions{}))
+		&reportOptions{}, &indexOptions{}, &infoOptions{}, &checkOptions{}, &expectOptions{}))
 	require.Empty(t, config.TextErrors(&convert.Options{}))
 	require.Empty(t, config.TextErrors(&formats.Options{}, &formats.ReadOptions{}, &formats.InfoOptions{}))
 	require.Empty(t, config.TextErrors(&live.CARLAOptions{}))

@@ -106,7 +106,7 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	if err != nil {
 		return fmt.Errorf("recover %s: %w", in.path, err)
 	}
-	for _, line := range report(result, true) {
+	for _, line := range result.Lines(true) {
 		fmt.Fprintln(stdout, line)
 	}
 	for _, loss := range result.Losses {

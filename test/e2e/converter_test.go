@@ -33,7 +33,7 @@ func TestConvertService(t *testing.T) {
 	}
 	require.NoError(t, w.Close())
 
-	converter := g.start("converter", "serve", "--throttle", "/n=1/10", "--ros-args", "-r", "__ns:=/robot", "-p",
+	converter := g.start("converter_node", "--throttle", "/n=1/10", "--ros-args", "-r", "__ns:=/robot", "-p",
 		"service:=archive")
 	converter.Prints("ready to convert: call the service /robot/archive (tapedeck/srv/Convert)")
 	node := g.open("caller")

@@ -123,19 +123,20 @@ func TestConverterRequest(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
 	g.writeNumbers("in.record", "/n", epoch, 0, 1000, 2000)
-	converter := g.start("converter", "serve")
-	require.Contains(t, g.remote(0, "converter", "request", "in.record", "out.mcap", "--option", "throttle=/n=1/3"),
+	converter := g.start("converter_node")
+	said := g.remote(0, "converter_node", "request", "in.record", "out.mcap", "--option", "throttle=/n=1/3")
+	require.Contains(t, said,
 		"/converter: converted 1 message on 1 topic to out.mcap")
 	require.Len(t, messages(t, g.path("out.mcap"))["/n"], 1)
-	require.Contains(t, g.remote(1, "converter", "request", "missing.record", "other.mcap"),
+	require.Contains(t, g.remote(1, "converter_node", "request", "missing.record", "other.mcap"),
 		"/converter refused: convert to other.mcap")
 	for _, paths := range [][]string{
 		{g.path("in.record"), "a.mcap"}, {"in.record", "../a.mcap"}, {"../in.record", "a.mcap"},
 	} {
-		require.Contains(t, g.remote(1, "converter", append([]string{"request"}, paths...)...),
+		require.Contains(t, g.remote(1, "converter_node", append([]string{"request"}, paths...)...),
 			"is not below .: services take relative paths without .., unless service_root is /")
 	}
-	require.Contains(t, g.remote(2, "converter", "request", "in.record"), "got 1 path")
+	require.Contains(t, g.remote(2, "converter_node", "request", "in.record"), "got 1 path")
 	converter.Interrupt()
 }
 

@@ -70,8 +70,6 @@ func TestStaticConverter(t *testing.T) {
 		{[]string{"info", training}, "built without HDF5"},
 		{[]string{"in.mcap", "new.hdf5"}, "built without HDF5"},
 		{[]string{"in.mcap", "other", "--to", "hdf5"}, "built without HDF5"},
-		{[]string{"serve"}, "built without cgo"},
-		{[]string{"request", "in.mcap", "x.mcap"}, "built without cgo"},
 	} {
 		said, code := run(c.args...)
 		require.Equal(t, 1, code, "%v: %s", c.args, said)

@@ -39,7 +39,7 @@ func TestServiceCall(t *testing.T) {
 			}
 		}
 		recorder.Interrupt()
-		converter := s.ours("converter", "serve")
+		converter := s.ours("converter_node")
 		if find("share/tapedeck") != "" {
 			require.Contains(t, s.ros2("service", "call", "/convert", "tapedeck/srv/Convert",
 				"{inputs: [drive.record.00000], output: drive.mcap, options: ['topics=/n']}").Wait(0),

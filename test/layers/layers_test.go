@@ -140,7 +140,7 @@ func TestLayers(t *testing.T) {
 		{folder: "nodes", never: []string{"bridge/graph"}, but: []string{"nodes/internal/graph/."}},
 
 		{folder: "nodes/internal", never: []string{"nodes/arm_publisher", "nodes/camera_publisher", "nodes/converter",
-			"nodes/mavlink_publisher", "nodes/player", "nodes/recorder"}},
+			"nodes/converter_node", "nodes/mavlink_publisher", "nodes/player", "nodes/recorder"}},
 		{folder: "nodes/recorder/internal", never: []string{"nodes/recorder/.", "nodes/recorder/recorder"}},
 	} {
 		checked := 0
@@ -183,7 +183,7 @@ func TestLinkedFormats(t *testing.T) {
 	require.Greater(t, len(formats), 10)
 	for name, want := range map[string][]string{
 		"recorder":  {"carla", "cloud", "mcap", "record", "rosbag2", "session"},
-		"converter": formats, "player": formats,
+		"converter": formats, "converter_node": formats, "player": formats,
 		"mavlink_publisher": {"tlog"}, "arm_publisher": nil, "camera_publisher": nil,
 	} {
 		links := packages.links(module + "nodes/" + name)
@@ -210,19 +210,25 @@ func TestModules(t *testing.T) {
 			executables[name] = packages.links(path)
 		}
 	}
-	require.Len(t, executables, 6)
+	require.Len(t, executables, 7)
 	every := slices.Sorted(maps.Keys(executables))
+	nodes := slices.DeleteFunc(slices.Clone(every), func(name string) bool { return name == "converter" })
 	for _, c := range []struct {
 		prefix   string   // of import paths
 		imported []string // by these folders alone
 		linked   []string // by these executables alone
 	}{
-		{"github.com/aws/", []string{"codec/store/s3"}, []string{"converter", "player", "recorder"}},
-		{"gonum.org/v1/hdf5", []string{"codec/format/hdf5/internal/h5"}, []string{"converter", "player"}},
+		{"github.com/aws/", []string{"codec/store/s3"}, []string{"converter", "converter_node", "player", "recorder"}},
+		{"gonum.org/v1/hdf5", []string{"codec/format/hdf5/internal/h5"},
+			[]string{"converter", "converter_node", "player"}},
 		{"github.com/bluenviron/gomavlib", []string{"bridge/device/mavlink", "bridge/translate/mavros",
-			"codec/format/tlog", "nodes/mavlink_publisher"}, []string{"converter", "mavlink_publisher", "player"}},
-		{module + "bridge/recordings", []string{"bridge/recordings", "nodes"}, []string{"converter", "player"}},
-		{module + "bridge/translate/robot", []string{"nodes"}, []string{"converter", "player", "recorder"}},
+			"codec/format/tlog", "nodes/mavlink_publisher"}, []string{"converter", "converter_node",
+			"mavlink_publisher", "player"}},
+		{module + "bridge/recordings", []string{"bridge/recordings", "nodes"},
+			[]string{"converter", "converter_node", "player"}},
+		{module + "bridge/translate/robot", []string{"nodes"},
+			[]string{"converter", "converter_node", "player", "recorder"}},
+		{module + "bridge/graph/dds", []string{"nodes/internal/graph"}, nodes},
 		{"github.com/spf13/viper", []string{"config"}, every},
 		{"github.com/rclone/gofakes3", nil, nil},
 		{"net/http", []string{"codec/store/http", "codec/store/s3", "nodes/internal/page/livepage"}, every},

@@ -42,7 +42,7 @@ func TestMains(t *testing.T) {
 	output, err := exec.Command("go", "list", "-f", program, "tapedeck/...").Output()
 	require.NoError(t, err)
 	folders := strings.Fields(string(output))
-	require.Len(t, folders, 2)
+	require.Len(t, folders, 3)
 	for _, folder := range folders {
 		text, err := os.ReadFile(filepath.Join(folder, "main.go"))
 		require.NoError(t, err)

@@ -1,4 +1,4 @@
-//go:build !rcl && cgo
+//go:build !rcl
 
 package graph
 

@@ -45,7 +45,7 @@ func TestFirstWord(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	for word, answer := range Commands {
 		require.Equal(t, strings.ToLower(word), word)
-		require.Regexp(t, `^(converter|recorder|player|rosbag|--version|a file system)\b`, answer+" ")
+		require.Regexp(t, `^(converter|converter_node|recorder|player|rosbag|--version|a file system)\b`, answer+" ")
 	}
 }
 

@@ -5,20 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync/atomic"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/store"
+	"tapedeck/codec/store/http"
+	"tapedeck/codec/store/s3"
 	"tapedeck/config"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/tapedeck"
 	"tapedeck/nodes/internal/confine"
 	"tapedeck/nodes/internal/convert"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/graph"
 )
 
@@ -28,15 +29,15 @@ const (
 	maxInputs   = 1000      // limit of inputs of a call
 )
 
-// serveOptions are the options of serve.
-type serveOptions struct {
+// options are the options of the node.
+type options struct {
 	nodeOptions
 	convert.Options
 }
 
-func (*serveOptions) OptionTexts() string { return optionTexts }
+func (*options) OptionTexts() string { return optionTexts }
 
-// nodeOptions are the options of serve that are not options of conversions.
+// nodeOptions are the options that are not options of conversions.
 type nodeOptions struct {
 	Service     string `param:"service" group:"Service" value:"SERVICE"`
 	ServiceRoot string `param:"service_root" group:"Service" value:"FOLDER"`
@@ -49,22 +50,8 @@ func defaultNodeOptions() nodeOptions {
 	return nodeOptions{Service: "/convert", ServiceRoot: ".", MaxWaiting: 16}
 }
 
-func newServe() *cobra.Command {
-	o := &serveOptions{defaultNodeOptions(), convert.DefaultOptions()}
-	const long = `Converts recordings when its service is called, one after the other, until it
-is interrupted. The conversion options given here are the defaults of calls.`
-	cmd := config.New("serve", "Convert recordings when a service is called", long, o,
-		func(ctx context.Context, in *config.Input) error {
-			return serve(ctx, in, o, os.Stderr)
-		})
-	cmd.Args = cobra.NoArgs
-	cmd.Annotations = map[string]string{config.NodeName: "converter"}
-	graph.ShowMiddleware(cmd)
-	return cmd
-}
-
 // serve runs the node until ctx is done.
-func serve(ctx context.Context, in *config.Input, o *serveOptions, console io.Writer) (err error) {
+func serve(ctx context.Context, in *config.Input, o *options, console io.Writer) (err error) {
 	node, err := graph.Open("converter", in, o, console)
 	if err != nil {
 		return err
@@ -78,7 +65,8 @@ func serve(ctx context.Context, in *config.Input, o *serveOptions, console io.Wr
 	if err != nil {
 		return err
 	}
-	if own := node.Name() + "/" + ownService; service.Name() != own { // 'converter request' calls this name
+	own := node.Name() + "/" + ownService // the name that 'converter_node request' calls
+	if service.Name() != own {
 		if _, err := node.Serve(own, convertType, s.answer); err != nil {
 			return err
 		}
@@ -90,8 +78,10 @@ func serve(ctx context.Context, in *config.Input, o *serveOptions, console io.Wr
 
 // server performs conversions, one after the other.
 type server struct {
-	places
 	ctx        context.Context // ends with the node
+	formats    formats.List
+	files      *store.Files // local files, and files in stores
+	bucket     *s3.Store    // for outputs that are URLs
 	node       bridge.Node
 	options    convert.Options // the defaults of calls
 	root       confine.Folder
@@ -101,11 +91,13 @@ type server struct {
 	maxWaiting int // that may wait
 }
 
-func newServer(ctx context.Context, node bridge.Node, o *serveOptions) (*server, error) {
+func newServer(ctx context.Context, node bridge.Node, o *options) (*server, error) {
 	p, err := node.Advertise("~/progress", "tapedeck/msg/ConversionProgress", codec.DefaultQoS())
+	bucket := s3.New()
 	return &server{
-		places: newPlaces(), ctx: ctx, node: node, options: o.Options, root: confine.ServiceRoot(o.ServiceRoot),
-		progress: p, turn: make(chan struct{}, 1), maxWaiting: o.MaxWaiting,
+		ctx: ctx, node: node, formats: formats.All(), files: store.New(bucket, http.New()), bucket: bucket,
+		options: o.Options, root: confine.ServiceRoot(o.ServiceRoot), progress: p,
+		turn: make(chan struct{}, 1), maxWaiting: o.MaxWaiting,
 	}, err
 }
 
@@ -153,7 +145,7 @@ func (s *server) convert(ctx context.Context, request *tapedeck.Convert_Request)
 	if err != nil {
 		return nil, fmt.Errorf("convert to %s: %w", job.Output, err)
 	}
-	for _, line := range report(result, false) {
+	for _, line := range result.Lines(false) {
 		s.node.Log(bridge.Info, "%s", line)
 	}
 	return result, nil
@@ -161,9 +153,9 @@ func (s *server) convert(ctx context.Context, request *tapedeck.Convert_Request)
 
 // job returns the requested conversion. All its paths must be in the service's folder.
 func (s *server) job(ctx context.Context, request *tapedeck.Convert_Request) (*convert.Job, error) {
-	j := s.newJob(s.options, request.Inputs...)
-	j.Output = request.Output
-	j.Open = func(path string) (codec.Reader, error) { return s.open(ctx, path) }
+	j := &convert.Job{Files: s.files, Store: s.bucket, Formats: s.formats, Options: s.options,
+		Inputs: request.Inputs, Output: request.Output,
+		Open: func(path string) (codec.Reader, error) { return s.open(ctx, path) }}
 	switch {
 	case len(j.Inputs) == 0 || j.Output == "":
 		return nil, errors.New("inputs and output must be given")
@@ -195,7 +187,7 @@ func (s *server) job(ctx context.Context, request *tapedeck.Convert_Request) (*c
 
 // open opens an input. It returns an error if a file of the input is outside of the service's folder.
 func (s *server) open(ctx context.Context, path string) (codec.Reader, error) {
-	r, err := known.Open(s.files, path)
+	r, err := s.formats.Open(s.files, path)
 	if err != nil {
 		return nil, err
 	}

@@ -28,9 +28,9 @@ func (*requestOptions) OptionTexts() string { return optionTexts }
 // newRequest returns the command that requests a conversion from a running node.
 func newRequest() *cobra.Command {
 	o := &requestOptions{Options: remote.DefaultOptions()}
-	cmd := remote.Converter.Command("request IN... OUT", "Let a running 'converter serve' convert recordings",
-		`Lets a node that 'converter serve' started convert recordings, waits until it
-has done so and prints what the output does not keep. Paths begin at the folder
+	cmd := remote.Converter.Command("request IN... OUT", "Let a running converter_node convert recordings",
+		`Lets a running converter_node convert recordings, waits until it has done so
+and prints what the output does not keep. Paths begin at the folder
 service_root of that node.`, 1, math.MaxInt, o, &o.Options,
 		func(ctx context.Context, args []string, p *remote.Peer) error {
 			if o.Output != "" {

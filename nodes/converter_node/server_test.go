@@ -13,6 +13,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
+	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec"
 	"tapedeck/codec/format/session"
 	rows "tapedeck/codec/training/align"
@@ -22,11 +23,11 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-func newTestServer(t *testing.T, change func(*serveOptions)) *server {
+func newTestServer(t *testing.T, change func(*options)) *server {
 	node, err := (&bridgetest.Network{}).Open(bridge.Options{Name: "converter"})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, node.Close()) })
-	o := &serveOptions{defaultNodeOptions(), convert.DefaultOptions()}
+	o := &options{defaultNodeOptions(), convert.DefaultOptions()}
 	change(o)
 	s, err := newServer(t.Context(), node, o)
 	require.NoError(t, err)
@@ -51,7 +52,7 @@ func TestCallsStayInTheirFolder(t *testing.T) {
 	root := filepath.Join(folder, "root")
 	require.NoError(t, os.MkdirAll(filepath.Join(root, "bag"), 0o755))
 	mapping := filepath.Join(folder, "mapping.yaml")
-	s := newTestServer(t, func(o *serveOptions) { o.ServiceRoot, o.Mapping = root, mapping })
+	s := newTestServer(t, func(o *options) { o.ServiceRoot, o.Mapping = root, mapping })
 
 	job, err := s.job(t.Context(), &tapedeck.Convert_Request{Inputs: []string{"bag"}, Output: "out/a.mcap",
 		Options: []string{"link_file=all.hdf5", "carla-mapping=" + "carla.yaml"}})
@@ -82,7 +83,7 @@ func TestCallsStayInTheirFolder(t *testing.T) {
 	_, err = s.job(t.Context(), &tapedeck.Convert_Request{Inputs: make([]string, 1001), Output: "a.mcap"})
 	require.ErrorContains(t, err, "1001 inputs are given; a call takes up to 1000")
 
-	s = newTestServer(t, func(o *serveOptions) { o.ServiceRoot = "/" })
+	s = newTestServer(t, func(o *options) { o.ServiceRoot = "/" })
 	job, err = s.job(t.Context(),
 		&tapedeck.Convert_Request{Inputs: []string{"/a/b.mcap", "../c.mcap"}, Output: "/d.bag"})
 	require.NoError(t, err)
@@ -94,15 +95,17 @@ func TestCallsDoNotFollowRecordingsOutOfTheirFolder(t *testing.T) {
 	folder := t.TempDir()
 	root := filepath.Join(folder, "root")
 	require.NoError(t, os.Mkdir(root, 0o755))
-	lines := writeLines(t, "a.lines", []codec.Message{at(imu, 1e9, "abcd")})
-	_, _, err := run(t, lines, filepath.Join(folder, "drive.record"))
+	w, err := all.Formats().Create(filepath.Join(folder, "drive.record"), codec.CreateOptions{})
 	require.NoError(t, err)
+	channel := &codec.Channel{Topic: "/n", Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR}
+	require.NoError(t, w.Write(&codec.Message{Channel: channel, LogTime: 1e9, Data: []byte{0, 1, 0, 0, 1, 0, 0, 0}}))
+	require.NoError(t, w.Close())
 	require.NoError(t, os.Symlink("../drive.record", filepath.Join(root, "drive.record"+codec.ActiveSuffix)))
 	for root, want := range map[string]string{
 		root:   `"drive.record.active": services do not leave ` + root + " (service_root)",
 		folder: "",
 	} {
-		s := newTestServer(t, func(o *serveOptions) { o.ServiceRoot = root })
+		s := newTestServer(t, func(o *options) { o.ServiceRoot = root })
 		input, err := filepath.Rel(root, filepath.Join(folder, "root/drive.record"))
 		require.NoError(t, err)
 		request := tapedeck.Convert_Request{Inputs: []string{input}, Output: "a.mcap"}
@@ -126,7 +129,7 @@ func TestCallsSelectEpisodes(t *testing.T) {
 		require.NoError(t, session.Write(filepath.Join(root, name), &episode.Episode{Discarded: i == 1,
 			Arms: []*episode.Arm{{Name: "arm_0", Streams: episode.Streams{episode.Joint: joint}}}}, session.Options{}))
 	}
-	s := newTestServer(t, func(o *serveOptions) { o.ServiceRoot = root })
+	s := newTestServer(t, func(o *options) { o.ServiceRoot = root })
 	for only, want := range map[string][]int64{"": {1e9, 3e9}, "1": {2e9}} {
 		request := tapedeck.Convert_Request{Inputs: []string{"takes"}, Output: "out" + only + ".mcap"}
 		if only != "" {
@@ -134,17 +137,20 @@ func TestCallsSelectEpisodes(t *testing.T) {
 		}
 		_, err := s.convert(t.Context(), &request)
 		require.NoError(t, err)
-		_, got := readAll(t, filepath.Join(root, request.Output))
+		written, err := all.Open(filepath.Join(root, request.Output))
+		require.NoError(t, err)
 		var stamps []int64
-		for _, m := range got {
+		for m, err := range written.Messages() {
+			require.NoError(t, err)
 			stamps = append(stamps, m.LogTime)
 		}
+		require.NoError(t, written.Close())
 		require.Equal(t, want, stamps)
 	}
 }
 
 func TestFewCallsWait(t *testing.T) {
-	s := newTestServer(t, func(o *serveOptions) { o.MaxWaiting = 1 })
+	s := newTestServer(t, func(o *options) { o.MaxWaiting = 1 })
 	require.NoError(t, s.await(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge/recordings/all"
+	"tapedeck/config"
+	"tapedeck/config/configtest"
+)
+
+func TestMain(m *testing.M) {
+	all.Main()
+	os.Exit(m.Run())
+}
+
+func TestEveryOptionIsDocumented(t *testing.T) {
+	o := defaultNodeOptions()
+	require.NoError(t, configtest.CheckTable("../../docs/reference/options.md", "converter_node", &o))
+}
+
+func TestEveryOptionHasText(t *testing.T) {
+	require.Empty(t, config.TextErrors(&options{}, &requestOptions{}))
+}
+
+func TestFlagsOfOtherTools(t *testing.T) { configtest.OtherTools(t, newCommand) }
+
+func TestHelp(t *testing.T) { configtest.Help(t, newCommand) }
