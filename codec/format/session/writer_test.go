@@ -603,7 +603,7 @@ func TestRecording(t *testing.T) {
 	}
 	require.Equal(t, path+"_3", s.File())
 	require.NoError(t, s.Sync())
-	require.EqualError(t, s.Remove(path+"_3"), "remove "+path+"_3: it is no completed file of this recording")
+	require.EqualError(t, s.Remove(path+"_3"), "remove "+path+"_3: not a completed file of this recording")
 	require.NoError(t, s.Close())
 	require.NoError(t, s.Close())
 	require.Positive(t, s.Size())

@@ -2,15 +2,15 @@ package output
 
 import "hash/crc32"
 
-// PieceSize is the number of bytes of a chunk that are collected before they are written ahead of the rest. A piece is
-// small enough to be still in the CPU cache when write(2) copies it. Only tests change it.
+// PieceSize is the size of the pieces in which a chunk is written, in bytes. A piece is small enough to be still in the
+// CPU cache when write(2) copies it. Only tests change PieceSize.
 var PieceSize = 512 << 10
 
-// sumAtOnce is the number of bytes that are summed and then written, while they are in the CPU cache.
+// sumAtOnce is the number of bytes that are summed and then written while they are in the CPU cache.
 const sumAtOnce = 256 << 10
 
-// Body is the body of a chunk, its messages. It is written in pieces, before the chunk's head and end are known. The
-// Encoder owns it; the ChunkWriter writes it while no method of the Encoder runs.
+// Body has the messages of a chunk. It is written in pieces, before the chunk's head and end are known. The Encoder
+// owns the Body. The ChunkWriter writes the Body while no method of the Encoder runs.
 type Body struct {
 	Buf    []byte // Room bytes, then the bytes of the body that are not in the file yet
 	Room   int    // bytes for the chunk's head
@@ -42,13 +42,13 @@ func (b *Body) Size() int64 { return b.written + int64(len(b.Buf)-b.Room+len(b.D
 // Begun reports whether a piece of the chunk is in the file.
 func (b *Body) Begun() bool { return b.front != nil }
 
-// Sum returns the CRC-32 (IEEE) of the body. It is complete when Chunk.Encode is called.
+// Sum returns the CRC-32 (IEEE) of the summed bytes of the body: of all bytes when Chunk.Encode is called.
 func (b *Body) Sum() uint32 { return b.sum }
 
-// Reset empties the body, which keeps its memory.
+// Reset empties the body and keeps the memory.
 func (b *Body) Reset() { *b = Body{Buf: b.Buf[:b.Room], Room: b.Room} }
 
-// due reports whether a piece is to be written.
+// due reports whether a piece must be written.
 func (b *Body) due() bool { return b.Direct != nil || len(b.Buf)-b.Room >= PieceSize }
 
 // begin writes front where the chunk's head will be.
@@ -57,7 +57,7 @@ func (b *Body) begin(f *File, front []byte) error {
 	return f.WriteAt(front, f.Size())
 }
 
-// write writes the bytes of the body that are not in the file. The file's size does not include the open chunk.
+// write writes the bytes of the body that are not in the file. f.Size does not include the open chunk.
 func (b *Body) write(f *File) error {
 	off := f.Size() + int64(len(b.front))
 	err := b.each(func(piece []byte) error {
@@ -92,7 +92,7 @@ func (b *Body) prepare(f *File) error {
 	return b.each(func([]byte) error { return nil })
 }
 
-// complete writes the chunk's head and its rest behind the body. Then the chunk is in the file.
+// complete writes the chunk's head, and the rest of the chunk behind the body. Then f.Size includes the chunk.
 func (b *Body) complete(f *File, head []byte, rest [][]byte) error {
 	if !b.Begun() {
 		body := b.Buf[b.Room:]

@@ -13,24 +13,25 @@ import (
 	"tapedeck/codec"
 )
 
-// leastReserve is the number of bytes that a file has in reserve from the beginning.
-const leastReserve = 64 << 10
+// minReserve is the number of bytes that a file has in reserve from the beginning.
+const minReserve = 64 << 10
 
-// atOnce is the number of bytes written with one call. For larger writes ext4 of Linux 6.18 uses large pages, and takes
-// two to eight times the processor time for 16 MiB.
-const atOnce = 1 << 20
+// writeAtOnce is the number of bytes written with one call. For larger writes ext4 of Linux 6.18 uses large pages, and
+// takes two to eight times the processor time for 16 MiB.
+const writeAtOnce = 1 << 20
 
 // Series creates the files of one recording. Only one file at a time writes its end.
 type Series struct {
 	disk codec.Disk
 
-	// A file that uses its reserve locks space until its end is written. The other files lock space for reading while
-	// they write, so that they do not take the space that the reserve freed. Layouts lock their own locks first.
+	// A file that uses its reserve locks space until the end of the file is written. Other files lock space for reading
+	// while they write, so that they do not take the space that the reserve freed. A FileWriter's locks are locked
+	// first.
 	space sync.RWMutex
 }
 
-// NewSeries returns a series of files on s.
-func NewSeries(s codec.Disk) *Series { return &Series{disk: s} }
+// NewSeries returns a series of files on d.
+func NewSeries(d codec.Disk) *Series { return &Series{disk: d} }
 
 // File is a file of a recording while it is written. Its name ends with codec.ActiveSuffix until it is complete. It has
 // space of the disk in reserve, so that it can be completed when the disk is full. Errors name neither the path nor the
@@ -42,13 +43,13 @@ type File struct {
 	size     int64
 	reserve  []io.Closer
 	reserved int64 // bytes
-	ending   bool  // the end is written and may use the reserve
-	holds    bool  // series.space is locked, as the reserve is being used
+	ending   bool  // the end of the file is being written and may use the reserve
+	holds    bool  // this file has locked series.space, because it uses the reserve
 
 	dirty atomic.Bool // the file may have bytes that are not on the disk
 
 	syncing sync.Mutex // guards placed and closed; held while the file is synced or closed
-	placed  bool       // its entry in the folder is on the disk
+	placed  bool       // the file's entry in the folder is on the disk
 	closed  bool
 }
 
@@ -57,7 +58,7 @@ func (s *Series) Create(path string, overwrite bool) (*File, error) {
 	f := &File{series: s, path: path}
 	err := codec.Vacant(s.disk, path, overwrite)
 	if err == nil {
-		err = f.Reserve(leastReserve)
+		err = f.Reserve(minReserve)
 	}
 	if err == nil {
 		f.handle, err = s.disk.Create(path+codec.ActiveSuffix, overwrite)
@@ -75,7 +76,7 @@ func (f *File) Path() string { return f.path }
 // Size returns the bytes of the file.
 func (f *File) Size() int64 { return f.size }
 
-// Append appends several slices to the file. After an error the file has none of their bytes.
+// Append appends several slices to the file, or none of them if there is an error.
 func (f *File) Append(slices ...[]byte) error {
 	end := f.size
 	for _, b := range slices {
@@ -96,10 +97,11 @@ func (f *File) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// cut removes bytes that were written behind the end because of err. It returns err, joined with an error of its own.
+// cut removes the bytes behind the end of the file after the error err of writing. It returns err, joined with the
+// error of removing.
 func (f *File) cut(err error) error {
-	if cut := f.handle.Truncate(f.size); cut != nil {
-		err = errors.Join(err, fmt.Errorf("cut off what was not written as a whole: %w", codec.Pathless(cut)))
+	if cutErr := f.handle.Truncate(f.size); cutErr != nil {
+		err = errors.Join(err, fmt.Errorf("cut off incompletely written bytes: %w", codec.Pathless(cutErr)))
 	}
 	return err
 }
@@ -108,7 +110,7 @@ func (f *File) cut(err error) error {
 func (f *File) WriteAt(b []byte, off int64) error {
 	var err error
 	for err == nil && len(b) > 0 {
-		n := min(len(b), atOnce)
+		n := min(len(b), writeAtOnce)
 		err = f.write(b[:n], off)
 		b, off = b[n:], off+int64(n)
 	}
@@ -144,7 +146,7 @@ func (f *File) Reserve(n int64) error {
 	}
 	f.series.space.RLock()
 	defer f.series.space.RUnlock()
-	n = max(n+n/2, leastReserve) - f.reserved
+	n = max(n+n/2, minReserve) - f.reserved
 	reserve, err := f.series.disk.Reserve(f.path, n)
 	if err != nil {
 		return codec.Pathless(err)
@@ -154,8 +156,8 @@ func (f *File) Reserve(n int64) error {
 	return nil
 }
 
-// End lets all later writes use the reserve if the disk is full. Once one does, writes to other files of the series
-// wait until Settle, Complete or Abandon is called.
+// End lets all later writes use the reserve if the disk is full. After a write used the reserve, writes to other files
+// of the series wait until Settle, Complete or Abandon is called.
 func (f *File) End() { f.ending = true }
 
 // Settle frees the reserve and lets other files of the series write. It is called when nothing more is written.
@@ -193,8 +195,8 @@ func (f *File) Sync() error {
 	return nil
 }
 
-// Complete closes the file and gives it its name. With durable it is on the disk then. The file is also closed after an
-// error.
+// Complete closes the file and renames it to Path. With durable the file is on the disk when Complete returns. The file
+// is also closed after an error.
 func (f *File) Complete(durable bool) error {
 	f.Settle()
 	var err error
@@ -213,7 +215,7 @@ func (f *File) Complete(durable bool) error {
 	return err
 }
 
-// Abandon closes the file without giving it its name.
+// Abandon closes the file without renaming it.
 func (f *File) Abandon() error {
 	f.Settle()
 	f.syncing.Lock()
@@ -222,7 +224,7 @@ func (f *File) Abandon() error {
 	return codec.Pathless(f.handle.Close())
 }
 
-// Discard closes the file and removes it.
+// Discard closes and removes the file.
 func (f *File) Discard() {
 	_ = f.Abandon()
 	_ = f.series.disk.Remove(f.path + codec.ActiveSuffix)

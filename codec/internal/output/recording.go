@@ -15,7 +15,7 @@ import (
 	"tapedeck/codec"
 )
 
-// maxUnfinished is how many closed files may wait to be completed. Split waits if there are more.
+// maxUnfinished is the number of closed files that may wait to be completed. Split waits if there are more.
 const maxUnfinished = 3
 
 // FileWriter writes one file of a recording.
@@ -23,24 +23,25 @@ type FileWriter interface {
 	Declare(*codec.Channel) error
 	Write(*codec.Message) error
 	Sync() error
-	// Complete writes the end of the file, closes it and gives it its name. With durable it is on the disk
-	// then. After a *codec.MissingError it completes the file with everything that was written whole before, and
+	// Complete writes the end of the file, and closes and renames the file. With durable the file is on the disk when
+	// Complete returns. After a *codec.MissingError the file has everything that was written whole before, and Complete
 	// returns the error if no other method has. Sync may be called at the same time.
 	Complete(durable bool) error
-	// Info describes the file: Path, Files, Size, MessageCount, times and Topics. Complete reports that the file has
-	// its name.
+	// Info describes the file: Path, Files, Size, MessageCount, times and Topics. Info.Complete is true once the file
+	// was renamed.
 	Info() *codec.Info
 }
 
 // Format describes the files of a recording.
 type Format struct {
-	// Open creates the file that is called path once it is complete. The channels of before, unless that is nil, are
-	// declared in the new file again; before may be in use or be completed at the same time.
+	// Open creates the file that is called path once it is complete. Unless before is nil, its channels are declared in
+	// the new file. Another goroutine may use or complete before at the same time.
 	Open func(path string, before FileWriter) (FileWriter, error)
 	// Name returns the path of the n-th file; the first file has number 0.
 	Name func(n int) string
-	// Listed, unless nil, is called with the complete files when a file is completed or removed. An error is returned
-	// as an error of completing the last file. If the disk is full, the next call or Close lists the files instead.
+	// Listed is called with the complete files when a file is completed or removed; nil: no calls. Recording returns
+	// its error as an error of completing the last file. If the disk is full, the next call or Close lists the files
+	// instead.
 	Listed func(complete []*codec.Info) error
 }
 
@@ -52,16 +53,16 @@ type Recording struct {
 
 	// The fields from path to err are changed with mu held, by methods that are not for concurrent use.
 	path       string     // of the file that is written, or was written last
-	number     int        // of the file at path
-	writer     FileWriter // of the file at path; nil: nothing is written because of err
-	lastWriter FileWriter // writer, or the last one if writer is nil
+	number     int        // number of the file at path
+	writer     FileWriter // writer of the file at path; nil: nothing is written because of err
+	lastWriter FileWriter // writer, or the previous one if writer is nil
 	err        error
 
 	mu         sync.Mutex
 	durable    bool  // Sync or Split was called
-	syncErr    error // that ended the present file
+	syncErr    error // error of Sync that ended the present file
 	unfinished []*unfinished
-	failures   []error // of completing files; Close returns them
+	failures   []error // errors of completing files, for Close
 	closed     error   // the result of Close
 
 	listing  sync.Mutex // guards list and unlisted, and is held during calls of Format.Listed
@@ -72,7 +73,7 @@ type Recording struct {
 // unfinished is a file that is being completed.
 type unfinished struct {
 	writer FileWriter
-	done   chan struct{} // closed at the end
+	done   chan struct{} // closed when the file is complete or cannot be completed
 }
 
 // NewRecording begins a recording with the file at path. completed is codec.CreateOptions.Completed.
@@ -177,7 +178,7 @@ func (r *Recording) Remove(path string) error {
 	path = filepath.Clean(path)
 	i := slices.IndexFunc(r.list, func(info *codec.Info) bool { return filepath.Clean(info.Path) == path })
 	if i < 0 {
-		return fmt.Errorf("remove %s: it is no completed file of this recording", path)
+		return fmt.Errorf("remove %s: not a completed file of this recording", path)
 	}
 	r.list = slices.Delete(r.list, i, i+1)
 	// An unlisted file is better than a listed file that does not exist. But a full disk may

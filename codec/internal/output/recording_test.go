@@ -141,7 +141,7 @@ func TestSplit(t *testing.T) {
 	require.NoError(t, f.Remove("./3"))
 	require.Equal(t, []string{"0", "2", "4", "5"}, f.listed[len(f.listed)-1])
 	require.NotContains(t, f.disk.Files(), "3")
-	require.EqualError(t, f.Remove("3"), "remove 3: it is no completed file of this recording")
+	require.EqualError(t, f.Remove("3"), "remove 3: not a completed file of this recording")
 	require.Error(t, f.Remove("1"))
 	require.Contains(t, f.disk.Files(), "1")
 }
