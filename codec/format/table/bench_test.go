@@ -13,7 +13,7 @@ import (
 	"tapedeck/msgs/sensor_msgs"
 )
 
-// BenchmarkWrite writes messages of an IMU with noise.
+// BenchmarkWrite writes messages of an IMU with random values.
 func BenchmarkWrite(b *testing.B) {
 	c := &codec.Channel{Topic: "/imu", Type: "sensor_msgs/msg/Imu", Encoding: codec.EncodingCDR}
 	r := rand.New(rand.NewPCG(1, 2))

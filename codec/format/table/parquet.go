@@ -17,36 +17,37 @@ import (
 	"tapedeck/msgs/rosidl/wire"
 )
 
-// A row group ends at groupRows rows or groupBytes bytes. Its waiting rows become pages when they have pageBytes bytes.
+// A row group ends at groupRows rows or groupBytes bytes. Waiting rows become pages when they have pageBytes bytes.
 const (
 	groupRows  = 1 << 16
 	groupBytes = 32 << 20
 	pageBytes  = 2 << 20
 )
 
-// parquetTable is a Parquet file. Values wait in leaves until there are enough for pages.
+// parquetTable implements rowWriter for Parquet files. Values wait in leaves until there are enough for pages.
 type parquetTable struct {
 	*table
-	leaves     []*leaf
-	times      []*leaf
-	readers    []reader // of the fields of a message
-	previous   *numbers // the field that was added last, if it is a single number
-	groupBytes int      // bytes at which a row group ends
-	pageBytes  int      // bytes of waiting rows that become pages
-
-	// rows and bytes of the row group, and rows and bytes of it that are in pages
-	count, pagedCount int
-	bytes, pagedBytes int
-	packed            int // compressed bytes of the pages; valid only while groups does not run
-	waiting           int // bytes that wait to be written; an upper bound until settle corrects it
-
 	parquetFile
+	leaves     []*leaf
+	times      []*leaf       // leaves of the columns of times
+	readers    []fieldReader // readers of the fields of a message, in order
+	previous   *numberRun    // run of the field that was added last; nil if it is not a single number
+	groupBytes int           // bytes at which a row group ends
+	pageBytes  int           // bytes at which waiting rows become pages
+
+	// The open row group:
+	numRows    int // rows
+	pagedRows  int // rows in pages
+	size       int // bytes of rows, uncompressed
+	pagedSize  int // bytes of rows in pages, uncompressed
+	compressed int // compressed bytes of pages; valid only while the compressor does not run
+	waiting    int // bytes in memory; an upper bound until updateWaiting corrects it
 }
 
-// reader reads a field to its leaves.
-type reader func(d *wire.Decoder, repetition, definition byte)
+// fieldReader reads a field of a message to its leaves. repetition and definition are Parquet's levels of the message.
+type fieldReader func(d *wire.Decoder, repetition, definition byte)
 
-func newParquet(t *table, f *file) (rows, error) {
+func newParquet(t *table, f *file) (rowWriter, error) {
 	p := &parquetTable{table: t, groupBytes: groupBytes, pageBytes: pageBytes}
 	if t.create.ChunkSize > 0 {
 		p.groupBytes = t.create.ChunkSize
@@ -55,14 +56,14 @@ func newParquet(t *table, f *file) (rows, error) {
 	if t.create.Compression == "none" {
 		p.codec = format.Uncompressed
 	}
-	columns := int32(len(t.times()))
-	p.element("message", nil, format.Required, &columns)
+	columns := int32(len(t.timeColumns()))
+	p.addSchemaElement("message", nil, format.Required, &columns)
 	p.elements[0].RepetitionType = nil
-	for i, name := range t.times() {
-		l := p.leaf([]string{name}, rosidl.Int64, parquet.TimestampAdjusted(parquet.Nanosecond, false), 0, 0)
+	for i, name := range t.timeColumns() {
+		l := p.addLeaf([]string{name}, rosidl.Int64, parquet.TimestampAdjusted(parquet.Nanosecond, false), 0, 0)
 		l.encoding = &parquet.DeltaBinaryPacked
 		if i > 0 {
-			*p.elements[len(p.elements)-1].RepetitionType, l.deepest = format.Optional, 1
+			*p.elements[len(p.elements)-1].RepetitionType, l.maxDefinition = format.Optional, 1
 		}
 		p.times = append(p.times, l)
 	}
@@ -72,24 +73,26 @@ func newParquet(t *table, f *file) (rows, error) {
 			continue
 		}
 		columns++
-		p.readers = p.add(p.readers, c.Node, []string{c.name}, 0, 0)
+		p.readers = p.addReader(p.readers, c.Node, []string{c.name}, 0, 0)
 	}
-	p.groups.tables = append(p.groups.tables, p)
+	p.compressor.tables = append(p.compressor.tables, p)
 	_, err := f.Write([]byte(magic))
 	return p, err
 }
 
 // addSkip appends a reader that skips a field of a message.
-func (p *parquetTable) addSkip(readers []reader, n *field.Node) []reader {
+func (p *parquetTable) addSkip(readers []fieldReader, n *field.Node) []fieldReader {
 	p.previous = nil
 	return append(readers, func(d *wire.Decoder, _, _ byte) { n.SkipAll(d) })
 }
 
-// add appends a reader of a field of a message. repetition and definition are the levels of the message.
-func (p *parquetTable) add(readers []reader, n *field.Node, path []string, repetition, definition byte) []reader {
+// addReader adds a field of a message to the schema, and appends the field's reader. It joins consecutive numbers of
+// one size to a numberRun. repetition and definition are the levels of the message.
+func (p *parquetTable) addReader(readers []fieldReader, n *field.Node, path []string,
+	repetition, definition byte) []fieldReader {
 	previous, first := p.previous, len(p.leaves)
 	p.previous = nil
-	read := p.node(n, path, repetition, definition)
+	read := p.addField(n, path, repetition, definition)
 	p.previous = nil
 	if size := n.Kind.Size(); size > 0 && n.Shape == rosidl.Single {
 		if previous != nil && previous.size == size {
@@ -97,19 +100,20 @@ func (p *parquetTable) add(readers []reader, n *field.Node, path []string, repet
 			p.previous = previous
 			return readers
 		}
-		p.previous = &numbers{size, []*leaf{p.leaves[first]}}
+		p.previous = &numberRun{size, []*leaf{p.leaves[first]}}
 		read = p.previous.read
 	}
 	return append(readers, read)
 }
 
-// numbers are consecutive single numbers of one size, between which payloads have no padding.
-type numbers struct {
+// numberRun reads consecutive fields with single numbers of one size. Payloads have no padding between such numbers.
+type numberRun struct {
 	size   int
 	leaves []*leaf
 }
 
-func (n *numbers) read(d *wire.Decoder, repetition, definition byte) {
+// read reads the numbers. repetition and definition are the levels of the numbers.
+func (n *numberRun) read(d *wire.Decoder, repetition, definition byte) {
 	raw := d.Raw(n.size, n.size*len(n.leaves))
 	if raw != nil && d.BigEndian() {
 		raw = slices.Clone(raw)
@@ -122,32 +126,33 @@ func (n *numbers) read(d *wire.Decoder, repetition, definition byte) {
 	}
 }
 
-// node returns a reader of a field. repetition and definition are the levels of the message that holds the field.
-func (p *parquetTable) node(n *field.Node, path []string, repetition, definition byte) reader {
+// addField adds a field to the schema and returns its reader. repetition and definition are the levels of the field's
+// message.
+func (p *parquetTable) addField(n *field.Node, path []string, repetition, definition byte) fieldReader {
 	if n.Shape == rosidl.Single {
-		return p.one(n, path, repetition, definition)
+		return p.addSingle(n, path, repetition, definition)
 	}
 	if p.options.keepsBytes(n) {
-		l := p.leaf(path, n.Kind, parquet.Leaf(parquet.ByteArrayType), repetition, definition)
+		l := p.addLeaf(path, n.Kind, parquet.Leaf(parquet.ByteArrayType), repetition, definition)
 		return func(d *wire.Decoder, r, def byte) { l.add(d.Raw(1, n.Count(d)), r, def) }
 	}
 	level := repetition + 1
 	first := len(p.leaves)
 	one := int32(1)
-	p.element(path[len(path)-1], parquet.List(parquet.String()), format.Required, &one)
-	p.element("list", nil, format.Repeated, &one)
-	read := p.one(n, append(path, "list", "element"), level, definition+1)
+	p.addSchemaElement(path[len(path)-1], parquet.List(parquet.String()), format.Required, &one)
+	p.addSchemaElement("list", nil, format.Repeated, &one)
+	read := p.addSingle(n, append(path, "list", "element"), level, definition+1)
 	leaves := p.leaves[first:len(p.leaves):len(p.leaves)]
 	return func(d *wire.Decoder, r, def byte) {
 		count := n.Count(d)
 		if count == 0 {
 			for _, l := range leaves {
-				l.level(1, r, r, def)
+				l.addLevels(1, r, r, def)
 			}
 		}
 		if size := n.Kind.Size(); size > 0 && count > 0 && !d.BigEndian() {
 			leaves[0].data = append(leaves[0].data, d.Raw(size, size*count)...)
-			leaves[0].level(count, r, level, def+1)
+			leaves[0].addLevels(count, r, level, def+1)
 			return
 		}
 		for range count {
@@ -165,12 +170,12 @@ func (o Options) keepsBytes(n *field.Node) bool {
 	return n.Kind != rosidl.Int8 && Options{}.omits(n.FieldType)
 }
 
-// one returns a reader of a field that is no array, or of an element of an array.
-func (p *parquetTable) one(n *field.Node, path []string, repetition, definition byte) reader {
+// addSingle adds a field that is not an array, or an element of an array, to the schema and returns its reader.
+func (p *parquetTable) addSingle(n *field.Node, path []string, repetition, definition byte) fieldReader {
 	if n.Kind == rosidl.Nested && len(n.Inner) > 0 {
-		return p.message(n, path, repetition, definition)
+		return p.addMessage(n, path, repetition, definition)
 	}
-	column := func(k rosidl.Kind, t parquet.Node) *leaf { return p.leaf(path, k, t, repetition, definition) }
+	column := func(k rosidl.Kind, t parquet.Node) *leaf { return p.addLeaf(path, k, t, repetition, definition) }
 	switch n.Kind {
 	case rosidl.Nested: // a message without fields in a list: Parquet has no groups without fields
 		l := column(rosidl.Bool, parquet.Leaf(parquet.BooleanType))
@@ -185,27 +190,27 @@ func (p *parquetTable) one(n *field.Node, path []string, repetition, definition 
 		l := column(n.Kind, parquet.String())
 		return func(d *wire.Decoder, r, def byte) { l.add([]byte(d.WString(n.StringBound)), r, def) }
 	default:
-		return (&numbers{n.Kind.Size(), []*leaf{column(n.Kind, numberNode(n.Kind))}}).read
+		return (&numberRun{n.Kind.Size(), []*leaf{column(n.Kind, numberNode(n.Kind))}}).read
 	}
 }
 
-// message returns a reader of a message in a list. The message is a group in the schema.
-func (p *parquetTable) message(n *field.Node, path []string, repetition, definition byte) reader {
+// addMessage adds a message in a list to the schema, as a group, and returns the reader of the message.
+func (p *parquetTable) addMessage(n *field.Node, path []string, repetition, definition byte) fieldReader {
 	fields := new(int32)
-	p.element(path[len(path)-1], nil, format.Required, fields)
-	names := unique{}
-	var readers []reader
+	p.addSchemaElement(path[len(path)-1], nil, format.Required, fields)
+	names := uniqueNames{}
+	var readers []fieldReader
 	for _, inner := range n.Inner {
 		if inner.Omitted || inner.Kind == rosidl.Nested && inner.Shape == rosidl.Single && len(inner.Inner) == 0 {
 			readers = p.addSkip(readers, inner)
 			continue
 		}
 		*fields++
-		readers = p.add(readers, inner, append(path, names.name(inner.Name)), repetition, definition)
+		readers = p.addReader(readers, inner, append(path, names.add(inner.Name)), repetition, definition)
 	}
 	if *fields == 0 { // all fields are omitted
 		*fields = 1
-		l := p.leaf(append(path, "empty"), rosidl.Bool, parquet.Leaf(parquet.BooleanType), repetition, definition)
+		l := p.addLeaf(append(path, "empty"), rosidl.Bool, parquet.Leaf(parquet.BooleanType), repetition, definition)
 		readers = append(readers, func(_ *wire.Decoder, r, def byte) { l.add([]byte{1}, r, def) })
 	}
 	return func(d *wire.Decoder, r, def byte) {
@@ -215,6 +220,7 @@ func (p *parquetTable) message(n *field.Node, path []string, repetition, definit
 	}
 }
 
+// numberNode returns the Parquet type of a bool or number.
 func numberNode(k rosidl.Kind) parquet.Node {
 	switch k {
 	case rosidl.Bool:
@@ -229,134 +235,134 @@ func numberNode(k rosidl.Kind) parquet.Node {
 	return parquet.Uint(8 * k.Size())
 }
 
-// leaf adds a column of values to the schema.
-func (p *parquetTable) leaf(path []string, k rosidl.Kind, n parquet.Node, repetition, definition byte) *leaf {
-	p.element(path[len(path)-1], n, format.Required, nil)
-	l := &leaf{kind: k, typ: n.Type(), path: slices.Clone(path), encoding: &parquet.Plain, repeats: repetition,
-		deepest: definition, binary: n.Type().Kind() == parquet.ByteArray}
+// addLeaf adds a column of values to the schema.
+func (p *parquetTable) addLeaf(path []string, k rosidl.Kind, n parquet.Node, repetition, definition byte) *leaf {
+	p.addSchemaElement(path[len(path)-1], n, format.Required, nil)
+	l := &leaf{kind: k, typ: n.Type(), path: slices.Clone(path), encoding: &parquet.Plain, maxRepetition: repetition,
+		maxDefinition: definition, binary: n.Type().Kind() == parquet.ByteArray}
 	p.leaves = append(p.leaves, l)
-	p.orders = append(p.orders, *l.typ.ColumnOrder())
+	p.columnOrders = append(p.columnOrders, *l.typ.ColumnOrder())
 	return l
 }
 
-// wait sets the number of waiting bytes.
-func (p *parquetTable) wait(bytes int) {
-	p.groups.waiting += bytes - p.waiting
+// setWaiting sets the number of waiting bytes.
+func (p *parquetTable) setWaiting(bytes int) {
+	p.compressor.waiting += bytes - p.waiting
 	p.waiting = bytes
 }
 
-// settle sets the number of waiting bytes to the bytes in memory. groups must not run.
-func (p *parquetTable) settle() { p.wait(p.bytes - p.pagedBytes + p.packed) }
+// updateWaiting sets the number of waiting bytes to the bytes in memory. The compressor must not run.
+func (p *parquetTable) updateWaiting() { p.setWaiting(p.size - p.pagedSize + p.compressed) }
 
-// shrink reduces the waiting bytes. It makes pages of the waiting rows, or ends the row group if that saves more. Small
-// row groups make large files.
+// shrink reduces the waiting bytes. It compresses the waiting rows to pages, or writes the row group if that frees more
+// memory. It prefers pages, because small row groups make a file large.
 func (p *parquetTable) shrink() {
-	if p.bytes-p.pagedBytes < p.packed {
+	if p.size-p.pagedSize < p.compressed {
 		p.flush()
 		return
 	}
-	p.wait(p.packed)
-	p.page(false)
+	p.setWaiting(p.compressed)
+	p.makePages(false)
 }
 
 func (p *parquetTable) write(m *codec.Message) error {
-	times, has, err := p.timesOf(m)
+	times, has, err := p.messageTimes(m)
 	if err != nil {
 		return err
 	}
 	for i, l := range p.times {
 		if has[i] {
 			l.data = binary.LittleEndian.AppendUint64(l.data, uint64(times[i]))
-			l.level(1, 0, 0, 1)
+			l.addLevels(1, 0, 0, 1)
 		} else {
-			l.level(1, 0, 0, 0)
+			l.addLevels(1, 0, 0, 0)
 		}
 	}
 	p.decoder.Reset(m.Data)
 	for _, read := range p.readers {
 		read(&p.decoder, 0, 0)
 	}
-	err = p.done()
-	bytes := 0
+	err = p.finishMessage()
+	rowSize := 0
 	for _, l := range p.leaves {
-		bytes += l.keep(err == nil)
+		rowSize += l.endRow(err == nil)
 	}
 	if err != nil {
 		return err
 	}
-	p.bytes += bytes
-	p.wait(p.waiting + bytes)
-	p.count++
-	if p.count >= groupRows || p.bytes >= p.groupBytes {
+	p.size += rowSize
+	p.setWaiting(p.waiting + rowSize)
+	p.numRows++
+	if p.numRows >= groupRows || p.size >= p.groupBytes {
 		p.flush()
-	} else if p.bytes-p.pagedBytes >= p.pageBytes {
-		p.page(false)
+	} else if p.size-p.pagedSize >= p.pageBytes {
+		p.makePages(false)
 	}
-	if p.groups.waiting > p.groups.maxWaiting {
-		p.groups.shrink()
+	if p.compressor.waiting > p.compressor.maxWaiting {
+		p.compressor.shrink()
 	}
 	return nil
 }
 
-// maxWaiting is the most bytes of all tables that wait to be written.
+// maxWaiting is the maximum number of waiting bytes of all tables.
 const maxWaiting = 96 << 20
 
-// groups makes the pages of one table at a time, in goroutines of its own.
-type groups struct {
-	tables     []*parquetTable
-	waiting    int // waiting bytes of all tables
-	maxWaiting int // bytes
-	running    sync.WaitGroup
-	table      *parquetTable // the table whose pages were made last
-	values     []values      // rows of table; the next rows of the table reuse the memory
-	pagers     []pager
+// compressor makes the pages of one table at a time, in goroutines. The writer's mutex guards it.
+type compressor struct {
+	tables      []*parquetTable
+	waiting     int            // waiting bytes of all tables
+	maxWaiting  int            // shrink reduces waiting to this number
+	running     sync.WaitGroup // the goroutines; while they run, only they use the fields below
+	table       *parquetTable  // the table whose pages were made last
+	values      []values       // values of the leaves of table; the next rows of the table reuse the memory
+	pageWriters []pageWriter
 }
 
 // shrink reduces the waiting bytes to maxWaiting.
-func (g *groups) shrink() {
-	g.running.Wait()
-	for _, t := range g.tables {
-		t.settle()
+func (c *compressor) shrink() {
+	c.running.Wait()
+	for _, t := range c.tables {
+		t.updateWaiting()
 	}
-	for g.waiting > g.maxWaiting {
-		slices.MaxFunc(g.tables, func(a, b *parquetTable) int { return cmp.Compare(a.waiting, b.waiting) }).shrink()
+	for c.waiting > c.maxWaiting {
+		slices.MaxFunc(c.tables, func(a, b *parquetTable) int { return cmp.Compare(a.waiting, b.waiting) }).shrink()
 	}
 }
 
 // flush starts to write the waiting rows as a row group.
 func (p *parquetTable) flush() {
-	if p.count > 0 {
-		p.page(true)
-		p.count, p.bytes, p.pagedCount, p.pagedBytes = 0, 0, 0, 0
-		p.wait(0)
+	if p.numRows > 0 {
+		p.makePages(true)
+		p.numRows, p.size, p.pagedRows, p.pagedSize = 0, 0, 0, 0
+		p.setWaiting(0)
 	}
 }
 
-// page starts to make pages of the waiting rows. last is set if they complete the row group.
-func (p *parquetTable) page(last bool) {
-	g := p.groups
-	g.running.Wait()
-	if g.table != p {
-		g.table, g.values = p, make([]values, len(p.leaves))
+// makePages starts to make pages of the waiting rows. If last, it then writes the row group.
+func (p *parquetTable) makePages(last bool) {
+	c := p.compressor
+	c.running.Wait()
+	if c.table != p {
+		c.table, c.values = p, make([]values, len(p.leaves))
 	}
 	for i, l := range p.leaves {
-		spare := &g.values[i]
-		l.values, *spare = values{data: spare.data[:0], repetitions: spare.repetitions[:0],
-			definitions: spare.definitions[:0]}, l.values
-		l.wasData, l.wasLevels = 0, 0
+		reused := &c.values[i]
+		l.values, *reused = values{data: reused.data[:0], repetitions: reused.repetitions[:0],
+			definitions: reused.definitions[:0]}, l.values
+		l.rowData, l.rowLevels = 0, 0
 	}
-	rows, groupRows := p.count-p.pagedCount, p.count
-	p.pagedCount, p.pagedBytes = p.count, p.bytes
-	g.running.Go(func() {
+	rows, groupRows := p.numRows-p.pagedRows, p.numRows
+	p.pagedRows, p.pagedSize = p.numRows, p.size
+	c.running.Go(func() {
 		next := make(chan int)
-		var running sync.WaitGroup
-		for len(g.pagers) < runtime.GOMAXPROCS(0) {
-			g.pagers = append(g.pagers, newPager())
+		var workers sync.WaitGroup
+		for len(c.pageWriters) < runtime.GOMAXPROCS(0) {
+			c.pageWriters = append(c.pageWriters, newPageWriter())
 		}
-		for i := range min(len(g.pagers), len(p.leaves)) {
-			running.Go(func() {
+		for i := range min(len(c.pageWriters), len(p.leaves)) {
+			workers.Go(func() {
 				for leaf := range next {
-					p.out.fail(g.pagers[i].page(p.leaves[leaf], &g.values[leaf], rows, p.codec))
+					p.out.setError(c.pageWriters[i].addPage(p.leaves[leaf], &c.values[leaf], rows, p.codec))
 				}
 			})
 		}
@@ -364,21 +370,21 @@ func (p *parquetTable) page(last bool) {
 			next <- i
 		}
 		close(next)
-		running.Wait()
+		workers.Wait()
 		if last {
-			p.out.fail(p.group(p.leaves, groupRows))
+			p.out.setError(p.endGroup(p.leaves, groupRows))
 		}
-		p.packed = 0
+		p.compressed = 0
 		for _, l := range p.leaves {
-			p.packed += l.chunk.packed
+			p.compressed += l.chunk.compressed
 		}
 	})
 }
 
 func (p *parquetTable) close() {
 	p.flush()
-	p.groups.running.Wait()
-	p.out.fail(p.end(p.leaves, p.metadata()))
+	p.compressor.running.Wait()
+	p.out.setError(p.writeFooter(p.leaves, p.metadata()))
 }
 
 // metadata returns the key-value metadata of the file.

@@ -24,31 +24,32 @@ import (
 
 // leaf is a column of the Parquet file.
 type leaf struct {
-	kind     rosidl.Kind
-	typ      parquet.Type
-	path     []string
-	encoding encoding.Encoding
-	binary   bool // a value is a byte array
-	repeats  byte // greatest repetition level
-	deepest  byte // definition level of values
-	values        // of the waiting rows
-	chunk    chunk
+	kind          rosidl.Kind
+	typ           parquet.Type
+	path          []string // path in the schema
+	encoding      encoding.Encoding
+	binary        bool // a value is a byte array
+	maxRepetition byte // greatest repetition level
+	maxDefinition byte // definition level of values that are not missing
+	values             // values of the waiting rows, and of the row that is being written
+	chunk         chunk
 
-	// lengths of data and definitions before the row that is being written
-	wasData, wasLevels int
+	rowData   int // start in data of the row that is being written
+	rowLevels int // start in definitions of the row that is being written
 }
 
-// values are the values and levels of some rows. Levels say where lists begin and where values are missing.
+// values are the values and levels of some rows of a column. Repetition levels mark the beginnings of lists, definition
+// levels mark missing values.
 type values struct {
 	data        []byte // little-endian; a byte array follows its length, in 4 bytes
 	repetitions []byte
 	definitions []byte
 }
 
-// level adds the levels of n values, or with n = 1 of a row or list without a value. first is the repetition level of
+// addLevels adds the levels of n values. For a row or list without a value, n is 1. first is the repetition level of
 // the first value.
-func (l *leaf) level(n int, first, repetition, definition byte) {
-	if l.deepest == 0 {
+func (l *leaf) addLevels(n int, first, repetition, definition byte) {
+	if l.maxDefinition == 0 {
 		return
 	}
 	at := len(l.definitions)
@@ -56,7 +57,7 @@ func (l *leaf) level(n int, first, repetition, definition byte) {
 	for i := at; i < len(l.definitions); i++ {
 		l.definitions[i] = definition
 	}
-	if l.repeats > 0 {
+	if l.maxRepetition > 0 {
 		l.repetitions = slices.Grow(l.repetitions, n)[:at+n]
 		for i := at; i < len(l.repetitions); i++ {
 			l.repetitions[i] = repetition
@@ -71,85 +72,89 @@ func (l *leaf) add(b []byte, repetition, definition byte) {
 		l.data = binary.LittleEndian.AppendUint32(l.data, uint32(len(b)))
 	}
 	l.data = append(l.data, b...)
-	l.level(1, repetition, repetition, definition)
+	l.addLevels(1, repetition, repetition, definition)
 }
 
-// keep ends a row. If ok, it keeps the values added since the last call and returns their bytes; otherwise it drops the
-// values.
-func (l *leaf) keep(ok bool) int {
+// endRow ends a row. If ok, it keeps the row and returns its size in bytes, including levels. Otherwise it removes
+// the row.
+func (l *leaf) endRow(ok bool) int {
 	if !ok {
-		l.data, l.definitions = l.data[:l.wasData], l.definitions[:l.wasLevels]
-		l.repetitions = l.repetitions[:min(len(l.repetitions), l.wasLevels)]
+		l.data, l.definitions = l.data[:l.rowData], l.definitions[:l.rowLevels]
+		l.repetitions = l.repetitions[:min(len(l.repetitions), l.rowLevels)]
 		return 0
 	}
-	bytes := len(l.data) - l.wasData + 2*(len(l.definitions)-l.wasLevels)
-	l.wasData, l.wasLevels = len(l.data), len(l.definitions)
-	return bytes
+	size := len(l.data) - l.rowData + 2*(len(l.definitions)-l.rowLevels)
+	l.rowData, l.rowLevels = len(l.data), len(l.definitions)
+	return size
 }
 
-// chunk is the piece of a column in one row group.
+// chunk is the data of a column in one row group.
 type chunk struct {
-	pages           [][]byte // nil once the chunk is written
-	offset          int64    // in the file, once the chunk is written
-	packed, size    int      // bytes of pages, compressed and uncompressed
-	values, nulls   int      // values include nulls
-	least, greatest parquet.Value
-	unordered       bool // a value is NaN
+	pages         [][]byte // headers and compressed data of pages; nil once the chunk is written
+	offset        int64    // offset in the file; 0 until the chunk is written
+	compressed    int      // bytes of pages
+	size          int      // bytes of pages, uncompressed
+	values, nulls int      // numbers of values; values includes nulls
+	min, max      parquet.Value
+	hasNaN        bool
 }
 
-// bound updates the bounds with the values of a page.
-func (c *chunk) bound(t parquet.Type, p parquet.Page) {
-	least, greatest, ok := p.Bounds()
-	if ok && (c.values == c.nulls || t.Compare(least, c.least) < 0) {
-		c.least = least
+// updateBounds updates min, max and hasNaN with the values of a page.
+func (c *chunk) updateBounds(t parquet.Type, p parquet.Page) {
+	pageMin, pageMax, ok := p.Bounds()
+	if ok && (c.values == c.nulls || t.Compare(pageMin, c.min) < 0) {
+		c.min = pageMin
 	}
-	if ok && (c.values == c.nulls || t.Compare(greatest, c.greatest) > 0) {
-		c.greatest = greatest
+	if ok && (c.values == c.nulls || t.Compare(pageMax, c.max) > 0) {
+		c.max = pageMax
 	}
 	switch all := p.Data(); all.Kind() {
 	case encoding.Float:
-		c.unordered = c.unordered || slices.ContainsFunc(all.Float(), func(v float32) bool { return v != v })
+		c.hasNaN = c.hasNaN || slices.ContainsFunc(all.Float(), func(v float32) bool { return v != v })
 	case encoding.Double:
-		c.unordered = c.unordered || slices.ContainsFunc(all.Double(), func(v float64) bool { return v != v })
+		c.hasNaN = c.hasNaN || slices.ContainsFunc(all.Double(), func(v float64) bool { return v != v })
 	}
 }
 
-// pager makes one page at a time, and keeps the memory for it.
-type pager struct {
-	zstd                         *zstd.Encoder
-	body, plain, encoded, packed []byte
+// pageWriter makes pages, one at a time, and reuses its buffers.
+type pageWriter struct {
+	zstd       *zstd.Encoder
+	body       []byte // levels and values of the page
+	plain      []byte // values in the encoding PLAIN
+	encoded    []byte // values or levels in another encoding
+	compressed []byte // body, compressed
 }
 
-func newPager() pager {
+func newPageWriter() pageWriter {
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithWindowSize(1<<17), zstd.WithZeroFrames(true), zstd.WithEncoderCRC(false))
 	if err != nil {
-		panic(err) // the options are wrong
+		panic(err) // only invalid options are an error
 	}
-	return pager{zstd: z}
+	return pageWriter{zstd: z}
 }
 
-// page adds a page to the chunk of l.
-func (w *pager) page(l *leaf, v *values, rows int, codec format.CompressionCodec) (err error) {
+// addPage adds a page with the values v to the chunk of l.
+func (w *pageWriter) addPage(l *leaf, v *values, rows int, codec format.CompressionCodec) (err error) {
 	c := &l.chunk
-	n, present := rows, rows // values including nulls, and without
+	n, present := rows, rows // numbers of values, with and without nulls
 	w.body = w.body[:0]
-	if l.repeats > 0 {
-		err = w.levels(v.repetitions, l.repeats)
+	if l.maxRepetition > 0 {
+		err = w.appendLevels(v.repetitions, l.maxRepetition)
 	}
-	if l.deepest > 0 {
-		n, present = len(v.definitions), bytes.Count(v.definitions, []byte{l.deepest})
-		err = errors.Join(err, w.levels(v.definitions, l.deepest))
+	if l.maxDefinition > 0 {
+		n, present = len(v.definitions), bytes.Count(v.definitions, []byte{l.maxDefinition})
+		err = errors.Join(err, w.appendLevels(v.definitions, l.maxDefinition))
 	}
 	if l.binary {
 		w.body = append(w.body, v.data...)
 	} else {
 		w.plain = appendPlain(w.plain[:0], v.data, l.kind)
-		all := l.typ.NewValues(w.plain, nil)
-		c.bound(l.typ, l.typ.NewPage(0, present, all))
-		var failed error
-		w.encoded, failed = l.typ.Encode(w.encoded, all, l.encoding)
-		err = errors.Join(err, failed)
+		values := l.typ.NewValues(w.plain, nil)
+		c.updateBounds(l.typ, l.typ.NewPage(0, present, values))
+		var encodeErr error
+		w.encoded, encodeErr = l.typ.Encode(w.encoded, values, l.encoding)
+		err = errors.Join(err, encodeErr)
 		w.body = append(w.body, w.encoded...)
 	}
 	if err == nil && len(w.body) > math.MaxInt32 {
@@ -159,25 +164,25 @@ func (w *pager) page(l *leaf, v *values, rows int, codec format.CompressionCodec
 	if err != nil {
 		return err
 	}
-	packed := w.body
+	compressed := w.body
 	if codec == format.Zstd {
-		w.packed = w.zstd.EncodeAll(w.body, w.packed[:0])
-		packed = w.packed
+		w.compressed = w.zstd.EncodeAll(w.body, w.compressed[:0])
+		compressed = w.compressed
 	}
-	head, err := thrift.Marshal(new(thrift.CompactProtocol), &format.PageHeader{Type: format.DataPage,
-		UncompressedPageSize: int32(len(w.body)), CompressedPageSize: int32(len(packed)),
-		CRC: int32(crc32.ChecksumIEEE(packed)), DataPageHeader: &format.DataPageHeader{NumValues: int32(n),
+	header, err := thrift.Marshal(new(thrift.CompactProtocol), &format.PageHeader{Type: format.DataPage,
+		UncompressedPageSize: int32(len(w.body)), CompressedPageSize: int32(len(compressed)),
+		CRC: int32(crc32.ChecksumIEEE(compressed)), DataPageHeader: &format.DataPageHeader{NumValues: int32(n),
 			Encoding: l.encoding.Encoding(), DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE}})
-	c.pages = append(c.pages, head, slices.Clone(packed))
-	c.packed += len(head) + len(packed)
-	c.size += len(head) + len(w.body)
+	c.pages = append(c.pages, header, slices.Clone(compressed))
+	c.compressed += len(header) + len(compressed)
+	c.size += len(header) + len(w.body)
 	c.values += n
 	c.nulls += n - present
 	return err
 }
 
-// levels appends levels to the body.
-func (w *pager) levels(levels []byte, greatest byte) (err error) {
+// appendLevels appends levels to the body. greatest is the greatest possible level.
+func (w *pageWriter) appendLevels(levels []byte, greatest byte) (err error) {
 	w.encoded, err = (&rle.Encoding{BitWidth: bits.Len8(greatest)}).EncodeLevels(w.encoded, levels)
 	w.body = append(binary.LittleEndian.AppendUint32(w.body, uint32(len(w.encoded))), w.encoded...)
 	return err
@@ -217,25 +222,27 @@ func appendPlain(b, data []byte, k rosidl.Kind) []byte {
 	return b
 }
 
+// magic is the beginning and the end of a Parquet file.
 const magic = "PAR1"
 
 // parquetFile writes row groups, and then the metadata of the file.
 type parquetFile struct {
-	out      *file
-	codec    format.CompressionCodec
-	elements []format.SchemaElement
-	orders   []format.ColumnOrder
-	finished []group
+	out          *file
+	codec        format.CompressionCodec
+	elements     []format.SchemaElement // schema
+	columnOrders []format.ColumnOrder
+	rowGroups    []rowGroup
 }
 
-// group is a row group in the file.
-type group struct {
+// rowGroup is a written row group.
+type rowGroup struct {
 	rows   int
-	chunks []chunk // of the leaves
+	chunks []chunk // chunks of the leaves, in order
 }
 
-// element adds an element to the schema. n is nil for a group of fields; children is nil for a column.
-func (f *parquetFile) element(name string, n parquet.Node, r format.FieldRepetitionType, children *int32) {
+// addSchemaElement adds an element to the schema. For a group of fields, n is nil and children is the number of fields.
+// For a column, children is nil.
+func (f *parquetFile) addSchemaElement(name string, n parquet.Node, r format.FieldRepetitionType, children *int32) {
 	e := format.SchemaElement{Name: name, RepetitionType: &r, NumChildren: children}
 	if n != nil {
 		t := n.Type()
@@ -244,12 +251,12 @@ func (f *parquetFile) element(name string, n parquet.Node, r format.FieldRepetit
 	f.elements = append(f.elements, e)
 }
 
-// group writes the chunks of all leaves as a row group.
-func (f *parquetFile) group(leaves []*leaf, rows int) error {
-	if len(f.finished) == math.MaxInt16 {
+// endGroup writes the chunks of all leaves as a row group.
+func (f *parquetFile) endGroup(leaves []*leaf, rows int) error {
+	if len(f.rowGroups) == math.MaxInt16 {
 		return fmt.Errorf("more than %d row groups: use larger ones with --chunk-size", math.MaxInt16)
 	}
-	g := group{rows, make([]chunk, len(leaves))}
+	g := rowGroup{rows, make([]chunk, len(leaves))}
 	for i, l := range leaves {
 		l.chunk.offset = f.out.info.Size
 		for _, b := range l.chunk.pages {
@@ -258,22 +265,22 @@ func (f *parquetFile) group(leaves []*leaf, rows int) error {
 		l.chunk.pages = nil
 		g.chunks[i], l.chunk = l.chunk, chunk{}
 	}
-	f.finished = append(f.finished, g)
+	f.rowGroups = append(f.rowGroups, g)
 	return nil
 }
 
-// rowGroup returns the metadata of a row group, which take much more memory than group.
-func (f *parquetFile) rowGroup(ordinal int, leaves []*leaf) format.RowGroup {
-	done := f.finished[ordinal]
-	g := format.RowGroup{NumRows: int64(done.rows), FileOffset: done.chunks[0].offset, Ordinal: int16(ordinal)}
+// rowGroupMetadata returns the metadata of a row group. The metadata takes much more memory than a rowGroup.
+func (f *parquetFile) rowGroupMetadata(ordinal int, leaves []*leaf) format.RowGroup {
+	written := f.rowGroups[ordinal]
+	g := format.RowGroup{NumRows: int64(written.rows), FileOffset: written.chunks[0].offset, Ordinal: int16(ordinal)}
 	for i, l := range leaves {
-		c := &done.chunks[i]
+		c := &written.chunks[i]
 		m := format.ColumnMetaData{Type: *l.typ.PhysicalType(), PathInSchema: l.path, Codec: f.codec,
 			Encoding:  []format.Encoding{l.encoding.Encoding(), format.RLE},
-			NumValues: int64(c.values), TotalUncompressedSize: int64(c.size), TotalCompressedSize: int64(c.packed),
+			NumValues: int64(c.values), TotalUncompressedSize: int64(c.size), TotalCompressedSize: int64(c.compressed),
 			DataPageOffset: c.offset, Statistics: format.Statistics{NullCount: int64(c.nulls)}}
-		if c.values > c.nulls && !l.binary && !c.unordered {
-			m.Statistics.MinValue, m.Statistics.MaxValue = c.least.Bytes(), c.greatest.Bytes()
+		if c.values > c.nulls && !l.binary && !c.hasNaN {
+			m.Statistics.MinValue, m.Statistics.MaxValue = c.min.Bytes(), c.max.Bytes()
 		}
 		g.Columns = append(g.Columns, format.ColumnChunk{MetaData: m})
 		g.TotalByteSize += m.TotalUncompressedSize
@@ -282,15 +289,15 @@ func (f *parquetFile) rowGroup(ordinal int, leaves []*leaf) format.RowGroup {
 	return g
 }
 
-// end writes the metadata of the file after the last row group.
-func (f *parquetFile) end(leaves []*leaf, metadata map[string]string) error {
-	m := format.FileMetaData{Version: 2, Schema: f.elements, ColumnOrders: f.orders,
+// writeFooter writes the metadata of the file after the last row group.
+func (f *parquetFile) writeFooter(leaves []*leaf, metadata map[string]string) error {
+	m := format.FileMetaData{Version: 2, Schema: f.elements, ColumnOrders: f.columnOrders,
 		CreatedBy: "tapedeck version 1 (build 0)"}
-	for i, g := range f.finished {
-		m.RowGroups = append(m.RowGroups, f.rowGroup(i, leaves))
+	for i, g := range f.rowGroups {
+		m.RowGroups = append(m.RowGroups, f.rowGroupMetadata(i, leaves))
 		m.NumRows += int64(g.rows)
 	}
-	f.finished = nil
+	f.rowGroups = nil
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
 		m.KeyValueMetadata = append(m.KeyValueMetadata, format.KeyValue{Key: key, Value: metadata[key]})
 	}

@@ -30,16 +30,18 @@ var kinds = []struct {
 	{"int16", func(r *rand.Rand) any { return int16(r.Uint32()) }},
 	{"uint16", func(r *rand.Rand) any { return uint16(r.Uint32()) }},
 	{"int32", func(r *rand.Rand) any { return int32(r.Uint32()) }},
-	{"uint32", func(r *rand.Rand) any { return r.Uint32() >> 1 }}, // the library reads unsigned numbers as signed ones
+	// Unsigned values have 31 or 63 bits, because the library reads them as signed ones.
+	{"uint32", func(r *rand.Rand) any { return r.Uint32() >> 1 }},
 	{"int64", func(r *rand.Rand) any { return int64(r.Uint64()) }},
 	{"uint64", func(r *rand.Rand) any { return r.Uint64() >> 1 }},
-	{"float32", func(r *rand.Rand) any { return float32(number(r)) }},
-	{"float64", func(r *rand.Rand) any { return number(r) }},
+	{"float32", func(r *rand.Rand) any { return float32(randomNumber(r)) }},
+	{"float64", func(r *rand.Rand) any { return randomNumber(r) }},
 	{"string", func(r *rand.Rand) any { return strings.Repeat("ä", r.IntN(4)) }},
 	{"wstring", func(r *rand.Rand) any { return strings.Repeat("w", r.IntN(20)/10) }},
 }
 
-func number(r *rand.Rand) float64 {
+// randomNumber returns a number that is rarely NaN or infinite.
+func randomNumber(r *rand.Rand) float64 {
 	switch r.IntN(500) {
 	case 0:
 		return math.NaN()
@@ -49,15 +51,15 @@ func number(r *rand.Rand) float64 {
 	return r.NormFloat64()
 }
 
-// random makes definitions and values.
-type random struct {
+// generator makes random definitions and values of the types M0, M1 and so on.
+type generator struct {
 	*rand.Rand
-	messages []string // definitions of M0, M1 and so on
-	values   []func() *cdr.Struct
+	definitions []string             // definition of each type
+	values      []func() *cdr.Struct // for each type, a function that returns a random value
 }
 
-// message defines a message of some fields and returns its name.
-func (r *random) message(depth int) int {
+// addType defines a type with some fields and returns its number. Fields have types of at most depth levels.
+func (r *generator) addType(depth int) int {
 	var text strings.Builder
 	var fields []func() cdr.Field
 	for i := range 1 + r.IntN(6) {
@@ -66,20 +68,20 @@ func (r *random) message(depth int) int {
 		typeName, value := k.name, func() any { return k.value(r.Rand) }
 		inner := -1
 		if depth > 0 && r.IntN(3) == 0 {
-			inner = r.message(depth - 1)
+			inner = r.addType(depth - 1)
 			typeName, value = fmt.Sprint("p/M", inner), func() any { return r.values[inner]() }
 		}
 		shape := []string{"", "", "[3]", "[]", "[<=2]"}[r.IntN(5)]
 		if (k.name == "byte" || k.name == "int8") && shape == "[]" {
-			shape = "" // such arrays are omitted
+			shape = "" // byte arrays are omitted
 		}
 		if shape != "" {
-			value = list(r.Rand, shape, k.value, inner, r)
+			value = newList(r.Rand, shape, k.value, inner, r)
 		}
 		fmt.Fprintf(&text, "%s%s %s\n", typeName, shape, name)
 		fields = append(fields, func() cdr.Field { return cdr.Field{Name: name, Value: value()} })
 	}
-	r.messages = append(r.messages, text.String())
+	r.definitions = append(r.definitions, text.String())
 	r.values = append(r.values, func() *cdr.Struct {
 		s := &cdr.Struct{}
 		for _, f := range fields {
@@ -90,8 +92,8 @@ func (r *random) message(depth int) int {
 	return len(r.values) - 1
 }
 
-// list returns a function that makes lists of values, or of messages if inner is not negative.
-func list(r *rand.Rand, shape string, value func(*rand.Rand) any, inner int, all *random) func() any {
+// newList returns a function that makes lists of values, or of messages if inner is not negative.
+func newList(r *rand.Rand, shape string, value func(*rand.Rand) any, inner int, g *generator) func() any {
 	count := func() int {
 		switch shape {
 		case "[3]":
@@ -105,39 +107,40 @@ func list(r *rand.Rand, shape string, value func(*rand.Rand) any, inner int, all
 		return func() any {
 			list := make([]*cdr.Struct, count())
 			for i := range list {
-				list[i] = all.values[inner]()
+				list[i] = g.values[inner]()
 			}
 			return list
 		}
 	}
 	switch value(r).(type) {
 	case bool:
-		return listOf[bool](r, count, value)
+		return newListOf[bool](r, count, value)
 	case uint8:
-		return listOf[uint8](r, count, value)
+		return newListOf[uint8](r, count, value)
 	case int8:
-		return listOf[int8](r, count, value)
+		return newListOf[int8](r, count, value)
 	case int16:
-		return listOf[int16](r, count, value)
+		return newListOf[int16](r, count, value)
 	case uint16:
-		return listOf[uint16](r, count, value)
+		return newListOf[uint16](r, count, value)
 	case int32:
-		return listOf[int32](r, count, value)
+		return newListOf[int32](r, count, value)
 	case uint32:
-		return listOf[uint32](r, count, value)
+		return newListOf[uint32](r, count, value)
 	case int64:
-		return listOf[int64](r, count, value)
+		return newListOf[int64](r, count, value)
 	case uint64:
-		return listOf[uint64](r, count, value)
+		return newListOf[uint64](r, count, value)
 	case float32:
-		return listOf[float32](r, count, value)
+		return newListOf[float32](r, count, value)
 	case float64:
-		return listOf[float64](r, count, value)
+		return newListOf[float64](r, count, value)
 	}
-	return listOf[string](r, count, value)
+	return newListOf[string](r, count, value)
 }
 
-func listOf[T any](r *rand.Rand, count func() int, value func(*rand.Rand) any) func() any {
+// newListOf returns a function that makes lists of count values.
+func newListOf[T any](r *rand.Rand, count func() int, value func(*rand.Rand) any) func() any {
 	return func() any {
 		list := make([]T, count())
 		for i := range list {
@@ -147,20 +150,20 @@ func listOf[T any](r *rand.Rand, count func() int, value func(*rand.Rand) any) f
 	}
 }
 
-// row adds the columns of a message to row, or its fields if the message is in a list.
-func row(row map[string]any, prefix string, s *cdr.Struct, listed bool) map[string]any {
+// addColumns adds the columns of a message to row, or the message's fields if the message is in a list.
+func addColumns(row map[string]any, prefix string, s *cdr.Struct, inList bool) map[string]any {
 	for _, f := range s.Fields {
 		switch v := f.Value.(type) {
 		case *cdr.Struct:
-			if listed {
-				row[f.Name] = rowOf(v)
+			if inList {
+				row[f.Name] = addColumns(map[string]any{}, "", v, true)
 			} else {
-				_ = rowInto(row, prefix+f.Name+".", v)
+				addColumns(row, prefix+f.Name+".", v, false)
 			}
 		case []*cdr.Struct:
 			list := []any{}
-			for _, one := range v {
-				list = append(list, rowOf(one))
+			for _, element := range v {
+				list = append(list, addColumns(map[string]any{}, "", element, true))
 			}
 			row[prefix+f.Name] = list
 		default:
@@ -170,29 +173,23 @@ func row(row map[string]any, prefix string, s *cdr.Struct, listed bool) map[stri
 	return row
 }
 
-func rowOf(s *cdr.Struct) map[string]any { return row(map[string]any{}, "", s, true) }
-
-func rowInto(all map[string]any, prefix string, s *cdr.Struct) map[string]any {
-	return row(all, prefix, s, false)
-}
-
-// TestParquet writes random messages of random types, in pages and row groups of random sizes. It reads rows and
-// statistics with the library.
+// TestParquet writes random messages of random types, in pages and row groups of random sizes. It compares rows and
+// statistics that the library reads.
 func TestParquet(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rounds := uint64(15)
 	if testing.Short() {
-		rounds = 5 // each run has another seed
+		rounds = 5 // enough, because each run has another seed
 	}
 	for round := range rounds {
-		r := &random{Rand: rand.New(rand.NewPCG(seed, round))}
-		root := r.message(3)
-		definition := r.messages[root]
-		for i, text := range r.messages[:root] {
+		r := &generator{Rand: rand.New(rand.NewPCG(seed, round))}
+		root := r.addType(3)
+		definition := r.definitions[root]
+		for i, text := range r.definitions[:root] {
 			definition += fmt.Sprintf("================\nMSG: p/M%d\n%s", i, text)
 		}
-		c := channel("/t", fmt.Sprint("p/msg/M", root), definition)
+		c := newChannel("/t", fmt.Sprint("p/msg/M", root), definition)
 		path := filepath.Join(t.TempDir(), "out.parquet")
 		w, err := Parquet.Create(path, codec.CreateOptions{Compression: []string{"", "none"}[r.IntN(2)]})
 		require.NoError(t, err)
@@ -203,7 +200,8 @@ func TestParquet(t *testing.T) {
 		for i := range 1 + r.IntN(300) {
 			s := r.values[root]()
 			require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: int64(i), Data: encode(t, c, s.Fields...)}))
-			want = append(want, fmt.Sprint(rowInto(map[string]any{"log_time": i, "publish_time": nil}, "", s)))
+			row := map[string]any{"log_time": i, "publish_time": nil}
+			want = append(want, fmt.Sprint(addColumns(row, "", s, false)))
 		}
 		require.NoError(t, w.Close())
 
@@ -235,11 +233,11 @@ func isNaN(v parquet.Value) bool {
 }
 
 // requireStatistics compares the bounds of a column with its values. Texts and columns with NaN have no bounds.
-func requireStatistics(t *testing.T, least, greatest []byte, chunk parquet.ColumnChunk) {
-	var lo, hi parquet.Value
+func requireStatistics(t *testing.T, gotMin, gotMax []byte, chunk parquet.ColumnChunk) {
+	var wantMin, wantMax parquet.Value
 	pages := chunk.Pages()
 	defer pages.Close()
-	ordered := chunk.Type().Kind() != parquet.ByteArray
+	bounded := chunk.Type().Kind() != parquet.ByteArray
 	for {
 		page, err := pages.ReadPage()
 		if errors.Is(err, io.EOF) {
@@ -253,20 +251,20 @@ func requireStatistics(t *testing.T, least, greatest []byte, chunk parquet.Colum
 			if v.IsNull() {
 				continue
 			}
-			ordered = ordered && !isNaN(v)
-			if lo.IsNull() || chunk.Type().Compare(v, lo) < 0 {
-				lo = v
+			bounded = bounded && !isNaN(v)
+			if wantMin.IsNull() || chunk.Type().Compare(v, wantMin) < 0 {
+				wantMin = v
 			}
-			if hi.IsNull() || chunk.Type().Compare(v, hi) > 0 {
-				hi = v
+			if wantMax.IsNull() || chunk.Type().Compare(v, wantMax) > 0 {
+				wantMax = v
 			}
 		}
 	}
-	if !ordered || lo.IsNull() {
-		require.Nil(t, least)
-		require.Nil(t, greatest)
+	if !bounded || wantMin.IsNull() {
+		require.Nil(t, gotMin)
+		require.Nil(t, gotMax)
 		return
 	}
-	require.Equal(t, lo.Bytes(), least)
-	require.Equal(t, hi.Bytes(), greatest)
+	require.Equal(t, wantMin.Bytes(), gotMin)
+	require.Equal(t, wantMax.Bytes(), gotMax)
 }

@@ -1,8 +1,9 @@
 // Package table writes messages as tables, one for each topic: as Parquet, as CSV and as JSON Lines. Tables cannot be
 // read.
 //
-// A row is a message. Its first columns are log_time, publish_time and, where the type has a stamp, header_stamp, in ns
-// since the Unix epoch. In Parquet and CSV a column is a field that holds a value or an array, named by its path.
+// A row is a message. Its first columns are log_time, publish_time and, if the type has a stamp, header_stamp, in ns
+// since the Unix epoch. In Parquet and CSV, each field with a value or an array has a column. The column's name is the
+// path of the field.
 package table
 
 import (
@@ -37,7 +38,7 @@ var (
 
 // Parquet returns the format of Parquet files.
 func (o Options) Parquet() codec.Format {
-	f := o.format(kind{name: "parquet", compression: []string{"zstd", "none"}, rows: newParquet})
+	f := o.format(fileType{name: "parquet", compressions: []string{"zstd", "none"}, newRows: newParquet})
 	f.Keeps = codec.Keeps{Encodings: f.Keeps.Encodings, PublishTime: true, QoS: true, Metadata: true,
 		ChannelMetadata: true}
 	f.Stream = nil // the end of a Parquet file needs offsets, and the file has no use on a terminal
@@ -46,25 +47,25 @@ func (o Options) Parquet() codec.Format {
 
 // CSV returns the format of CSV files.
 func (o Options) CSV() codec.Format {
-	return o.format(kind{name: "csv", compression: []string{"none"}, rows: newCSV})
+	return o.format(fileType{name: "csv", compressions: []string{"none"}, newRows: newCSV})
 }
 
 // JSONL returns the format of files with a line of JSON for each message.
 func (o Options) JSONL() codec.Format {
-	return o.format(kind{name: "jsonl", compression: []string{"none"}, merges: true, rows: newJSONL})
+	return o.format(fileType{name: "jsonl", compressions: []string{"none"}, merges: true, newRows: newJSONL})
 }
 
-// kind describes one of the three formats.
-type kind struct {
-	name        string // also the extension of files
-	compression []string
-	merges      bool // a file may hold several topics
-	rows        func(*table, *file) (rows, error)
+// fileType describes one of the three formats.
+type fileType struct {
+	name         string   // name of the format and extension of files
+	compressions []string // values of codec.CreateOptions.Compression
+	merges       bool     // a file may hold several topics
+	newRows      func(*table, *file) (rowWriter, error)
 }
 
-// rows writes the messages of a table to its file.
-type rows interface {
-	// write writes a message. An error concerns only this message; the file keeps errors of the disk.
+// rowWriter writes the messages of a table to its file.
+type rowWriter interface {
+	// write writes a message. Its error concerns only this message; the file keeps errors of the disk.
 	write(m *codec.Message) error
 	// flush writes waiting messages.
 	flush()
@@ -72,17 +73,17 @@ type rows interface {
 	close()
 }
 
-func (o Options) format(k kind) codec.Format {
-	extension := "." + k.name
+func (o Options) format(t fileType) codec.Format {
+	extension := "." + t.name
 	return codec.Format{
-		Name:  k.name,
+		Name:  t.name,
 		Named: func(path string) bool { return strings.EqualFold(filepath.Ext(path), extension) },
-		Check: k.check,
+		Check: t.check,
 		Create: func(path string, c codec.CreateOptions) (codec.Writer, error) {
-			return newWriter(o, k, path, nil, c)
+			return newWriter(o, t, path, nil, c)
 		},
 		Stream: func(w io.Writer, c codec.CreateOptions) (codec.Writer, error) {
-			return newWriter(o, k, "standard output", w, c)
+			return newWriter(o, t, "standard output", w, c)
 		},
 		Accepts: func(c *codec.Channel) error {
 			_, err := o.newTable(c)
@@ -97,19 +98,20 @@ func (o Options) format(k kind) codec.Format {
 type table struct {
 	options  Options
 	create   codec.CreateOptions
-	channel  *codec.Channel
+	channel  *codec.Channel   // first channel of the table
 	channels []*codec.Channel // all channels of the table
 	schema   *cdr.Schema
-	stamps   *cdr.Stamps   // nil if the type has none
-	fields   []*field.Node // of the type
-	columns  []column      // of fields that are not single messages
-	omitted  []*field.Node
+	stamps   *cdr.Stamps   // nil if the type has no stamps
+	fields   []*field.Node // all fields of the type
+	columns  []column      // columns of the fields that are not single messages
+	omitted  []*field.Node // fields without a column
 	losses   codec.LossCounts
 	json     field.JSON
 	decoder  wire.Decoder
-	rows     rows
+	rows     rowWriter
 	file     *file
-	groups   *groups // shared by all tables
+
+	compressor *compressor // shared by all tables
 }
 
 // column is a column of a table.
@@ -118,7 +120,7 @@ type column struct {
 	name string
 }
 
-// newTable returns the table of a channel, without rows.
+// newTable returns the table of a channel without a file.
 func (o Options) newTable(c *codec.Channel) (*table, error) {
 	schema, err := cdr.NewSchema(c.Library(msgs.Library()), c.Type)
 	if err != nil {
@@ -129,60 +131,61 @@ func (o Options) newTable(c *codec.Channel) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := unique{}
-	for _, name := range t.times() {
-		names.name(name)
+	names := uniqueNames{}
+	for _, name := range t.timeColumns() {
+		names.add(name)
 	}
 	for _, n := range field.Flat(t.fields) {
 		col := column{Node: n}
 		if !n.Omitted {
-			col.name = names.name(n.Path)
+			col.name = names.add(n.Path)
 		}
 		t.columns = append(t.columns, col)
 	}
-	t.omitted = omitted(t.fields)
+	t.omitted = omittedFields(t.fields)
 	return t, nil
 }
 
-// omits reports whether a field is omitted. Byte arrays such as pixels and points would be most of a table, and nobody
-// reads them there.
+// omits reports whether a field is omitted. Byte arrays such as pixels and points would take most of a table's space,
+// and are useless there.
 func (o Options) omits(f cdr.FieldType) bool {
 	return !o.Bytes && f.Kind.Size() == 1 && f.Kind != rosidl.Bool && f.Shape == rosidl.Sequence && f.Length == 0
 }
 
-// omitted returns the omitted fields.
-func omitted(nodes []*field.Node) (all []*field.Node) {
+// omittedFields returns the omitted fields at any depth.
+func omittedFields(nodes []*field.Node) (all []*field.Node) {
 	for _, n := range nodes {
 		if n.Omitted && n.Kind != rosidl.Nested {
 			all = append(all, n)
 		}
-		all = append(all, omitted(n.Inner)...)
+		all = append(all, omittedFields(n.Inner)...)
 	}
 	return all
 }
 
-// times returns the names of the columns of times.
-func (t *table) times() []string {
+// timeColumns returns the names of the columns of times.
+func (t *table) timeColumns() []string {
 	if t.stamps == nil {
 		return []string{"log_time", "publish_time"}
 	}
 	return []string{"log_time", "publish_time", "header_stamp"}
 }
 
-// unique makes names unique. As in SQL, names that differ only in case are equal.
-type unique map[string]bool
+// uniqueNames is a set of used names in lower case, because names that differ only in case are equal in SQL.
+type uniqueNames map[string]bool
 
-func (u unique) name(name string) string {
-	one := name
-	for i := 2; u[strings.ToLower(one)]; i++ {
-		one = fmt.Sprintf("%s_%d", name, i)
+// add returns name, with a number if name is used, and marks the result as used.
+func (u uniqueNames) add(name string) string {
+	result := name
+	for i := 2; u[strings.ToLower(result)]; i++ {
+		result = fmt.Sprintf("%s_%d", name, i)
 	}
-	u[strings.ToLower(one)] = true
-	return one
+	u[strings.ToLower(result)] = true
+	return result
 }
 
-// timesOf returns the times of a message for the columns of times. has reports which of them the message has.
-func (t *table) timesOf(m *codec.Message) (times [3]int64, has [3]bool, err error) {
+// messageTimes returns the times of a message for the columns of times. has reports which times the message has.
+func (t *table) messageTimes(m *codec.Message) (times [3]int64, has [3]bool, err error) {
 	times = [3]int64{m.LogTime, m.PublishTime, 0}
 	has = [3]bool{true, m.PublishTime != 0, false}
 	if t.stamps != nil {
@@ -191,8 +194,8 @@ func (t *table) timesOf(m *codec.Message) (times [3]int64, has [3]bool, err erro
 	return times, has, err
 }
 
-// done ends the message that the decoder has read, and counts its losses.
-func (t *table) done() error {
+// finishMessage checks that the decoder has read all of a message, and counts the losses of the message.
+func (t *table) finishMessage() error {
 	err := t.schema.Finish(&t.decoder)
 	lost := func(what string) {
 		if err == nil {

@@ -27,7 +27,8 @@ import (
 // allFormats are the formats of tables.
 var allFormats = []codec.Format{Parquet, CSV, JSONL}
 
-func channel(topic, typeName, definition string) *codec.Channel {
+// newChannel returns a channel with a definition, or with a type of package msgs.
+func newChannel(topic, typeName, definition string) *codec.Channel {
 	c := &codec.Channel{Topic: topic, Type: typeName, Encoding: codec.EncodingCDR}
 	if definition != "" {
 		c.Schema = codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(definition)}
@@ -35,7 +36,7 @@ func channel(topic, typeName, definition string) *codec.Channel {
 	return c
 }
 
-// encode returns a payload of the type of c.
+// encode returns a payload of the type of c. Fields that are not given are zero.
 func encode(t testing.TB, c *codec.Channel, fields ...cdr.Field) []byte {
 	schema, err := cdr.NewSchema(c.Library(nil), c.Type)
 	require.NoError(t, err)
@@ -44,8 +45,9 @@ func encode(t testing.TB, c *codec.Channel, fields ...cdr.Field) []byte {
 	return data
 }
 
-// written writes messages to a file, and returns its text and the losses. For Parquet, the text is the rows as JSON.
-func written(t *testing.T, f codec.Format, messages ...codec.Message) (string, []codec.Loss) {
+// writeTable writes messages to a file, and returns the text of the file and the losses. For Parquet, the text is the
+// rows as JSON.
+func writeTable(t *testing.T, f codec.Format, messages ...codec.Message) (string, []codec.Loss) {
 	path := filepath.Join(t.TempDir(), "out."+f.Name)
 	w, err := f.Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
@@ -76,6 +78,7 @@ func sizeOf(t *testing.T, path string) int64 {
 	return stat.Size()
 }
 
+// TestColumns compares a message in all formats.
 func TestColumns(t *testing.T) {
 	const empty = "================\nMSG: p/Empty\n"
 	for name, c := range map[string]struct {
@@ -105,63 +108,64 @@ func TestColumns(t *testing.T) {
 			`[{"l":[{"empty":true}],"log_time":1,"publish_time":null}]`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ch := channel("/t", "p/msg/T", c.definition)
+			ch := newChannel("/t", "p/msg/T", c.definition)
 			m := codec.Message{Channel: ch, LogTime: 1, Data: encode(t, ch, c.fields...)}
-			text, losses := written(t, CSV, m)
+			text, losses := writeTable(t, CSV, m)
 			require.Equal(t, c.csv, text)
 			require.Empty(t, losses)
-			text, _ = written(t, JSONL, m)
+			text, _ = writeTable(t, JSONL, m)
 			require.Equal(t, `{"topic":"/t","log_time":1,"message":`+c.jsonl+"}\n", text)
-			text, _ = written(t, Parquet, m)
+			text, _ = writeTable(t, Parquet, m)
 			require.Equal(t, c.parquet, text)
 		})
 	}
 }
 
+// TestLosses checks which changes of values are counted.
 func TestLosses(t *testing.T) {
-	ch := channel("/t", "p/msg/T", "float64 x\nfloat32[] l\nstring s\nuint8[] data\nint8[] grid\nuint8[<=3] few\n")
-	good := []cdr.Field{{Name: "x", Value: math.NaN()}, {Name: "l", Value: []float32{float32(math.Inf(-1))}},
+	ch := newChannel("/t", "p/msg/T", "float64 x\nfloat32[] l\nstring s\nuint8[] data\nint8[] grid\nuint8[<=3] few\n")
+	fields := []cdr.Field{{Name: "x", Value: math.NaN()}, {Name: "l", Value: []float32{float32(math.Inf(-1))}},
 		{Name: "s", Value: "\xff"}, {Name: "data", Value: []uint8{1}}}
-	m := codec.Message{Channel: ch, LogTime: 1, Data: encode(t, ch, good...)}
-	bytes := codec.Loss{Topic: "/t", What: "byte arrays (data), which --table-bytes keeps", Messages: 1}
+	m := codec.Message{Channel: ch, LogTime: 1, Data: encode(t, ch, fields...)}
+	byteArray := codec.Loss{Topic: "/t", What: "byte arrays (data), which --table-bytes keeps", Messages: 1}
 	texts := codec.Loss{Topic: "/t", What: "bytes of texts that are not UTF-8", Messages: 1}
 	nan := codec.Loss{Topic: "/t", What: "NaN and infinity, which JSON lacks and which became null", Messages: 1}
 	for _, f := range allFormats {
-		text, losses := written(t, f, m)
-		want := []codec.Loss{bytes, texts}
+		text, losses := writeTable(t, f, m)
+		want := []codec.Loss{byteArray, texts}
 		if f.Name == JSONL.Name {
-			want = []codec.Loss{nan, bytes, texts}
+			want = []codec.Loss{nan, byteArray, texts}
 			require.Contains(t, text, `{"x":null,"l":[null],"s":"\ufffd","few":[]}`)
 		}
 		require.Equal(t, want, losses, f.Name)
 	}
-	text, losses := written(t, CSV, m)
+	text, losses := writeTable(t, CSV, m)
 	require.Contains(t, text, "\r\n1,,NaN,\"[\"\"-Infinity\"\"]\",\ufffd,[]\r\n")
 	require.NotContains(t, losses, nan)
-	text, losses = written(t, Options{Bytes: true, Times: "iso"}.CSV(), m)
+	text, losses = writeTable(t, Options{Bytes: true, Times: "iso"}.CSV(), m)
 	require.Contains(t, text, "\r\n1970-01-01T00:00:00.000000001Z,,NaN,\"[\"\"-Infinity\"\"]\",\ufffd,[1],[],[]\r\n")
-	require.NotContains(t, losses, bytes)
+	require.NotContains(t, losses, byteArray)
 }
 
 // TestMisfits checks that payloads that do not fit their type are refused, before and after a payload that fits.
 func TestMisfits(t *testing.T) {
-	ch := channel("/t", "p/msg/T", "string s\nint32[] l\np/I[] i\n================\nMSG: p/I\nstring s\nint8 x\n")
-	good := encode(t, ch, cdr.Field{Name: "s", Value: "good"}, cdr.Field{Name: "l", Value: []int32{1, 2}},
+	ch := newChannel("/t", "p/msg/T", "string s\nint32[] l\np/I[] i\n================\nMSG: p/I\nstring s\nint8 x\n")
+	valid := encode(t, ch, cdr.Field{Name: "s", Value: "good"}, cdr.Field{Name: "l", Value: []int32{1, 2}},
 		cdr.Field{Name: "i", Value: []*cdr.Struct{{}}})
-	shorter := encode(t, ch, cdr.Field{Name: "l", Value: []int32{7}},
+	invalid := encode(t, ch, cdr.Field{Name: "l", Value: []int32{7}},
 		cdr.Field{Name: "i", Value: []*cdr.Struct{{}, {}}})
 	for _, f := range allFormats {
 		path := filepath.Join(t.TempDir(), "out")
 		w, err := f.Create(path, codec.CreateOptions{})
 		require.NoError(t, err)
-		require.Error(t, w.Write(&codec.Message{Channel: ch, Data: shorter[:len(shorter)-1]}))
-		for n := range len(good) {
-			require.Error(t, w.Write(&codec.Message{Channel: ch, Data: good[:n]}), n)
-			if n == len(good)/2 {
-				require.NoError(t, w.Write(&codec.Message{Channel: ch, Data: good}))
+		require.Error(t, w.Write(&codec.Message{Channel: ch, Data: invalid[:len(invalid)-1]}))
+		for n := range len(valid) {
+			require.Error(t, w.Write(&codec.Message{Channel: ch, Data: valid[:n]}), n)
+			if n == len(valid)/2 {
+				require.NoError(t, w.Write(&codec.Message{Channel: ch, Data: valid}))
 			}
 		}
-		err = w.Write(&codec.Message{Channel: ch, Data: append(good[:len(good):len(good)], make([]byte, 9)...)})
+		err = w.Write(&codec.Message{Channel: ch, Data: append(valid[:len(valid):len(valid)], make([]byte, 9)...)})
 		require.ErrorContains(t, err, "decode p/msg/T: 9 bytes left behind the last field")
 		require.NoError(t, w.Close())
 		text, err := os.ReadFile(filepath.Join(path, "t."+f.Name))
@@ -178,27 +182,28 @@ func TestMisfits(t *testing.T) {
 	}
 }
 
+// TestFiles checks the names and the summaries of files.
 func TestFiles(t *testing.T) {
-	number := channel("/a/b", "std_msgs/msg/UInt32", "")
+	number := newChannel("/a/b", "std_msgs/msg/UInt32", "")
 	data, err := cdr.Marshal(&std_msgs.UInt32{Data: 7})
 	require.NoError(t, err)
-	other := *number
-	other.Topic = "/a_b"
-	twin := *number
-	twin.QoS = []codec.QoS{codec.DefaultQoS()}
-	text := channel("/a/b", "std_msgs/msg/String", "")
-	danger := channel("/../x", "std_msgs/msg/UInt32", "")
-	var done []codec.FileInfo
+	similar := *number
+	similar.Topic = "/a_b"
+	withQoS := *number
+	withQoS.QoS = []codec.QoS{codec.DefaultQoS()}
+	text := newChannel("/a/b", "std_msgs/msg/String", "")
+	outside := newChannel("/../x", "std_msgs/msg/UInt32", "")
+	var completed []codec.FileInfo
 	for _, f := range allFormats {
 		folder := t.TempDir()
 		path := filepath.Join(folder, "out")
-		done = nil
+		completed = nil
 		w, err := f.Create(path, codec.CreateOptions{Completed: func(i codec.FileInfo, err error) {
 			require.NoError(t, err)
-			done = append(done, i)
+			completed = append(completed, i)
 		}})
 		require.NoError(t, err)
-		for _, c := range []*codec.Channel{number, &other, &twin, danger} {
+		for _, c := range []*codec.Channel{number, &similar, &withQoS, outside} {
 			require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: -5, Data: data}))
 		}
 		require.NoError(t, w.Declare(text))
@@ -206,26 +211,27 @@ func TestFiles(t *testing.T) {
 		require.NoError(t, w.Close())
 		require.NoError(t, w.Close())
 		var names []string
-		for _, i := range done {
+		for _, i := range completed {
 			names = append(names, filepath.Base(i.Path))
 			require.Equal(t, sizeOf(t, i.Path), i.Size, i.Path)
 		}
-		x := "." + f.Name
-		require.Equal(t, []string{"a_b" + x, "a_b_2" + x, "_._x" + x, "a_b_3" + x}, names)
+		extension := "." + f.Name
+		require.Equal(t, []string{"a_b" + extension, "a_b_2" + extension, "_._x" + extension, "a_b_3" + extension},
+			names)
 		for n, want := range []uint64{2, 1, 1, 0} {
-			require.Equal(t, want, done[n].MessageCount)
+			require.Equal(t, want, completed[n].MessageCount)
 		}
-		require.Equal(t, int64(-5), done[0].StartTime)
+		require.Equal(t, int64(-5), completed[0].StartTime)
 		entries, err := os.ReadDir(folder)
 		require.NoError(t, err)
-		require.Len(t, entries, 1, "a file outside the folder")
+		require.Len(t, entries, 1, "files outside the folder out")
 		require.NoError(t, f.CheckFiles(path, nil))
 	}
 }
 
 // TestOneFile checks that a file or stream refuses a second topic, unless it is JSON Lines.
 func TestOneFile(t *testing.T) {
-	a, b := channel("/a", "std_msgs/msg/UInt32", ""), channel("/b", "std_msgs/msg/String", "")
+	a, b := newChannel("/a", "std_msgs/msg/UInt32", ""), newChannel("/b", "std_msgs/msg/String", "")
 	for _, f := range allFormats {
 		path := filepath.Join(t.TempDir(), "out."+f.Name)
 		w, err := f.Create(path, codec.CreateOptions{})
@@ -246,17 +252,18 @@ func TestOneFile(t *testing.T) {
 	require.NoError(t, w.Declare(a))
 	require.ErrorContains(t, w.Declare(b), "standard output can hold one topic as csv, but there are /a and /b")
 	require.NoError(t, w.Close())
-	require.Empty(t, out.String(), "a head without a message")
+	require.Empty(t, out.String(), "a header without a message")
 }
 
+// TestAccepts checks which types and compressions are refused.
 func TestAccepts(t *testing.T) {
 	for _, f := range allFormats {
-		require.NoError(t, f.Accepts(channel("/t", "std_msgs/msg/String", "")))
-		require.ErrorContains(t, f.Accepts(channel("/t", "p/msg/Gone", "")), "unknown type p/msg/Gone")
+		require.NoError(t, f.Accepts(newChannel("/t", "std_msgs/msg/String", "")))
+		require.ErrorContains(t, f.Accepts(newChannel("/t", "p/msg/Gone", "")), "unknown type p/msg/Gone")
 		_, err := f.Create(filepath.Join(t.TempDir(), "out"), codec.CreateOptions{Compression: "bz2"})
 		require.ErrorContains(t, err, f.Name+` has no compression "bz2", only `)
 	}
-	// 10 × 10 × 10 × 10 fields of fields.
+	// A type with 10⁴ fields in messages in messages.
 	definition, inner := "", ""
 	for _, depth := range []string{"A", "B", "C", "D"} {
 		definition += inner
@@ -266,11 +273,11 @@ func TestAccepts(t *testing.T) {
 		inner = "================\nMSG: p/" + depth + "\n"
 	}
 	definition += inner + "int8 x\n"
-	require.ErrorContains(t, CSV.Accepts(channel("/t", "p/msg/T", definition)), "p/msg/T has more than 10000 fields")
+	require.ErrorContains(t, CSV.Accepts(newChannel("/t", "p/msg/T", definition)), "p/msg/T has more than 10000 fields")
 }
 
-// TestMemory writes more bytes than may wait, on several topics. Compressed rows take less memory, so their row groups
-// are larger.
+// TestMemory writes more bytes than the limit of waiting bytes, on several topics. Compressed rows take less memory, so
+// row groups with compression are larger.
 func TestMemory(t *testing.T) {
 	data, err := cdr.Marshal(&sensor_msgs.LaserScan{Ranges: make([]float32, 100)})
 	require.NoError(t, err)
@@ -279,26 +286,26 @@ func TestMemory(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "out")
 		w, err := Parquet.Create(path, codec.CreateOptions{Compression: compression})
 		require.NoError(t, err)
-		inside := w.(*writer)
-		inside.groups.maxWaiting = 40_000
-		channels := []*codec.Channel{channel("/a", "sensor_msgs/msg/LaserScan", ""),
-			channel("/b", "sensor_msgs/msg/LaserScan", ""), channel("/c", "sensor_msgs/msg/LaserScan", "")}
+		writer := w.(*writer)
+		writer.compressor.maxWaiting = 40_000
+		channels := []*codec.Channel{newChannel("/a", "sensor_msgs/msg/LaserScan", ""),
+			newChannel("/b", "sensor_msgs/msg/LaserScan", ""), newChannel("/c", "sensor_msgs/msg/LaserScan", "")}
 		for i := range 1000 {
 			require.NoError(t, w.Write(&codec.Message{Channel: channels[i%3], LogTime: int64(i), Data: data}))
 			waiting := 0
-			for _, table := range inside.groups.tables {
+			for _, table := range writer.compressor.tables {
 				waiting += table.waiting
 			}
-			require.Equal(t, waiting, inside.groups.waiting)
+			require.Equal(t, waiting, writer.compressor.waiting)
 			require.LessOrEqual(t, waiting, 40_000)
 		}
-		inside.groups.running.Wait()
+		writer.compressor.running.Wait()
 		waiting := 0
-		for _, table := range inside.groups.tables {
-			table.settle()
+		for _, table := range writer.compressor.tables {
+			table.updateWaiting()
 			waiting += table.waiting
 		}
-		require.LessOrEqual(t, waiting, 60_000, "including the last pages")
+		require.LessOrEqual(t, waiting, 60_000, "waiting bytes, including the last pages")
 		require.NoError(t, w.Close())
 		file, err := os.Open(filepath.Join(path, "a.parquet"))
 		require.NoError(t, err)
@@ -314,7 +321,7 @@ func TestMemory(t *testing.T) {
 
 // TestLargeValues checks that a file contains large values only once.
 func TestLargeValues(t *testing.T) {
-	c := channel("/t", "p/msg/T", "uint8[] data\nstring s\n")
+	c := newChannel("/t", "p/msg/T", "uint8[] data\nstring s\n")
 	path := filepath.Join(t.TempDir(), "out.parquet")
 	w, err := Options{Bytes: true}.Parquet().Create(path, codec.CreateOptions{Compression: "none"})
 	require.NoError(t, err)
@@ -328,20 +335,21 @@ func TestLargeValues(t *testing.T) {
 	require.Less(t, sizeOf(t, path), int64(2*size*count+10_000))
 }
 
-// full is a full disk.
-type full struct{}
+// fullDisk fails to write.
+type fullDisk struct{}
 
-func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
+// TestFullDisk checks that Write and Close return the error of a full disk with the path of the file.
 func TestFullDisk(t *testing.T) {
-	c := channel("/t", "std_msgs/msg/String", "")
+	c := newChannel("/t", "std_msgs/msg/String", "")
 	data, err := cdr.Marshal(&std_msgs.String{Data: strings.Repeat("x", 10_000)})
 	require.NoError(t, err)
 	for _, f := range allFormats {
 		w, err := f.Create(filepath.Join(t.TempDir(), "out"), codec.CreateOptions{ChunkSize: 1})
 		require.NoError(t, err)
 		require.NoError(t, w.Declare(c))
-		w.(*writer).files[0].out.Reset(full{})
+		w.(*writer).files[0].out.Reset(fullDisk{})
 		var missing *codec.MissingError
 		for i := 0; err == nil; i++ {
 			err = w.Write(&codec.Message{Channel: c, Data: data})
@@ -353,8 +361,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// jsonOf encodes a decoded value as JSON.
-func jsonOf(value any) string {
+// toJSON encodes a decoded value as JSON.
+func toJSON(value any) string {
 	switch v := value.(type) {
 	case string:
 		return string(field.AppendQuoted(nil, v))
@@ -368,13 +376,13 @@ func jsonOf(value any) string {
 	case *cdr.Struct:
 		var all []string
 		for _, f := range v.Fields {
-			all = append(all, jsonOf(f.Name)+":"+jsonOf(f.Value))
+			all = append(all, toJSON(f.Name)+":"+toJSON(f.Value))
 		}
 		return "{" + strings.Join(all, ",") + "}"
 	}
 	var all []string
 	for elements, i := reflect.ValueOf(value), 0; i < elements.Len(); i++ {
-		all = append(all, jsonOf(elements.Index(i).Interface()))
+		all = append(all, toJSON(elements.Index(i).Interface()))
 	}
 	return "[" + strings.Join(all, ",") + "]"
 }
@@ -383,7 +391,7 @@ func jsonOf(value any) string {
 func FuzzPayload(f *testing.F) {
 	const definition = "string s\nfloat64[2] f\np/I[] i\nwstring w\nuint8[] data\np/E e\nbool[<=3] b\n" +
 		"================\nMSG: p/I\nstring[] s\nint16 x\np/E[] e\n================\nMSG: p/E\n"
-	c := channel("/t", "p/msg/T", definition)
+	c := newChannel("/t", "p/msg/T", definition)
 	item := &cdr.Struct{Fields: []cdr.Field{{Name: "s", Value: []string{"a", "b"}}, {Name: "x", Value: int16(-1)},
 		{Name: "e", Value: []*cdr.Struct{{}}}}}
 	f.Add(encode(f, c))
@@ -393,30 +401,30 @@ func FuzzPayload(f *testing.F) {
 	schema, err := cdr.NewSchema(c.Library(nil), c.Type)
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		decoded, wrong := schema.Decode(payload)
+		decoded, decodeErr := schema.Decode(payload)
 		for _, format := range []codec.Format{Options{Bytes: true}.JSONL(), Options{Bytes: true}.CSV()} {
 			var out bytes.Buffer
 			w, err := format.Stream(&out, codec.CreateOptions{})
 			require.NoError(t, err)
 			err = w.Write(&codec.Message{Channel: c, Data: payload})
-			require.Equal(t, wrong == nil, err == nil, "%v, %v", wrong, err)
+			require.Equal(t, decodeErr == nil, err == nil, "%v, %v", decodeErr, err)
 			require.NoError(t, w.Close())
 			if err == nil && format.Name == JSONL.Name {
-				require.Equal(t, `{"topic":"/t","log_time":0,"message":`+jsonOf(decoded)+"}\n", out.String())
+				require.Equal(t, `{"topic":"/t","log_time":0,"message":`+toJSON(decoded)+"}\n", out.String())
 			}
 		}
 		path := filepath.Join(t.TempDir(), "out.parquet")
 		w, err := Options{Bytes: true}.Parquet().Create(path, codec.CreateOptions{})
 		require.NoError(t, err)
 		err = w.Write(&codec.Message{Channel: c, Data: payload})
-		require.Equal(t, wrong == nil, err == nil, "%v, %v", wrong, err)
+		require.Equal(t, decodeErr == nil, err == nil, "%v, %v", decodeErr, err)
 		require.NoError(t, w.Close())
 		file, err := os.Open(path)
 		require.NoError(t, err)
 		defer file.Close()
 		rows, err := parquet.Read[any](io.NewSectionReader(file, 0, 1<<30), sizeOf(t, path))
 		require.NoError(t, err)
-		require.Equal(t, wrong == nil, len(rows) == 1)
+		require.Equal(t, decodeErr == nil, len(rows) == 1)
 	})
 }
 
@@ -435,14 +443,14 @@ func TestOverwrite(t *testing.T) {
 	require.NoError(t, overwrite(path))
 	require.NoFileExists(t, filepath.Join(path, "imu.csv"))
 
-	thesis := filepath.Join(path, "thesis.tex")
-	require.NoError(t, os.WriteFile(thesis, nil, 0o666))
-	require.ErrorContains(t, overwrite(path), "create "+path+": not overwritten: "+thesis+": a file of another format")
-	require.FileExists(t, thesis)
-	require.ErrorContains(t, overwrite(thesis), "not overwritten: it is not a folder")
-	require.FileExists(t, thesis)
+	foreign := filepath.Join(path, "thesis.tex")
+	require.NoError(t, os.WriteFile(foreign, nil, 0o666))
+	require.ErrorContains(t, overwrite(path), "create "+path+": not overwritten: "+foreign+": a file of another format")
+	require.FileExists(t, foreign)
+	require.ErrorContains(t, overwrite(foreign), "not overwritten: not a folder")
+	require.FileExists(t, foreign)
 
-	file := filepath.Join(path, "sub.csv")
+	file := filepath.Join(path, "sub.csv") // first a folder, then a file
 	require.NoError(t, os.MkdirAll(filepath.Join(file, "folder"), 0o777))
 	require.ErrorContains(t, overwrite(file), "not overwritten: ")
 	require.DirExists(t, filepath.Join(file, "folder"))
@@ -452,7 +460,7 @@ func TestOverwrite(t *testing.T) {
 	require.NoFileExists(t, file)
 }
 
-// TestManyTopics checks that many tables do not need as many open files.
+// TestManyTopics checks that the writer does not keep the files of all topics open.
 func TestManyTopics(t *testing.T) {
 	const topics = 300
 	folder := filepath.Join(t.TempDir(), "tables")
@@ -460,7 +468,7 @@ func TestManyTopics(t *testing.T) {
 	require.NoError(t, err)
 	var channels []*codec.Channel
 	for i := range topics {
-		channels = append(channels, channel(fmt.Sprintf("/t%d", i), "p/msg/T", "int32 x\n"))
+		channels = append(channels, newChannel(fmt.Sprintf("/t%d", i), "p/msg/T", "int32 x\n"))
 		require.NoError(t, w.Declare(channels[i]))
 	}
 	for k := range 2 {

@@ -11,35 +11,35 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// text is a table of lines.
-type text struct {
+// lineWriter implements rowWriter for files with a line of text for each message.
+type lineWriter struct {
 	*table
-	head   []byte // header line, nil once it is written
-	line   func(b []byte, m *codec.Message) ([]byte, error)
-	buffer []byte
+	header     []byte // header line; nil: written, or the file has none
+	appendLine func(b []byte, m *codec.Message) ([]byte, error)
+	buffer     []byte // memory of the last line
 }
 
-func (t *text) write(m *codec.Message) (err error) {
-	t.buffer, err = t.line(append(t.buffer[:0], t.head...), m)
+func (t *lineWriter) write(m *codec.Message) (err error) {
+	t.buffer, err = t.appendLine(append(t.buffer[:0], t.header...), m)
 	if err == nil {
 		_, _ = t.file.Write(t.buffer) // file keeps the error
-		t.head = nil
+		t.header = nil
 	}
 	return err
 }
 
-func (t *text) flush() {}
+func (t *lineWriter) flush() {}
 
-// close writes the head of a file without messages. A stream without messages stays empty, because an error may have
-// been the reason.
-func (t *text) close() {
+// close writes the header of a file without messages. A stream without messages stays empty, because the reason may be
+// an error.
+func (t *lineWriter) close() {
 	if t.file.disk != nil {
-		_, _ = t.file.Write(t.head)
+		_, _ = t.file.Write(t.header)
 	}
 }
 
-// appendTime appends a time.
-func (t *text) appendTime(b []byte, ns int64, quote string) []byte {
+// appendTime appends a time in ns since the Unix epoch, as a number or as text in quotes.
+func (t *lineWriter) appendTime(b []byte, ns int64, quote string) []byte {
 	if t.options.Times != "iso" {
 		return strconv.AppendInt(b, ns, 10)
 	}
@@ -48,21 +48,21 @@ func (t *text) appendTime(b []byte, ns int64, quote string) []byte {
 	return append(b, quote...)
 }
 
-func newJSONL(t *table, _ *file) (rows, error) {
+func newJSONL(t *table, _ *file) (rowWriter, error) {
 	t.json.Nulls = true
-	r := &text{table: t}
-	r.line = r.object
+	r := &lineWriter{table: t}
+	r.appendLine = r.appendObject
 	return r, nil
 }
 
-// object appends a message as a line of JSON.
-func (t *text) object(b []byte, m *codec.Message) ([]byte, error) {
-	times, has, err := t.timesOf(m)
+// appendObject appends a message as a line of JSON.
+func (t *lineWriter) appendObject(b []byte, m *codec.Message) ([]byte, error) {
+	times, has, err := t.messageTimes(m)
 	if err != nil {
 		return b, err
 	}
 	b = field.AppendQuoted(append(b, `{"topic":`...), m.Channel.Topic)
-	for i, name := range t.times() {
+	for i, name := range t.timeColumns() {
 		if has[i] {
 			b = append(append(append(b, `,"`...), name...), `":`...)
 			b = t.appendTime(b, times[i], `"`)
@@ -71,14 +71,14 @@ func (t *text) object(b []byte, m *codec.Message) ([]byte, error) {
 	b = append(b, `,"message":`...)
 	t.decoder.Reset(m.Data)
 	b = t.json.Message(b, t.fields, &t.decoder)
-	return append(b, "}\n"...), t.done()
+	return append(b, "}\n"...), t.finishMessage()
 }
 
-func newCSV(t *table, _ *file) (rows, error) {
-	r := &text{table: t}
-	r.line = r.record
+func newCSV(t *table, _ *file) (rowWriter, error) {
+	r := &lineWriter{table: t}
+	r.appendLine = r.appendRecord
 	var b []byte
-	for _, name := range t.times() {
+	for _, name := range t.timeColumns() {
 		b = append(append(b, name...), ',')
 	}
 	for _, c := range t.columns {
@@ -86,17 +86,17 @@ func newCSV(t *table, _ *file) (rows, error) {
 			b = append(append(b, c.name...), ',')
 		}
 	}
-	r.head = append(b[:len(b)-1], "\r\n"...)
+	r.header = append(b[:len(b)-1], "\r\n"...)
 	return r, nil
 }
 
-// record appends a message as a record of CSV (RFC 4180).
-func (t *text) record(b []byte, m *codec.Message) ([]byte, error) {
-	times, has, err := t.timesOf(m)
+// appendRecord appends a message as a record of CSV (RFC 4180).
+func (t *lineWriter) appendRecord(b []byte, m *codec.Message) ([]byte, error) {
+	times, has, err := t.messageTimes(m)
 	if err != nil {
 		return b, err
 	}
-	for i := range t.times() {
+	for i := range t.timeColumns() {
 		if has[i] {
 			b = t.appendTime(b, times[i], "")
 		}
@@ -113,15 +113,15 @@ func (t *text) record(b []byte, m *codec.Message) ([]byte, error) {
 		start := len(b)
 		b = t.json.Cell(b, c.Node, d)
 		if c.Kind.Size() == 0 || c.Shape != rosidl.Single {
-			b = quoted(b, start)
+			b = quoteField(b, start)
 		}
 		b = append(b, ',')
 	}
-	return append(b[:len(b)-1], "\r\n"...), t.done()
+	return append(b[:len(b)-1], "\r\n"...), t.finishMessage()
 }
 
-// quoted puts b[start:] into quotes if necessary.
-func quoted(b []byte, start int) []byte {
+// quoteField puts b[start:] into quotes if CSV needs them.
+func quoteField(b []byte, start int) []byte {
 	text := b[start:]
 	if !bytes.ContainsAny(text, ",\"\r\n") && (len(text) == 0 || text[0] != ' ' && text[len(text)-1] != ' ') {
 		return b

@@ -18,46 +18,48 @@ import (
 
 var _ codec.Writer = (*writer)(nil)
 
-// writer writes a table for each topic to a file in a folder, or to one file or stream. A single CSV or Parquet file
-// holds one topic; a single JSON Lines file holds all.
+// writer writes a table for each topic to a file in a folder, or to a single file or stream. A single CSV or Parquet
+// file can hold one topic; a single JSON Lines file can hold all topics.
 type writer struct {
 	codec.NoSplits
-	options Options
-	kind    kind
-	create  codec.CreateOptions
-	path    string
-	stream  io.Writer // nil for files
-	folder  bool
-	names   files.Names
+	options  Options
+	fileType fileType
+	create   codec.CreateOptions
+	path     string
+	stream   io.Writer // nil for files
+	folder   bool      // path is a folder of files
 
-	mu       sync.Mutex
-	tables   []*table
-	byKey    map[string]*table
-	channels map[*codec.Channel]*table
-	files    []*file
-	disk     files.Set
-	losses   codec.LossCounts
-	groups   groups
-	sync     bool // Close syncs files to the disk
-	closed   bool
+	mu         sync.Mutex // guards the fields below
+	tables     []*table
+	byKey      map[string]*table // tables by topic, type and definition
+	channels   map[*codec.Channel]*table
+	names      files.Names // names of files in the folder
+	files      []*file
+	disk       files.Set
+	losses     codec.LossCounts
+	compressor compressor
+	sync       bool // Close syncs files to the disk
+	closed     bool
 }
 
-func (k kind) check(c codec.CreateOptions) error {
-	if c.Compression == "" || slices.Contains(k.compression, c.Compression) {
+// check returns an error for a compression that the format lacks.
+func (t fileType) check(c codec.CreateOptions) error {
+	if c.Compression == "" || slices.Contains(t.compressions, c.Compression) {
 		return nil
 	}
-	return fmt.Errorf("%s has no compression %q, only %s", k.name, c.Compression, strings.Join(k.compression, ", "))
+	return fmt.Errorf("%s has no compression %q, only %s", t.name, c.Compression, strings.Join(t.compressions, ", "))
 }
 
-func newWriter(o Options, k kind, path string, stream io.Writer, c codec.CreateOptions) (codec.Writer, error) {
-	if err := k.check(c); err != nil {
+func newWriter(o Options, t fileType, path string, stream io.Writer, c codec.CreateOptions) (codec.Writer, error) {
+	if err := t.check(c); err != nil {
 		return nil, fmt.Errorf("create %s: %w", path, err)
 	}
-	w := &writer{options: o, kind: k, create: c, path: path, stream: stream, byKey: map[string]*table{},
-		channels: map[*codec.Channel]*table{}, losses: codec.LossCounts{}, groups: groups{maxWaiting: maxWaiting}}
-	w.folder = stream == nil && !strings.EqualFold(filepath.Ext(path), "."+k.name)
+	w := &writer{options: o, fileType: t, create: c, path: path, stream: stream, byKey: map[string]*table{},
+		channels: map[*codec.Channel]*table{}, losses: codec.LossCounts{},
+		compressor: compressor{maxWaiting: maxWaiting}}
+	w.folder = stream == nil && !strings.EqualFold(filepath.Ext(path), "."+t.name)
 	if c.Overwrite && stream == nil {
-		if err := w.remove(); err != nil {
+		if err := w.removeOld(); err != nil {
 			return nil, fmt.Errorf("create %s: not overwritten: %w", path, codec.Pathless(err))
 		}
 	}
@@ -69,8 +71,8 @@ func newWriter(o Options, k kind, path string, stream io.Writer, c codec.CreateO
 	return w, nil
 }
 
-// remove removes the file, or the folder unless it contains files of other formats.
-func (w *writer) remove() error {
+// removeOld removes the file, or the folder unless it contains files of other formats.
+func (w *writer) removeOld() error {
 	stat, err := os.Lstat(w.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -80,9 +82,9 @@ func (w *writer) remove() error {
 	case !w.folder:
 		return os.Remove(w.path)
 	case !stat.IsDir():
-		return errors.New("it is not a folder")
+		return errors.New("not a folder")
 	}
-	format := codec.Format{Files: []string{"." + w.kind.name}}
+	format := codec.Format{Files: []string{"." + w.fileType.name}}
 	if err := format.CheckFiles(w.path, nil); err != nil {
 		return err
 	}
@@ -109,7 +111,7 @@ func (w *writer) table(c *codec.Channel) (*table, error) {
 	t := w.byKey[key]
 	if t == nil {
 		var err error
-		t, err = w.begin(c)
+		t, err = w.createTable(c)
 		if err != nil {
 			return nil, err
 		}
@@ -121,36 +123,36 @@ func (w *writer) table(c *codec.Channel) (*table, error) {
 	return t, nil
 }
 
-// begin begins a table.
-func (w *writer) begin(c *codec.Channel) (*table, error) {
+// createTable creates the table of a channel and its file.
+func (w *writer) createTable(c *codec.Channel) (*table, error) {
 	t, err := w.options.newTable(c)
 	if err != nil {
 		return nil, err
 	}
-	t.create, t.losses, t.groups = w.create, w.losses, &w.groups
-	t.file, err = w.open(c.Topic)
+	t.create, t.losses, t.compressor = w.create, w.losses, &w.compressor
+	t.file, err = w.openFile(c.Topic)
 	if err != nil {
 		return nil, err
 	}
-	t.rows, err = w.kind.rows(t, t.file)
+	t.rows, err = w.fileType.newRows(t, t.file)
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", t.file.info.Path, err)
 	}
 	return t, nil
 }
 
-// open returns the file for a topic.
-func (w *writer) open(topic string) (*file, error) {
+// openFile returns the file for a topic. It creates the file, or returns the single JSON Lines file.
+func (w *writer) openFile(topic string) (*file, error) {
 	if !w.folder && len(w.files) > 0 {
-		if w.kind.merges {
+		if w.fileType.merges {
 			return w.files[0], nil
 		}
 		return nil, fmt.Errorf("%s can hold one topic as %s, but there are %s and %s; select one of them, or write a "+
-			"folder", w.path, w.kind.name, w.tables[0].channel.Topic, topic)
+			"folder", w.path, w.fileType.name, w.tables[0].channel.Topic, topic)
 	}
 	path := w.path
 	if w.folder {
-		path = filepath.Join(path, w.names.Of(topic)+"."+w.kind.name)
+		path = filepath.Join(path, w.names.Of(topic)+"."+w.fileType.name)
 	}
 	f := &file{info: codec.FileInfo{Path: path}, topic: topic}
 	if w.stream != nil {
@@ -167,7 +169,7 @@ func (w *writer) open(topic string) (*file, error) {
 	return f, nil
 }
 
-// bufferSize returns the buffer size of a new file if there are others already.
+// bufferSize returns the size in bytes of the buffer of a new file, given the number of other files.
 func bufferSize(others int) int {
 	if others < 100 {
 		return 64 << 10
@@ -183,14 +185,14 @@ func (w *writer) Write(m *codec.Message) error {
 	if err != nil {
 		return err
 	}
-	if err := t.file.error(); err != nil {
+	if err := t.file.firstError(); err != nil {
 		return err
 	}
 	if err := t.rows.write(m); err != nil {
 		return err
 	}
 	t.file.count(m.LogTime)
-	return t.file.error()
+	return t.file.firstError()
 }
 
 // Sync implements codec.Writer.
@@ -201,11 +203,11 @@ func (w *writer) Sync() error {
 	for _, t := range w.tables {
 		t.rows.flush()
 	}
-	w.groups.running.Wait()
+	w.compressor.running.Wait()
 	var errs []error
 	for _, f := range w.files {
 		f.flush(true)
-		errs = append(errs, f.error())
+		errs = append(errs, f.firstError())
 	}
 	return errors.Join(errs...)
 }
@@ -228,17 +230,17 @@ func (w *writer) Close() error {
 	for _, f := range w.files {
 		f.flush(w.sync)
 		if f.disk != nil {
-			f.fail(f.disk.Close())
+			f.setError(f.disk.Close())
 		}
 		if w.create.Completed != nil {
-			w.create.Completed(f.info, f.error())
+			w.create.Completed(f.info, f.firstError())
 		}
-		errs = append(errs, f.error())
+		errs = append(errs, f.firstError())
 	}
 	return errors.Join(errs...)
 }
 
-// file is a file of a recording, or the stream. It keeps the first error.
+// file is a file with tables, or the stream. It keeps the first error.
 type file struct {
 	info  codec.FileInfo
 	topic string
@@ -246,14 +248,14 @@ type file struct {
 	out   *bufio.Writer
 
 	mu  sync.Mutex
-	err error
+	err error // first error; guarded by mu
 }
 
 // Write implements io.Writer.
 func (f *file) Write(b []byte) (int, error) {
 	n, err := f.out.Write(b)
 	f.info.Size += int64(n)
-	f.fail(err)
+	f.setError(err)
 	return n, err
 }
 
@@ -266,14 +268,16 @@ func (f *file) count(t int64) {
 	f.info.StartTime, f.info.EndTime = min(f.info.StartTime, t), max(f.info.EndTime, t)
 }
 
+// flush writes buffered bytes. If sync, it also syncs the file to the disk.
 func (f *file) flush(sync bool) {
-	f.fail(f.out.Flush())
+	f.setError(f.out.Flush())
 	if sync && f.disk != nil {
-		f.fail(f.disk.Sync())
+		f.setError(f.disk.Sync())
 	}
 }
 
-func (f *file) fail(err error) {
+// setError keeps err as the error of the file, unless err is nil or the file has an error.
+func (f *file) setError(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err == nil && err != nil {
@@ -281,7 +285,7 @@ func (f *file) fail(err error) {
 	}
 }
 
-func (f *file) error() error {
+func (f *file) firstError() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.err
