@@ -24,10 +24,10 @@ import (
 	"tapedeck/msgs/service_msgs"
 )
 
-// dockAction is the definition of test_msgs/action/Dock. In an event the number is at another place than in a request.
-const dockAction = "float64 target\nstring where\n---\nbool docked\n---\nfloat32 left\n"
+// dockAction is the definition of test_msgs/action/Dock. Requests and events have target at different offsets.
+const dockAction = "float64 target\nstring where\n---\nbool docked\n---\nfloat32 feedbackData\n"
 
-// defineDock writes the definition into a folder and returns its path.
+// defineDock writes dockAction below a folder, and returns the folder.
 func (g *graph) defineDock() string {
 	folder := g.path("definitions")
 	require.NoError(g.t, os.MkdirAll(filepath.Join(folder, "test_msgs", "action"), 0o777))
@@ -36,19 +36,20 @@ func (g *graph) defineDock() string {
 	return folder
 }
 
-// encode returns a payload.
+// encode returns a payload with the fields that fields writes.
 func encode(fields func(e *wire.Encoder)) []byte {
 	e := wire.NewEncoder(nil)
 	fields(e)
 	return e.Bytes()
 }
 
-// goalID returns the identifier of a recorded goal.
+// goalID returns the id of the recorded goal n.
 func goalID(n byte) (id [16]uint8) {
 	id[0], id[15] = n, 1
 	return id
 }
 
+// putID writes the id of a goal.
 func putID(e *wire.Encoder, id [16]uint8) {
 	for _, b := range id {
 		e.Uint8(b)
@@ -62,7 +63,7 @@ func putGoal(e *wire.Encoder, id [16]uint8, target float64) {
 	e.String("pier 42", 0)
 }
 
-// eventOf returns an event with a request.
+// eventOf returns a service event with a request and without a response.
 func eventOf(eventType uint8, n int64, request func(e *wire.Encoder)) []byte {
 	return encode(func(e *wire.Encoder) {
 		(&service_msgs.ServiceEventInfo{EventType: eventType, SequenceNumber: n}).MarshalCDR(e)
@@ -72,50 +73,53 @@ func eventOf(eventType uint8, n int64, request func(e *wire.Encoder)) []byte {
 	})
 }
 
-// asked is a request that a server received.
-type asked struct {
+// received is a request that a server has received.
+type received struct {
 	service string
 	data    []byte
 	when    time.Time
 }
 
-// served collects requests.
-type served struct {
-	mu  sync.Mutex
-	all []asked
+// requestLog collects the requests of services.
+type requestLog struct {
+	mu  sync.Mutex // of all
+	all []received
 }
 
-// serve answers every call of a service with one fixed response.
-func (s *served) serve(t *testing.T, node bridge.Node, service, typeName string, response []byte) {
+// serve answers each call of a service with response.
+func (l *requestLog) serve(t *testing.T, node bridge.Node, service, typeName string, response []byte) {
 	_, err := node.Serve(service, typeName, func(_ context.Context, request []byte) ([]byte, error) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.all = append(s.all, asked{service, slices.Clone(request), time.Now()})
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.all = append(l.all, received{service, slices.Clone(request), time.Now()})
 		return response, nil
 	})
 	require.NoError(t, err)
 }
 
-// requests returns the requests received so far, of all services if none is named.
-func (s *served) requests(service string) []asked {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(s.all), func(a asked) bool { return service != "" && a.service != service })
+// requests returns the requests of a service so far. An empty name stands for all services.
+func (l *requestLog) requests(service string) []received {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(l.all), func(r received) bool {
+		return service != "" && r.service != service
+	})
 }
 
 // serveDock serves the action /dock.
-func serveDock(t *testing.T, node bridge.Node) *served {
-	s := &served{}
-	s.serve(t, node, "/dock/_action/send_goal", "test_msgs/action/Dock_SendGoal",
+func serveDock(t *testing.T, node bridge.Node) *requestLog {
+	l := &requestLog{}
+	l.serve(t, node, "/dock/_action/send_goal", "test_msgs/action/Dock_SendGoal",
 		encode(func(e *wire.Encoder) { e.Bool(true); e.Int32(1); e.Uint32(2) }))
-	s.serve(t, node, "/dock/_action/cancel_goal", "action_msgs/srv/CancelGoal",
+	l.serve(t, node, "/dock/_action/cancel_goal", "action_msgs/srv/CancelGoal",
 		encode(func(e *wire.Encoder) { (&action_msgs.CancelGoal_Response{}).MarshalCDR(e) }))
-	s.serve(t, node, "/dock/_action/get_result", "test_msgs/action/Dock_GetResult",
+	l.serve(t, node, "/dock/_action/get_result", "test_msgs/action/Dock_GetResult",
 		encode(func(e *wire.Encoder) { e.Int8(4); e.Bool(true) }))
-	return s
+	return l
 }
 
-// TestRecordAction records an action that has no introspection, and the events of one that has.
+// TestRecordAction checks that the recorder records the requests, replies, feedback and status of an action, and the
+// events of an action with introspection.
 func TestRecordAction(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{"named": {"--actions", "dock"}, "all": {"--all-actions"}} {
@@ -147,13 +151,13 @@ func TestRecordAction(t *testing.T) {
 			event := eventOf(service_msgs.ServiceEventInfo_REQUEST_RECEIVED, 1,
 				func(e *wire.Encoder) { putGoal(e, goalID(1), 2.5) })
 			require.NoError(t, events.Publish(event))
-			left := encode(func(e *wire.Encoder) { putID(e, goalID(1)); e.Float32(0.5) })
-			require.NoError(t, feedback.Publish(left))
+			feedbackData := encode(func(e *wire.Encoder) { putID(e, goalID(1)); e.Float32(0.5) })
+			require.NoError(t, feedback.Publish(feedbackData))
 			goal := encode(func(e *wire.Encoder) { putGoal(e, goalID(1), 2.5) })
 			await(t, func() bool { // the recorder may meet a client after its first calls
 				_, err := client.Call(t.Context(), "/dock/_action/send_goal", "test_msgs/action/Dock_SendGoal", goal)
 				require.NoError(t, err)
-				all := soFar(t, g.path("drive"))
+				all := readSoFar(t, g.path("drive"))
 				return len(all["/dock/_action/send_goal/_request"]) > 0 &&
 					len(all["/dock/_action/send_goal/_reply"]) > 0
 			})
@@ -161,7 +165,7 @@ func TestRecordAction(t *testing.T) {
 
 			all := messages(t, g.path("drive"))
 			require.Equal(t, goal, all["/dock/_action/send_goal/_request"][0])
-			require.Equal(t, [][]byte{left}, all["/dock/_action/feedback"])
+			require.Equal(t, [][]byte{feedbackData}, all["/dock/_action/feedback"])
 			require.Equal(t, [][]byte{event}, all[eventTopic])
 			require.Len(t, all["/dock/_action/status"], 1)
 			recorded := channel(t, g.path("drive"), eventTopic)
@@ -170,8 +174,8 @@ func TestRecordAction(t *testing.T) {
 	}
 }
 
-// TestReplayCalls records requests and goals, as a recorder receives them and as introspection publishes them, and
-// sends them to a service and an action server.
+// TestReplayCalls records requests and goals, with and without introspection. It checks that the player sends them to a
+// service and to an action server, in time and with new ids of goals.
 func TestReplayCalls(t *testing.T) {
 	t.Parallel()
 	const listType, count = "rcl_interfaces/srv/ListParameters", 4
@@ -207,14 +211,14 @@ func TestReplayCalls(t *testing.T) {
 						require.NoError(t, goals.Publish(eventOf(kind, int64(i),
 							func(e *wire.Encoder) { putGoal(e, id(float64(i)), float64(i)) })))
 					}
-					time.Sleep(100 * time.Millisecond) // the spacing
+					time.Sleep(100 * time.Millisecond) // between requests
 				}
 				require.NoError(t, lists.Flush(t.Context()))
 				require.NoError(t, goals.Flush(t.Context()))
 				recorder.Interrupt()
 			} else {
 				serveDock(t, server)
-				(&served{}).serve(t, server, "/list", listType, reply)
+				(&requestLog{}).serve(t, server, "/list", listType, reply)
 				recorder := g.start("recorder", append(args, "--services", "/list", "--all-actions")...)
 				recorder.Prints("recording /list/_request")
 				recorder.Prints("recording /dock/_action/send_goal/_request")
@@ -225,21 +229,21 @@ func TestReplayCalls(t *testing.T) {
 					goal := encode(func(e *wire.Encoder) { putGoal(e, id(float64(i)), float64(i)) })
 					_, err = client.Call(t.Context(), "/dock/_action/send_goal", "test_msgs/action/Dock_SendGoal", goal)
 					require.NoError(t, err)
-					all := soFar(t, g.path("drive"))
+					all := readSoFar(t, g.path("drive"))
 					if len(all["/list/_request"]) >= count && len(all["/dock/_action/send_goal/_request"]) >= count {
 						break
 					}
-					time.Sleep(100 * time.Millisecond) // the spacing
+					time.Sleep(100 * time.Millisecond) // between requests
 				}
 				recorder.Interrupt()
 			}
 			require.NoError(t, server.Close())
 			require.NoError(t, client.Close())
-			recorded := timed(t, g.path("drive"))
+			recorded := readTimed(t, g.path("drive"))
 
 			p := isolate(t)
 			listener := p.open("listener")
-			action, service := serveDock(t, listener), &served{}
+			action, service := serveDock(t, listener), &requestLog{}
 			service.serve(t, listener, "/list", listType, reply)
 			began := time.Now()
 			out := p.run(0, "player", g.path("drive"), "--publish-service-requests", "--send-actions-as-client")
@@ -247,28 +251,28 @@ func TestReplayCalls(t *testing.T) {
 			if introspection {
 				lists, goals = recorded["/list/_service_event"], recorded["/dock/_action/send_goal/_service_event"]
 				require.Len(t, lists, 2*count)
-				lists, goals = every(2, lists), every(2, goals) // one of two is that of the server
+				lists, goals = everyNth(2, lists), everyNth(2, goals) // the events of the client
 			}
 			require.Contains(t, out, fmt.Sprintf("sent %d requests to /list; %[1]d answered", len(lists)))
 			require.Contains(t, out,
 				fmt.Sprintf("sent %d requests to /dock/_action/send_goal; %[1]d answered", len(goals)))
 
-			// Requests that come at once, on a busy machine, are answered in any order.
+			// On a busy machine several requests come at once: servers may answer them in any order.
 			depth := func(data []byte) float64 {
 				var m rcl_interfaces.ListParameters_Request
 				require.NoError(t, cdr.Unmarshal(data, &m))
 				require.Equal(t, []string{"abc"}, m.Prefixes)
 				return float64(m.Depth)
 			}
-			sorted := func(all []asked, number func([]byte) float64) []asked {
-				slices.SortFunc(all, func(a, b asked) int { return cmp.Compare(number(a.data), number(b.data)) })
+			sorted := func(all []received, number func([]byte) float64) []received {
+				slices.SortFunc(all, func(a, b received) int { return cmp.Compare(number(a.data), number(b.data)) })
 				return all
 			}
 			requests := sorted(service.requests(""), depth)
 			require.Len(t, requests, len(lists))
 			for i, r := range requests {
 				require.Equal(t, depth(requests[0].data)+float64(i), depth(r.data))
-				require.GreaterOrEqual(t, r.when.Sub(began), lists[i].after, "none is early")
+				require.GreaterOrEqual(t, r.when.Sub(began), lists[i].after, "request %d is early", i)
 			}
 			received := sorted(action.requests(""), target)
 			require.Len(t, received, len(goals))
@@ -276,17 +280,17 @@ func TestReplayCalls(t *testing.T) {
 			for i, r := range received {
 				require.Equal(t, target(received[0].data)+float64(i), target(r.data))
 				require.Contains(t, string(r.data), "pier 42")
-				require.NotEqual(t, id(target(r.data)), [16]uint8(r.data[4:20]), "the recorded identifier")
+				require.NotEqual(t, id(target(r.data)), [16]uint8(r.data[4:20]), "the goal has the recorded id")
 				ids[string(r.data[4:20])] = true
-				require.GreaterOrEqual(t, r.when.Sub(began), goals[i].after, "none is early")
+				require.GreaterOrEqual(t, r.when.Sub(began), goals[i].after, "request %d is early", i)
 			}
 			require.Len(t, ids, len(goals))
 		})
 	}
 }
 
-// every returns the first of n messages, and of each n that follow.
-func every(n int, all []timedMessage) (some []timedMessage) {
+// everyNth returns message 0, n, 2n and so on.
+func everyNth(n int, all []timedMessage) (some []timedMessage) {
 	for i := 0; i < len(all); i += n {
 		some = append(some, all[i])
 	}
@@ -296,11 +300,11 @@ func every(n int, all []timedMessage) (some []timedMessage) {
 // timedMessage is a recorded message.
 type timedMessage struct {
 	data  []byte
-	after time.Duration // the first message of the recording
+	after time.Duration // since the first message of the recording
 }
 
-// timed returns the messages of a recording by topic.
-func timed(t *testing.T, path string) map[string][]timedMessage {
+// readTimed returns the messages of a recording by topic.
+func readTimed(t *testing.T, path string) map[string][]timedMessage {
 	r, err := formats.Open(path)
 	require.NoError(t, err)
 	defer r.Close()

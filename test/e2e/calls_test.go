@@ -12,23 +12,23 @@ import (
 	"tapedeck/msgs/std_srvs"
 )
 
-// asks returns the i-th request of TestCalls.
-func asks(i int) bool { return i%3 == 0 }
+// requestData returns the field data of request i of TestCalls.
+func requestData(i int) bool { return i%3 == 0 }
 
-// runs returns the possible contents of n consecutive requests out of count.
+// runs returns all sequences of n consecutive values of requestData, out of the first count values.
 func runs(count, n int) [][]bool {
 	var all [][]bool
 	for from := 0; from+n <= count; from++ {
 		var run []bool
 		for i := from; i < from+n; i++ {
-			run = append(run, asks(i))
+			run = append(run, requestData(i))
 		}
 		all = append(all, run)
 	}
 	return all
 }
 
-// TestCalls records the requests and replies of a service that has no introspection.
+// TestCalls checks that the recorder records requests and replies of a service without introspection.
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{"named": {"--services", "light"}, "all": {"--all-services"}} {
@@ -50,27 +50,27 @@ func TestCalls(t *testing.T) {
 			count := 0
 			await(t, func() bool {
 				for range 20 {
-					request, err := cdr.Marshal(&std_srvs.SetBool_Request{Data: asks(count)})
+					request, err := cdr.Marshal(&std_srvs.SetBool_Request{Data: requestData(count)})
 					require.NoError(t, err)
 					_, err = client.Call(t.Context(), "/light", "std_srvs/srv/SetBool", request)
 					require.NoError(t, err)
 					count++
 				}
-				all := soFar(t, g.path("drive"))
+				all := readSoFar(t, g.path("drive"))
 				return len(all["/light/_request"]) > 5 && len(all["/light/_reply"]) > 5
 			})
 			require.NotContains(t, recorder.Interrupt(), "nothing was recorded")
 
 			all := messages(t, g.path("drive"))
 			requests, replies := all["/light/_request"], all["/light/_reply"]
-			// It may end before the last ones have reached it.
-			var asked []bool
+			// The recorder may end before the last requests arrive.
+			var recordedData []bool
 			for _, data := range requests {
 				var request std_srvs.SetBool_Request
 				require.NoError(t, cdr.Unmarshal(data, &request))
-				asked = append(asked, request.Data)
+				recordedData = append(recordedData, request.Data)
 			}
-			require.Subset(t, runs(count, len(asked)), [][]bool{asked})
+			require.Subset(t, runs(count, len(recordedData)), [][]bool{recordedData})
 			first := 0
 			for i, data := range replies {
 				var reply std_srvs.SetBool_Response

@@ -13,25 +13,26 @@ import (
 	"tapedeck/test/samples/generate"
 )
 
-// world has the actors of a CARLA log, by the time of each frame in ns.
-type world struct {
-	actors map[uint32]string // the blueprints of all that there ever were
+// carlaLog has contents of a CARLA log. Outer keys of places and gears are times of frames in ns; other keys are ids of
+// actors.
+type carlaLog struct {
+	actors map[uint32]string // blueprints
 	roles  map[uint32]string
 	places map[int64]map[uint32]carla.Position
 	gears  map[int64]map[uint32]int32
 	header carla.Header
 }
 
-// worldOf reads a log.
-func worldOf(t *testing.T, path string) world {
+// readLog reads a CARLA log.
+func readLog(t *testing.T, path string) carlaLog {
 	r, err := carla.Open(nil, path)
 	require.NoError(t, err)
 	defer r.Close()
 	info, err := r.Info()
 	require.NoError(t, err)
 	require.True(t, info.Complete)
-	w := world{actors: map[uint32]string{}, roles: map[uint32]string{}, places: map[int64]map[uint32]carla.Position{},
-		gears: map[int64]map[uint32]int32{}, header: r.Header()}
+	w := carlaLog{actors: map[uint32]string{}, roles: map[uint32]string{},
+		places: map[int64]map[uint32]carla.Position{}, gears: map[int64]map[uint32]int32{}, header: r.Header()}
 	it, err := r.Read(codec.Query{})
 	require.NoError(t, err)
 	defer it.Close()
@@ -67,7 +68,8 @@ func worldOf(t *testing.T, path string) world {
 	return w
 }
 
-// TestCARLALogOverDDS plays a real log onto DDS and records a log: it has equal actors in equal places.
+// TestCARLALogOverDDS plays a real log onto DDS and records a log. It checks that both have equal actors in equal
+// places.
 func TestCARLALogOverDDS(t *testing.T) {
 	t.Parallel()
 	original := generate.Path(t, "carla/scenario_runner_DistanceToLaneCenter.log")
@@ -77,7 +79,7 @@ func TestCARLALogOverDDS(t *testing.T) {
 		"^/carla/(status|markers|hero/vehicle_info)$")
 	out := recorder.Interrupt()
 	require.Contains(t, out, "not recorded: a CARLA log has nothing of /rosout")
-	want, got := worldOf(t, original), worldOf(t, g.path("again.log"))
+	want, got := readLog(t, original), readLog(t, g.path("again.log"))
 	require.Equal(t, want.header.Map, got.header.Map)
 	require.Equal(t, want.actors, got.actors)
 	for id, kind := range want.actors {
@@ -90,7 +92,7 @@ func TestCARLALogOverDDS(t *testing.T) {
 	for at, places := range want.places {
 		for id, p := range places {
 			q, ok := got.places[at][id]
-			if !ok { // lists have no stamps, and may come with the next frame
+			if !ok { // lists have no stamps: a list may be recorded with the next frame
 				missing++
 				continue
 			}

@@ -28,8 +28,8 @@ func control(t *testing.T, node bridge.Node, service, typeName string, request, 
 	require.NoError(t, cdr.Unmarshal(payload, response))
 }
 
-// heard collects the messages of a topic.
-func (g *graph) heard(node bridge.Node, topic, typeName string, qos codec.QoS) func() [][]byte {
+// collect subscribes to a topic and returns a function that returns the payloads so far.
+func (g *graph) collect(node bridge.Node, topic, typeName string, qos codec.QoS) func() [][]byte {
 	var mu sync.Mutex
 	var list [][]byte
 	_, err := node.Subscribe(topic, typeName, qos, func(samples []bridge.Sample) {
@@ -47,8 +47,8 @@ func (g *graph) heard(node bridge.Node, topic, typeName string, qos codec.QoS) f
 	}
 }
 
-// TestControl splits, pauses and resumes a recording while numbered messages come. Every one of them is recorded once,
-// but for those of the pause.
+// TestControl splits, pauses and resumes a recording while numbered messages come. It checks that all messages are
+// recorded once, except during the pause.
 func TestControl(t *testing.T) {
 	t.Parallel()
 	for _, storage := range []string{"record", "mcap"} {
@@ -59,8 +59,8 @@ func TestControl(t *testing.T) {
 			recorder := g.start("recorder", "-s", storage, "-o", "drive", "--publish", "/n", "--snapshot",
 				"--snapshot-duration", "1s")
 			node := g.open("operator")
-			begun := g.heard(node, "/begin_write", "std_msgs/msg/String", latched())
-			closed := g.heard(node, "/events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent", keepAll())
+			begun := g.collect(node, "/begin_write", "std_msgs/msg/String", latched())
+			closed := g.collect(node, "/events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent", keepAll())
 			p := g.advertise(node, "/n", "test_msgs/msg/Numbered", keepAll())
 			var sent atomic.Uint32
 			stop, stopped := make(chan struct{}), make(chan error, 1)
@@ -81,8 +81,8 @@ func TestControl(t *testing.T) {
 					}
 				}
 			}()
-			// pass waits until the recorder has taken, recorded or not, a message that is sent from now on.
-			pass := func() {
+			// awaitNext waits until the recorder has received a message that was sent after the call.
+			awaitNext := func() {
 				now := sent.Load()
 				await(t, func() bool {
 					var answer tapedeck.TakeSnapshot_Response
@@ -93,10 +93,10 @@ func TestControl(t *testing.T) {
 					return len(list) > 0 && numberOf(list[len(list)-1]) > now
 				})
 			}
-			// The recorder may take the first request before the first message: then the first file would be empty.
-			pass()
+			// Without waiting, the first split might come before the first message, and the first file would be empty.
+			awaitNext()
 			const splits = 12
-			var from, until uint32 // sent before and after the pause
+			var from, until uint32 // number of sent messages before and after the pause
 			for i := range splits {
 				var split rosbag2.SplitBagfile_Response
 				control(t, node, "split_bagfile", "SplitBagfile", &rosbag2.SplitBagfile_Request{}, &split)
@@ -104,14 +104,14 @@ func TestControl(t *testing.T) {
 				if i == splits/2 {
 					from = sent.Load()
 					control(t, node, "pause", "Pause", &rosbag2.Pause_Request{}, &rosbag2.Pause_Response{})
-					pass()
+					awaitNext()
 					var paused rosbag2.IsPaused_Response
 					control(t, node, "is_paused", "IsPaused", &rosbag2.IsPaused_Request{}, &paused)
 					require.True(t, paused.Paused)
 					control(t, node, "resume", "Resume", &rosbag2.Resume_Request{}, &rosbag2.Resume_Response{})
 					until = sent.Load()
 				}
-				pass()
+				awaitNext()
 			}
 			close(stop)
 			require.NoError(t, <-stopped)
@@ -128,9 +128,9 @@ func TestControl(t *testing.T) {
 			var got, skipped []uint32
 			var pauses []codec.Event
 			for i, name := range files {
-				part := messages(t, g.path(name))["/n"]
-				require.NotEmpty(t, part, name)
-				for _, data := range part {
+				list := messages(t, g.path(name))["/n"]
+				require.NotEmpty(t, list, name)
+				for _, data := range list {
 					got = append(got, numberOf(data))
 				}
 				pauses = append(pauses, eventsOf(t, g.path(name), codec.EventPause)...)
@@ -143,9 +143,9 @@ func TestControl(t *testing.T) {
 					skipped = append(skipped, want)
 				}
 			}
-			require.Len(t, got, int(sent.Load())-len(skipped), "none is recorded twice, or out of order")
+			require.Len(t, got, int(sent.Load())-len(skipped), "messages are recorded twice or out of order")
 			require.NotEmpty(t, skipped)
-			require.Equal(t, len(skipped), int(skipped[len(skipped)-1]-skipped[0])+1, "there is one gap")
+			require.Equal(t, len(skipped), int(skipped[len(skipped)-1]-skipped[0])+1, "there are several gaps")
 			require.Less(t, skipped[0], until)
 			require.Greater(t, skipped[len(skipped)-1], from)
 			require.Len(t, pauses, 1)
@@ -159,7 +159,7 @@ func TestControl(t *testing.T) {
 			}
 			var last []string
 			await(t, func() bool {
-				last = names(begun(), func(data []byte) string { // each is latched in the place of the one before
+				last = names(begun(), func(data []byte) string { // each message replaces the latched message before
 					var name std_msgs.String
 					require.NoError(t, cdr.Unmarshal(data, &name))
 					return name.Data
@@ -178,7 +178,8 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// TestControlAcrossReleases has recorders and clients of different releases of ROS 2 understand each other.
+// TestControlAcrossReleases checks that recorders understand clients of ROS 2 Humble and of later releases, whatever
+// release the recorder has.
 func TestControlAcrossReleases(t *testing.T) {
 	t.Parallel()
 	empty := []byte{0, 1, 0, 0, 0}
@@ -197,7 +198,7 @@ func TestControlAcrossReleases(t *testing.T) {
 			}
 			for range 2 {
 				require.LessOrEqual(t, len(call("resume", "Resume", empty)), 8,
-					"a client of Humble gets what it can read")
+					"a client of Humble cannot decode the response")
 				var response rosbag2.Resume_Response
 				require.NoError(t, cdr.Unmarshal(call("resume", "Resume", marshal(t, &rosbag2.Resume_Request{})),
 					&response))

@@ -20,7 +20,8 @@ import (
 
 var formats = codec.Formats{mcap.Format, record.Format, rosbag2.Format, session.Format}
 
-// TestConvertService has recordings converted by calls of the service, several at once.
+// TestConvertService converts recordings by calls of the converter's service, several at once. It checks responses,
+// published progress and written files.
 func TestConvertService(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -63,7 +64,7 @@ func TestConvertService(t *testing.T) {
 	require.False(t, answer.Success)
 	require.Contains(t, answer.Message, "encoding")
 
-	// As the node's parameters have it, and otherwise.
+	// The first conversion has the node's parameters; later conversions have other options.
 	answer = convert(tapedeck.Convert_Request{Inputs: []string{"in.mcap"}, Output: "out.bag"})
 	require.True(t, answer.Success, answer.Message)
 	require.EqualValues(t, 10, answer.MessageCount)

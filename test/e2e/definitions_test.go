@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestDefinitions records types with complete, wrong, partial and missing definitions. It checks that all messages are
+// recorded, with one warning for each type without a definition.
 func TestDefinitions(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -24,7 +26,7 @@ func TestDefinitions(t *testing.T) {
 	}
 	recorder := g.start("recorder", "-o", "types", "--all", "-x", "rosout|parameter_events", "--definition-paths",
 		"share")
-	node := g.open("source")
+	node := g.open("publisher")
 	topics := map[string]string{
 		"/good": "Good", "/bad": "Bad", "/bad_too": "Bad", "/partial": "Partial", "/unknown": "Unknown",
 		"/unknown_too": "Unknown",
@@ -38,7 +40,7 @@ func TestDefinitions(t *testing.T) {
 	path := g.path("types.record.00000")
 	all := messages(t, path)
 	for topic, typeName := range topics {
-		require.Equal(t, [][]byte{numbered(3)}, all[topic], "what is not known is recorded as it came")
+		require.Equal(t, [][]byte{numbered(3)}, all[topic], "a message of %s differs", topic)
 		c := channel(t, path, topic)
 		require.Equal(t, "test_msgs/msg/"+typeName, c.Type)
 		require.Equal(t, typeName == "Good", len(c.Schema.Data) > 0)
@@ -50,7 +52,7 @@ func TestDefinitions(t *testing.T) {
 		if _, text, ok := strings.Cut(line, "recorded without the definition"); ok {
 			for _, typeName := range []string{"Bad", "Partial", "Unknown"} {
 				if strings.Contains(text, typeName) {
-					require.Empty(t, warnings[typeName], "it is said once")
+					require.Empty(t, warnings[typeName], "the type has several warnings")
 					warnings[typeName] = text
 				}
 			}

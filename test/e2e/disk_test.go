@@ -17,29 +17,29 @@ import (
 	"tapedeck/codec"
 )
 
-// small mounts a small disk at g.path("small").
-func (g *graph) small(size string) {
+// mountSmall mounts a small disk at g.path("small").
+func (g *graph) mountSmall(size string) {
 	path := g.path("small")
 	require.NoError(g.t, os.Mkdir(path, 0o755))
 	if err := syscall.Mount("tmpfs", path, "tmpfs", 0, "size="+size); err != nil {
-		g.t.Skip("a small tmpfs cannot be mounted here, only root may: ", err)
+		g.t.Skip("cannot mount a small tmpfs, which needs root: ", err)
 	}
 	g.t.Cleanup(func() { require.NoError(g.t, syscall.Unmount(path, 0)) })
 }
 
-// big is a numbered payload of 100 kB.
+// big returns a numbered payload of 100 kB.
 func big(i uint32) []byte { return append(numbered(i), make([]byte, 100_000-64)...) }
 
-// number returns the number that big and numbered put into a payload.
+// numberOf returns the number in a payload of big or numbered.
 func numberOf(data []byte) uint32 {
 	return uint32(data[4]) | uint32(data[5])<<8 | uint32(data[6])<<16 | uint32(data[7])<<24
 }
 
-// parts returns the files of a recording in order, complete or not.
-func (g *graph) parts(pattern string) []string {
+// files returns the files of a recording in order, complete or not.
+func (g *graph) files(pattern string) []string {
 	list, err := filepath.Glob(g.path(pattern))
 	require.NoError(g.t, err)
-	// drive_9.mcap comes before drive_10.mcap
+	// drive_9.mcap comes before drive_10.mcap.
 	slices.SortFunc(list, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
 	return list
 }
@@ -54,6 +54,7 @@ func eventsOf(t *testing.T, path, kind string) (events []codec.Event) {
 	return events
 }
 
+// publishBig publishes the messages big(from) to big(to-1).
 func (g *graph) publishBig(p bridge.Publisher, from, to uint32) {
 	for i := from; i < to; i++ {
 		require.NoError(g.t, p.Publish(big(i)))
@@ -62,17 +63,19 @@ func (g *graph) publishBig(p bridge.Publisher, from, to uint32) {
 	require.NoError(g.t, p.Flush(g.t.Context()))
 }
 
+// TestRecorderStopsBeforeTheDiskIsFull checks that the recorder ends with a complete recording if min_space is reached,
+// and does not start with less space.
 func TestRecorderStopsBeforeTheDiskIsFull(t *testing.T) {
 	t.Parallel()
 	for storage, path := range map[string]string{"record": "small/drive.record.00000", "mcap": "small/drive"} {
 		t.Run(storage, func(t *testing.T) {
 			t.Parallel()
 			g := isolate(t)
-			g.small("60m")
+			g.mountSmall("60m")
 			recorder := g.start("recorder", "/n", "-o", "small/drive", "-s", storage, "--min-space", "30MB",
 				"--sync-interval",
 				"50ms")
-			p := g.advertise(g.open("source"), "/n", "test_msgs/msg/Big", keepAll())
+			p := g.advertise(g.open("publisher"), "/n", "test_msgs/msg/Big", keepAll())
 			for i := uint32(0); i < 500; i++ {
 				require.NoError(t, p.Publish(big(i)))
 				time.Sleep(5 * time.Millisecond)
@@ -100,19 +103,21 @@ func TestRecorderStopsBeforeTheDiskIsFull(t *testing.T) {
 	}
 }
 
+// TestRecorderWaitsForSpace checks that the recorder pauses on a full disk, continues when there is space, and counts
+// the missing messages.
 func TestRecorderWaitsForSpace(t *testing.T) {
 	t.Parallel()
 	for name, reserve := range map[string]string{"before the disk is full": "20MB", "when it is full": "0"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := isolate(t)
-			g.small("60m")
+			g.mountSmall("60m")
 			require.NoError(t, os.WriteFile(g.path("small/ballast"), make([]byte, 30<<20), 0o644))
 			recorder := g.start("recorder", "/n", "-o", "small/drive", "--min-space", reserve, "--low-space-action",
 				"pause",
 				"--sync-interval", "50ms")
-			p := g.advertise(g.open("source"), "/n", "test_msgs/msg/Big", keepAll())
-			sent := uint32(250) // which the disk could take
+			p := g.advertise(g.open("publisher"), "/n", "test_msgs/msg/Big", keepAll())
+			sent := uint32(250) // the disk has space for these
 			if reserve == "0" {
 				sent = 350
 			}
@@ -124,8 +129,8 @@ func TestRecorderWaitsForSpace(t *testing.T) {
 			out := recorder.Interrupt()
 			var got []uint32
 			missing := uint64(0)
-			parts := g.parts("small/drive.record.*")
-			for _, path := range parts {
+			paths := g.files("small/drive.record.*")
+			for _, path := range paths {
 				for _, data := range messages(t, path)["/n"] {
 					got = append(got, numberOf(data))
 				}
@@ -134,28 +139,29 @@ func TestRecorderWaitsForSpace(t *testing.T) {
 				}
 				require.True(t, infoOf(t, path).Complete, path)
 			}
-			require.IsIncreasing(t, got, "nothing is written twice")
+			require.IsIncreasing(t, got, "messages are written twice or out of order")
 			require.Len(t, got, int(sent)+10-int(missing), out)
 			if reserve == "20MB" {
 				require.Zero(t, missing)
-				require.Len(t, parts, 1)
+				require.Len(t, paths, 1)
 			} else {
-				require.Len(t, parts, 2)
+				require.Len(t, paths, 2)
 			}
 		})
 	}
 }
 
+// TestRecorderDeletesOldFiles checks that the recorder deletes its oldest files to keep min_space free.
 func TestRecorderDeletesOldFiles(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
-	g.small("60m")
+	g.mountSmall("60m")
 	const reserve = 30_000_000
 	recorder := g.start("recorder", "/n", "-o", "small/drive", "-s", "mcap", "--max-bag-size", "5MB", "--min-space",
 		fmt.Sprint(reserve),
 		"--low-space-action", "delete-oldest", "--sync-interval", "50ms")
-	p := g.advertise(g.open("source"), "/n", "test_msgs/msg/Big", keepAll())
-	const count = 550 // which the disk could take
+	p := g.advertise(g.open("publisher"), "/n", "test_msgs/msg/Big", keepAll())
+	const count = 550 // the disk has space for these
 	g.publishBig(p, 0, count)
 	recorder.Prints("deleted ")
 	await(t, func() bool { return free(t, g.path("small")) >= reserve })
@@ -166,11 +172,13 @@ func TestRecorderDeletesOldFiles(t *testing.T) {
 	require.Greater(t, len(kept), 200)
 	require.Less(t, len(kept), 350)
 	for i, data := range kept {
-		require.Equal(t, uint32(count-len(kept)+i), numberOf(data), "the newest are kept, each once")
+		require.Equal(t, uint32(count-len(kept)+i), numberOf(data), "kept messages are not the newest, each once")
 	}
 	require.True(t, infoOf(t, g.path("small/drive")).Complete)
 }
 
+// TestSplitsUnderLoad checks that no message is lost or repeated when files follow each other quickly, and that each
+// file begins with latched messages.
 func TestSplitsUnderLoad(t *testing.T) {
 	t.Parallel()
 	for _, storage := range []string{"record", "mcap"} {
@@ -178,7 +186,7 @@ func TestSplitsUnderLoad(t *testing.T) {
 			t.Parallel()
 			g := isolate(t)
 			recorder := g.start("recorder", "/a", "/b", "/map", "-o", "drive", "-s", storage, "--max-bag-size", "300KB")
-			node := g.open("source")
+			node := g.open("publisher")
 			latched := g.advertise(node, "/map", "test_msgs/msg/Numbered", bridge.LatchedQoS())
 			require.NoError(t, latched.Publish(numbered(7)))
 			require.NoError(t, latched.Flush(t.Context()))
@@ -192,19 +200,19 @@ func TestSplitsUnderLoad(t *testing.T) {
 			require.NoError(t, a.Flush(t.Context()))
 			require.NoError(t, b.Flush(t.Context()))
 			require.Contains(t, recorder.Interrupt(), "0 dropped, 0 lost in transport")
-			parts := g.parts(map[string]string{"record": "drive.record.*", "mcap": "drive/*.mcap"}[storage])
-			require.Greater(t, len(parts), 10)
+			paths := g.files(map[string]string{"record": "drive.record.*", "mcap": "drive/*.mcap"}[storage])
+			require.Greater(t, len(paths), 10)
 			next := map[string]uint32{}
-			for _, path := range parts {
+			for _, path := range paths {
 				require.False(t, strings.HasSuffix(path, codec.ActiveSuffix), path)
 				info := infoOf(t, path)
 				require.True(t, info.Complete)
 				require.Less(t, info.Size, int64(400_000))
 				all := messages(t, path)
-				require.Equal(t, [][]byte{numbered(7)}, all["/map"], "each file begins with what was latched")
+				require.Equal(t, [][]byte{numbered(7)}, all["/map"], "%s does not have the latched message", path)
 				for _, topic := range []string{"/a", "/b"} {
 					for _, data := range all[topic] {
-						require.Equal(t, next[topic], numberOf(data), "nothing is lost or written twice")
+						require.Equal(t, next[topic], numberOf(data), "a message is lost or repeated")
 						next[topic]++
 					}
 				}
@@ -214,7 +222,8 @@ func TestSplitsUnderLoad(t *testing.T) {
 	}
 }
 
-// TestKillAfterTheSyncInterval kills a recorder whose messages go to the disk at the sync interval only.
+// TestKillAfterTheSyncInterval checks that messages are on the disk after the sync interval, although their chunk is
+// not full: it kills the recorder then.
 func TestKillAfterTheSyncInterval(t *testing.T) {
 	t.Parallel()
 	for _, storage := range []string{"record", "mcap"} {
@@ -224,23 +233,22 @@ func TestKillAfterTheSyncInterval(t *testing.T) {
 			recorder := g.start("recorder", "/n", "-o", "drive", "-s", storage, "--sync-interval", "300ms",
 				"--chunk-duration",
 				"1h", "--max-bag-messages", "300")
-			p := g.advertise(g.open("source"), "/n", "test_msgs/msg/Numbered", keepAll())
+			p := g.advertise(g.open("publisher"), "/n", "test_msgs/msg/Numbered", keepAll())
 			const count = 1000
 			for i := range uint32(count) {
 				require.NoError(t, p.Publish(numbered(i)))
 			}
-			parts := func() []string {
-				return g.parts(map[string]string{"record": "drive.record.*", "mcap": "drive/*.mcap*"}[storage])
+			paths := func() []string {
+				return g.files(map[string]string{"record": "drive.record.*", "mcap": "drive/*.mcap*"}[storage])
 			}
-			await(t, func() bool { // until none gets another name any more
-				unfinished := slices.DeleteFunc(parts(), func(path string) bool {
-					return !strings.HasSuffix(path,
-						codec.ActiveSuffix)
+			await(t, func() bool { // until the recorder has renamed all complete files
+				unfinished := slices.DeleteFunc(paths(), func(path string) bool {
+					return !strings.HasSuffix(path, codec.ActiveSuffix)
 				})
-				return len(parts()) == 4 && len(unfinished) == 1
+				return len(paths()) == 4 && len(unfinished) == 1
 			})
 			kept := func() (all [][]byte) {
-				for n := range parts() {
+				for n := range paths() {
 					path := g.path(fmt.Sprintf(map[string]string{"record": "drive.record.%05d",
 						"mcap": "drive/drive_%d.mcap"}[storage], n))
 					all = append(all, messages(t, path)["/n"]...)

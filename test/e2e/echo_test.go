@@ -13,11 +13,11 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// TestEchoAndTopics looks at topics from the command line, without ROS 2.
+// TestEchoAndTopics checks what 'recorder echo' and 'recorder topics' print.
 func TestEchoAndTopics(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
-	node := g.open("source")
+	node := g.open("publisher")
 	_, err := node.Advertise("/numbers", "std_msgs/msg/UInt32", keepAll())
 	require.NoError(t, err)
 	latched, err := node.Advertise("/latched", "std_msgs/msg/String", bridge.LatchedQoS())
@@ -59,13 +59,13 @@ func TestEchoAndTopics(t *testing.T) {
 
 	var list string
 	rate := regexp.MustCompile(`\n  /fast +std_msgs/msg/UInt32 +1 +0 +\d+\.\d\d +\d+ B/s +\d+  best_effort volatile `)
-	await(t, func() bool { // until messages come within the duration
+	await(t, func() bool { // on a busy machine no message may come within the duration
 		list = g.run(0, "recorder", "topics", "--hz", "--duration", "2s", "--timeout", "90s", "/fast", "/latched")
 		return rate.MatchString(list)
 	})
 	require.Regexp(t, `\n  /latched +std_msgs/msg/String +1 +0 +- +- +0  reliable transient_local `, list)
 	list = g.run(0, "recorder", "topics", "-v", "--timeout", "90s", "/numbers")
-	require.Equal(t, "/numbers [std_msgs/msg/UInt32]\n    publisher  /source  reliable volatile keep_all\n", list)
+	require.Equal(t, "/numbers [std_msgs/msg/UInt32]\n    publisher  /publisher  reliable volatile keep_all\n", list)
 	require.Contains(t, g.run(1, "recorder", "topics", "--timeout", "2s", "/nowhere"),
 		"nobody publishes or subscribes to /nowhere")
 }

@@ -14,8 +14,9 @@ import (
 	rosbag2 "tapedeck/msgs/rosbag2_interfaces"
 )
 
-// TestDefinitionFromItsPublisher records types that only the node that publishes them knows, without losing a message
-// over it. On a busy machine the first recording may not wait long enough.
+// TestDefinitionFromItsPublisher records types that only the publishing node defines. It checks that the recorder gets
+// the definitions from this node and loses no message. On a busy machine the definition may come too late for the first
+// recording.
 func TestDefinitionFromItsPublisher(t *testing.T) {
 	for _, storage := range []string{"record", "mcap"} {
 		t.Run(storage, func(t *testing.T) {
@@ -26,8 +27,8 @@ func TestDefinitionFromItsPublisher(t *testing.T) {
 			path := g.path("share/test_msgs/msg/Numbered.msg")
 			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 			require.NoError(t, os.WriteFile(path, []byte("# Counts.\nuint32 number\nuint8[56] rest\n"), 0o644))
-			t.Setenv("AMENT_PREFIX_PATH", g.dir) // of the publisher's node: it announces the type's hash
-			node := g.open("source")
+			t.Setenv("AMENT_PREFIX_PATH", g.dir) // lets the publisher's node announce the hash of the type
+			node := g.open("publisher")
 			bridgetest.ServeTypeDescriptions(t, node, msgs.Library(), nil)
 			publish := func() {
 				known := g.advertise(node, "/known", "std_msgs/msg/UInt32", keepAll())
@@ -42,7 +43,7 @@ func TestDefinitionFromItsPublisher(t *testing.T) {
 				require.NoError(t, known.Flush(t.Context()))
 			}
 			publish()
-			recorder.Prints("fetched the definition of test_msgs/msg/Numbered from /source")
+			recorder.Prints("fetched the definition of test_msgs/msg/Numbered from /publisher")
 			control(t, node, "stop", "Stop", &rosbag2.Stop_Request{}, &rosbag2.Stop_Response{})
 			control(t, node, "record", "Record", &rosbag2.Record_Request{Uri: "again"}, &rosbag2.Record_Response{})
 			publish()
@@ -67,7 +68,8 @@ func TestDefinitionFromItsPublisher(t *testing.T) {
 	}
 }
 
-// TestDefinitionFromThePlayer records again what the player plays, with definitions that only the first recording has.
+// TestDefinitionFromThePlayer records what the player plays. It checks that the recorder gets the definition, which
+// only the played recording has, from the player.
 func TestDefinitionFromThePlayer(t *testing.T) {
 	for _, storage := range []string{"record", "mcap"} {
 		t.Run(storage, func(t *testing.T) {
@@ -97,7 +99,7 @@ func TestDefinitionFromThePlayer(t *testing.T) {
 				out += ".record.00000"
 			}
 			require.Len(t, messages(t, out)["/n"], 100)
-			if !late { // on a busy machine
+			if !late { // the definition may be late on a busy machine
 				require.Equal(t, text, string(channel(t, out, "/n").Schema.Data))
 			}
 		})

@@ -25,16 +25,16 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// cluster is a Slurm of this machine with two processors.
+// cluster is a Slurm cluster on this machine, with one node of two processors.
 type cluster struct {
 	t   *testing.T
-	dir string // where jobs begin
+	dir string // working directory of jobs
 	env []string
-	// breakNode kills the node's daemon and those of processes on it that it runs, and starts the daemon again.
+	// breakNode kills the node's daemon and, of processes, those that Slurm runs. It starts the daemon again.
 	breakNode func(processes []int)
 }
 
-// newCluster starts Slurm. It skips the test where that cannot be.
+// newCluster starts Slurm. It skips the test if Slurm is not installed or the test is not root.
 func newCluster(t *testing.T) *cluster {
 	for _, program := range []string{"munged", "slurmctld", "slurmd", "sbatch", "scontrol", "squeue", "sinfo"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -42,9 +42,9 @@ func newCluster(t *testing.T) *cluster {
 		}
 	}
 	if os.Getuid() != 0 {
-		t.Skip("not root, as whom alone slurmd starts jobs; no script runs on Slurm")
+		t.Skip("slurmd needs root; no script runs on Slurm")
 	}
-	// Paths of sockets are short.
+	// The path of a socket must be short, so not t.TempDir.
 	dir, err := os.MkdirTemp("", "slurm")
 	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
@@ -105,7 +105,7 @@ PartitionName=main Nodes=$H Default=YES MaxTime=INFINITE State=UP
 	daemon := start("slurmd", "-D", "-f", conf)
 	c.breakNode = func(processes []int) {
 		daemon.Kill()
-		for _, pid := range processes { // first the parents, which would report the end of their tasks
+		for _, pid := range processes { // parents first: a parent would report the end of its task
 			if step := parentOf(pid); step > 1 {
 				_ = syscall.Kill(step, syscall.SIGKILL)
 				_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -130,19 +130,21 @@ PartitionName=main Nodes=$H Default=YES MaxTime=INFINITE State=UP
 	return c
 }
 
+// command returns a command in the environment of the cluster.
 func (c *cluster) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Dir, cmd.Env = c.dir, c.env
 	return cmd
 }
 
+// run runs a command to its end and returns the output.
 func (c *cluster) run(name string, args ...string) string {
 	out, err := c.command(name, args...).CombinedOutput()
 	require.NoError(c.t, err, "%s: %s", name, out)
 	return strings.TrimSpace(string(out))
 }
 
-// parentOf returns the parent of a process if that is a step of Slurm, else 0.
+// parentOf returns the parent of a process if the parent is slurmstepd, else 0.
 func parentOf(pid int) (parent int) {
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, rest, _ := strings.Cut(string(stat), ") ")
@@ -154,7 +156,7 @@ func parentOf(pid int) (parent int) {
 	return parent
 }
 
-// running returns how many tasks of a job wait or run; "" is all jobs. A job that Slurm has forgotten has none.
+// running returns the number of waiting and running tasks of a job, or of all jobs if job is "".
 func (c *cluster) running(job string) int {
 	args := []string{"-h", "-r", "-o", "%i"}
 	if job != "" {
@@ -164,13 +166,14 @@ func (c *cluster) running(job string) int {
 	return len(strings.Fields(string(out)))
 }
 
+// await waits until done returns true.
 func (c *cluster) await(what string, done func() bool) {
 	for deadline := time.Now().Add(process.Patience); !done(); time.Sleep(5 * time.Millisecond) {
 		require.True(c.t, time.Now().Before(deadline), "waiting for %s", what)
 	}
 }
 
-// awaitEnd waits for the end of one task after the other.
+// awaitEnd waits for the end of all tasks of a job. It fails if no task ends within process.Patience.
 func (c *cluster) awaitEnd(job string) {
 	for left := c.running(job); left > 0; {
 		now := left
@@ -195,14 +198,15 @@ func (c *cluster) logs() map[string]string {
 	return all
 }
 
-// nodeTasks is how many tasks run on the node at once.
+// nodeTasks is the number of tasks that the node runs at once.
 const nodeTasks = 2
 
+// ofTask matches a line in the log of a task: the number of the task and the process id.
 var ofTask = regexp.MustCompile(`task (\d+) of 8 on \S+, process (\d+)\n`)
 
-// TestSlurm runs the script of the guide on folders and on prefixes of a store. While tasks convert, it kills one of
-// them, then the node, whose tasks Slurm requeues. It submits the job again. The outputs are those of one process, and
-// no task converts what another one has converted.
+// TestSlurm runs the script in docs/guide/fleet.md on folders and on prefixes of a store. While tasks convert, it kills
+// a task, and then the node, whose tasks Slurm requeues. It submits the job again. The test checks that the outputs are
+// those of a single process, and that no task repeats a conversion of another task.
 func TestSlurm(t *testing.T) {
 	bucket := storetest.New(t) // before the cluster takes the environment
 	c := newCluster(t)
@@ -215,9 +219,9 @@ func TestSlurm(t *testing.T) {
 	}
 }
 
-var recordings = flag.Int("recordings", 40, "how many recordings are converted with Slurm")
+var recordings = flag.Int("recordings", 40, "number of recordings to convert with Slurm")
 
-// convertLogs converts with Slurm; with a server, from it and to it.
+// convertLogs converts recordings with Slurm. Unless server is nil, inputs and outputs are in the store.
 func (c *cluster) convertLogs(server *storetest.Server) {
 	t := c.t
 	t.Cleanup(func() {
@@ -240,12 +244,12 @@ func (c *cluster) convertLogs(server *storetest.Server) {
 		w, err := formats.Create(path, codec.CreateOptions{})
 		require.NoError(t, err)
 		for n := range int64(4) {
-			for j := range payload { // data that is slow to compress, so that there is time to kill a task
+			for j := range payload { // random data take long to compress, which leaves time to kill a task
 				payload[j] = byte(rand.Uint32()) & 15
 			}
 			clear(payload[:16])
 			payload[1] = 1
-			binary.LittleEndian.PutUint32(payload[12:], uint32(len(payload)-16)) // behind a layout without dimensions
+			binary.LittleEndian.PutUint32(payload[12:], uint32(len(payload)-16)) // length, after an empty layout
 			require.NoError(t, w.Write(&codec.Message{Channel: channel, LogTime: 1e18 + n, Data: payload}))
 		}
 		require.NoError(t, w.Close())
@@ -342,7 +346,7 @@ func (c *cluster) convertLogs(server *storetest.Server) {
 		}
 	}
 	t.Logf("%d objects, sent %d times", len(got), sent)
-	require.LessOrEqual(t, sent, *recordings+1+nodeTasks, "only what was killed before it was noted may be sent again")
+	require.LessOrEqual(t, sent, *recordings+1+nodeTasks, "outputs were sent again, although the manifest has them")
 }
 
 // upload puts the files in a folder into a store.

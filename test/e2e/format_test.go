@@ -15,8 +15,8 @@ import (
 	"tapedeck/test/samples/generate"
 )
 
-// buildWithToy builds the commands with one format more and returns their folder. Beside its own package a format needs
-// an entry in the list of all formats. A format that is recorded needs another one in the list of the recorder.
+// buildWithToy builds the executables with the format toy and returns their folder. Besides its package, a format needs
+// an entry in the list of all formats. If the recorder writes the format, the recorder's list needs an entry, too.
 func buildWithToy(t *testing.T) string {
 	const list = "codec.Formats{carla.Format, "
 	edited := map[string]string{}
@@ -37,7 +37,7 @@ func buildWithToy(t *testing.T) string {
 	return process.BuildEdited(t, edited, "recorder", "player", "converter")
 }
 
-// TestNewFormat adds a format and has every command work on it: convert, diff, play, record, info and recover.
+// TestNewFormat adds a format. It checks that convert, diff, play, record, info and recover work with it.
 func TestNewFormat(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)

@@ -23,13 +23,13 @@ func (g *graph) number(n uint32) []byte { return marshal(g.t, &std_msgs.UInt32{D
 func TestLatchedMessageFromBeforeTheRecorder(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
-	p, err := g.open("source").Advertise("/map", "std_msgs/msg/UInt32", latched())
+	p, err := g.open("publisher").Advertise("/map", "std_msgs/msg/UInt32", latched())
 	require.NoError(t, err)
 	require.NoError(t, p.Publish(g.number(7)))
 	recorder := g.start("recorder", "-o", "early", "--all")
 	recorder.Prints("recording /map ")
 	path := g.path("early.record.00000")
-	await(t, func() bool { return len(soFar(t, path)["/map"]) > 0 }) // in the open file
+	await(t, func() bool { return len(readSoFar(t, path)["/map"]) > 0 }) // in the open file
 	recorder.Interrupt()
 	require.Equal(t, [][]byte{g.number(7)}, messages(t, path)["/map"])
 	require.Equal(t, codec.TransientLocal, channel(t, path, "/map").QoS[0].Durability)
@@ -45,7 +45,7 @@ func TestLatchedMessageFromAPublisherThatComesLate(t *testing.T) {
 	require.NoError(t, err)
 	recorder := g.start("recorder", "-o", "late", "/map")
 	recorder.Prints("recording /map ")
-	node := g.open("source")
+	node := g.open("publisher")
 	p, err := node.Advertise("/map", "std_msgs/msg/UInt32", latched())
 	require.NoError(t, err)
 	require.NoError(t, p.Publish(g.number(7)), "before any subscriber is known")
@@ -117,9 +117,9 @@ func TestPlayerLatches(t *testing.T) {
 			g := isolate(t)
 			player := g.start("player", append([]string{path}, args...)...)
 			node := g.open("listener")
-			ticks := g.heard(node, "/tick", "std_msgs/msg/UInt32", keepAll())
+			ticks := g.collect(node, "/tick", "std_msgs/msg/UInt32", keepAll())
 			await(t, func() bool { return len(ticks()) > 0 }) // the player has begun
-			heard := g.heard(node, "/map", "std_msgs/msg/UInt32", latched())
+			heard := g.collect(node, "/map", "std_msgs/msg/UInt32", latched())
 			await(t, func() bool { return len(heard()) > 0 })
 			require.Equal(t, [][]byte{g.number(7)}, heard())
 			require.Contains(t, player.Interrupt(), "played")

@@ -38,7 +38,7 @@ func TestNativeCARLA(t *testing.T) {
 	recorder := g.start("recorder", "--all", "-o", "live")
 	recorder.Prints("recording /carla/hero/lane_invasion")
 	listener := g.open("listener")
-	heard := g.heard(listener, "/carla/hero/speedometer", "std_msgs/msg/Float32", bestEffort())
+	heard := g.collect(listener, "/carla/hero/speedometer", "std_msgs/msg/Float32", bestEffort())
 	await(t, func() bool { return len(heard()) > 20 })
 	for topic, least := range map[string]int{
 		"/carla/hero/speedometer": 5, "/clock": 6, "/carla/hero/lane_invasion": 1,
@@ -72,7 +72,7 @@ func TestNativeCARLA(t *testing.T) {
 		channel(t, path, "/clock").TypeHash)
 	require.Equal(t, codec.BestEffort, channel(t, path, "/carla/hero/speedometer").QoS[0].Reliability)
 
-	again := g.heard(listener, "/carla/hero/lane_invasion", lane.Type, lane.QoS[0])
+	again := g.collect(listener, "/carla/hero/lane_invasion", lane.Type, lane.QoS[0])
 	g.run(0, "player", path, "--immediate", "--wait-for-subscribers", "--topics", "/carla/hero/lane_invasion")
 	await(t, func() bool { return len(again()) == 1 })
 	require.NoError(t, cdr.Unmarshal(again()[0], &got))

@@ -222,7 +222,7 @@ func TestRecorderPage(t *testing.T) {
 	p.Wait(`text("#log").includes("continues ")`)
 	click("Snapshot")
 	p.Wait(`text(".live .alarm") === ""`)
-	process.Await(t, func() bool { return len(g.parts("*snapshot*")) > 0 })
+	process.Await(t, func() bool { return len(g.files("*snapshot*")) > 0 })
 	p.Wait(`text("#log").includes("snapshot")`)
 
 	// The cursor stays where it is pinned, until it is to follow again.

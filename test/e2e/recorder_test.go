@@ -64,8 +64,8 @@ func keepAll() codec.QoS {
 	return qos
 }
 
-// soFar reads a recording that is still being written, which may be empty.
-func soFar(t *testing.T, path string) map[string][][]byte {
+// readSoFar reads a recording that is still being written, which may be empty.
+func readSoFar(t *testing.T, path string) map[string][][]byte {
 	t.Helper()
 	r, err := formats.Open(path)
 	if errors.Is(err, codec.ErrUnknownFormat) || errors.Is(err, fs.ErrNotExist) {
@@ -107,7 +107,7 @@ func TestRecorderLosesNothing(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
 	recorder := g.start("recorder", "-o", "flood", "/a", "/b")
-	node := g.open("source")
+	node := g.open("publisher")
 	a := g.advertise(node, "/a", "test_msgs/msg/Numbered", keepAll())
 	b := g.advertise(node, "/b", "test_msgs/msg/Numbered", keepAll())
 	const count = 50000
@@ -139,7 +139,7 @@ func TestRecorderKilledKeepsWhatWasWritten(t *testing.T) {
 			t.Parallel()
 			g := isolate(t)
 			recorder := g.start("recorder", "-o", "killed", "-s", storage, "--chunk-duration", "200ms", "/n")
-			p := g.advertise(g.open("source"), "/n", "test_msgs/msg/Numbered", keepAll())
+			p := g.advertise(g.open("publisher"), "/n", "test_msgs/msg/Numbered", keepAll())
 			path := g.path("killed")
 			if storage == "record" {
 				path += ".record.00000"
@@ -150,7 +150,7 @@ func TestRecorderKilledKeepsWhatWasWritten(t *testing.T) {
 				require.NoError(t, p.Publish(numbered(sent)))
 				time.Sleep(time.Millisecond)
 				if sent%100 == 0 {
-					written = len(soFar(t, path)["/n"])
+					written = len(readSoFar(t, path)["/n"])
 				}
 			}
 			recorder.Kill()
@@ -173,7 +173,7 @@ func TestSnapshotOverService(t *testing.T) {
 			t.Parallel()
 			g := isolate(t)
 			recorder := g.start("recorder", "-o", "drive", mode, "--snapshot-duration", "1h", "/n")
-			node := g.open("source")
+			node := g.open("publisher")
 			p := g.advertise(node, "/n", "std_msgs/msg/UInt32", keepAll())
 			publish := func(from, to uint32) {
 				for i := from; i < to; i++ {
@@ -224,7 +224,7 @@ func TestNameSaysTheFormat(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
 	recorder := g.start("recorder", "-o", "drive.mcap", "--max-bag-messages", "2", "/n")
-	p := g.advertise(g.open("source"), "/n", "std_msgs/msg/UInt32", keepAll())
+	p := g.advertise(g.open("publisher"), "/n", "std_msgs/msg/UInt32", keepAll())
 	for i := range uint32(3) {
 		require.NoError(t, p.Publish(g.number(i)))
 	}
@@ -243,7 +243,7 @@ func TestHangupCompletesTheRecording(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGHUP, syscall.SIGQUIT} {
 		g := isolate(t)
 		recorder := g.start("recorder", "-s", "mcap", "-o", "drive", "/n")
-		p := g.advertise(g.open("source"), "/n", "std_msgs/msg/UInt32", keepAll())
+		p := g.advertise(g.open("publisher"), "/n", "std_msgs/msg/UInt32", keepAll())
 		require.NoError(t, p.Publish(g.number(1)))
 		require.NoError(t, p.Flush(t.Context()))
 		recorder.Signal(signal)
@@ -264,7 +264,7 @@ func TestRecorderPicksUpNewTopicsAndPublishers(t *testing.T) {
 	g := isolate(t)
 	recorder := g.start("recorder", "-o", "all", "--all", "--exclude-regex", "rosout|parameter_events",
 		"--chunk-duration", "50ms")
-	node := g.open("source")
+	node := g.open("publisher")
 	first := g.advertise(node, "/first", "std_msgs/msg/UInt32", keepAll())
 	sent := uint32(0)
 	publish := func() {
@@ -288,14 +288,14 @@ func TestRecorderPicksUpNewTopicsAndPublishers(t *testing.T) {
 		}
 		require.NoError(t, weak.Publish(last))
 		isLast := func(data []byte) bool { return bytes.Equal(data, last) }
-		return first.Subscribers() == 1 && slices.ContainsFunc(soFar(t, path)["/first"], isLast)
+		return first.Subscribers() == 1 && slices.ContainsFunc(readSoFar(t, path)["/first"], isLast)
 	})
 	before := sent
 	isLater := func(data []byte) bool { return numberOf(data) >= before && !bytes.Equal(data, last) }
 	// until a message sent later is there, too: best-effort readers do not wait for lost messages
 	await(t, func() bool {
 		publish()
-		return slices.ContainsFunc(soFar(t, path)["/first"], isLater)
+		return slices.ContainsFunc(readSoFar(t, path)["/first"], isLater)
 	})
 	out := recorder.Interrupt()
 	all := messages(t, path)
@@ -319,7 +319,7 @@ func TestTwoTypesOnOneTopic(t *testing.T) {
 			t.Parallel()
 			g := isolate(t)
 			recorder := g.start("recorder", "-o", "both", "-s", storage, "/twin")
-			node := g.open("source")
+			node := g.open("publisher")
 			imu := g.advertise(node, "/twin", "sensor_msgs/msg/Imu", keepAll())
 			number := g.advertise(node, "/twin", "std_msgs/msg/UInt32", keepAll())
 			require.NoError(t, imu.Publish(marshal(t, &sensor_msgs.Imu{})))
@@ -392,7 +392,7 @@ func TestRecorderRequiresAContract(t *testing.T) {
 	topics := []byte("topics: {/there: {messages: 2}, /absent: {}}")
 	require.NoError(t, os.WriteFile(g.path("drive.yaml"), topics, 0o644))
 	recorder := g.start("recorder", "-o", "drive", "--expect", "drive.yaml", "--require", "--all")
-	p := g.advertise(g.open("source"), "/there", "std_msgs/msg/String", keepAll())
+	p := g.advertise(g.open("publisher"), "/there", "std_msgs/msg/String", keepAll())
 	require.NoError(t, p.Publish(marshal(t, &std_msgs.String{Data: "a"})))
 	require.NoError(t, p.Publish(marshal(t, &std_msgs.String{Data: "b"})))
 	require.NoError(t, p.Flush(t.Context()))
@@ -477,7 +477,7 @@ func TestRecorderOnAFullDisk(t *testing.T) {
 				g.dir = filepath.Dir(small)
 				recorder := g.start("recorder", "-o", "small/full", "-s", storage, "/big", "--chunk-duration", chunk,
 					"--min-space", "0")
-				p := g.advertise(g.open("source"), "/big", "test_msgs/msg/Big", keepAll())
+				p := g.advertise(g.open("publisher"), "/big", "test_msgs/msg/Big", keepAll())
 				for i := range 8 {
 					require.NoError(t, p.Publish(data))
 					if chunk != "1h" && i < 2 {

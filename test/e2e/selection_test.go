@@ -18,7 +18,7 @@ import (
 func TestRecorderSelects(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
-	source, other := g.open("source"), g.open("other")
+	source, other := g.open("publisher"), g.open("other")
 	for _, test := range []struct {
 		topic string
 		own   bool
@@ -41,7 +41,7 @@ func TestRecorderSelects(t *testing.T) {
 		"named":    {[]string{"--topics", "a", "/_hidden", "/typo"}, []string{"/_hidden", "/a"}},
 		"regex":    {[]string{"-e", "a$", "--exclude-topics", "/camera/a"}, []string{"/a"}},
 		"excluded": {[]string{"/a", "/b", "-x", "a"}, []string{"/b"}},
-		"node":     {[]string{"--node", "/source", "-x", own}, []string{"/a", "/camera/a"}},
+		"node":     {[]string{"--node", "/publisher", "-x", own}, []string{"/a", "/camera/a"}},
 	}
 	processes := map[string]*process.Process{}
 	for name, test := range tests {
@@ -52,7 +52,7 @@ func TestRecorderSelects(t *testing.T) {
 		for _, topic := range test.want {
 			p.Prints("recording " + topic + " ")
 		}
-		await(t, func() bool { return len(soFar(t, g.path(name+".record.00000"))) >= len(test.want) })
+		await(t, func() bool { return len(readSoFar(t, g.path(name+".record.00000"))) >= len(test.want) })
 	}
 	time.Sleep(300 * time.Millisecond) // for messages that should not come
 	for name, test := range tests {
@@ -76,7 +76,7 @@ func TestRecorderSelects(t *testing.T) {
 func TestRecorderRemaps(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
-	node := g.open("source")
+	node := g.open("publisher")
 	recorder := g.start("recorder", "-o", "remapped", "--topics", "/a", "relative", "--ros-args", "-r", "/a:=/b", "-r",
 		"__ns:=/robot", "-r", "__node:=drive")
 	b := g.advertise(node, "/b", "std_msgs/msg/UInt32", keepAll())

@@ -49,7 +49,7 @@ func TestServiceEvents(t *testing.T) {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
 			g := isolate(t)
-			source := g.open("source")
+			source := g.open("publisher")
 			events, err := source.Advertise(topic, kind, qos)
 			require.NoError(t, err)
 			require.NoError(t, events.Publish(payloads[0]))

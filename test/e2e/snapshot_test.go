@@ -25,7 +25,7 @@ func TestTakeSnapshot(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
 	recorder := g.start("recorder", "-o", "drive", "-s", "mcap", "--snapshot", "/n", "--ros-args", "-r", "__ns:=/robot")
-	node := g.open("source")
+	node := g.open("publisher")
 	p := g.advertise(node, "/n", "std_msgs/msg/UInt32", keepAll())
 	publish := func(n uint32) {
 		require.NoError(t, p.Publish(marshal(t, &std_msgs.UInt32{Data: n})))
@@ -116,7 +116,7 @@ func TestOverlappingSnapshots(t *testing.T) {
 				"snapshots",
 				"--snapshot-topic-limits", "/short="+short.String(), "--snapshot-condition", "/alarm abs(data) > 10",
 				"--snapshot-cooldown", "0s")
-			node := g.open("source")
+			node := g.open("publisher")
 			flow := func(topic string, size int, period time.Duration) (stop func() int) {
 				p := g.advertise(node, topic, "test_msgs/msg/Numbered", keepAll())
 				ctx, cancel := context.WithCancel(context.Background())

@@ -102,7 +102,7 @@ func TestRecorderOnATerminal(t *testing.T) {
 	g := isolate(t)
 	recorder, keys := g.terminal("recorder", "-o", "drive", "/n")
 	recorder.Prints("[RECORDING] ")
-	p := g.advertise(g.open("source"), "/n", "std_msgs/msg/UInt32", keepAll())
+	p := g.advertise(g.open("publisher"), "/n", "std_msgs/msg/UInt32", keepAll())
 	require.NoError(t, p.Publish(g.number(1)))
 	recorder.Prints("1 topic, 1 message")
 	press := func(key string) {

@@ -25,7 +25,7 @@ func TestRecorderTakesAllSizes(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
 	recorder := g.start("recorder", "-o", "sizes", "/large", "/empty", "/crowd")
-	node := g.open("source")
+	node := g.open("publisher")
 	large := g.advertise(node, "/large", "test_msgs/msg/Large", keepAll())
 	empty := g.advertise(node, "/empty", "std_msgs/msg/Empty", keepAll())
 	header, nothing := []byte{0, 1, 0, 0}, marshal(t, &std_msgs.Empty{})
@@ -83,7 +83,7 @@ func TestPublishersComeAndGo(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
 	recorder := g.start("recorder", "-o", "changes", "/n")
-	node := g.open("source")
+	node := g.open("publisher")
 	for i, typeName := range []string{"std_msgs/msg/UInt32", "std_msgs/msg/UInt32", "test_msgs/msg/Numbered",
 		"std_msgs/msg/UInt32"} {
 		p := g.advertise(node, "/n", typeName, keepAll())
@@ -210,7 +210,7 @@ func TestSnapshotWhileTheRecordingStops(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
 	recorder := g.start("recorder", "-o", "drive", "--snapshot", "--snapshot-duration", "0", "/n")
-	node := g.open("source")
+	node := g.open("publisher")
 	p := g.advertise(node, "/n", "test_msgs/msg/Large", keepAll())
 	const count = 60
 	data := append([]byte{0, 1, 0, 0}, make([]byte, 1<<20)...)

@@ -1,5 +1,4 @@
-// Package arm tests the process arm_publisher over DDS with fake arms that reply over TCP and push over UDP, each at an
-// address of this machine.
+// Package arm tests arm_publisher as a process on DDS, with simulated arms that reply over TCP and push over UDP.
 package arm
 
 import (
@@ -32,15 +31,16 @@ func TestMain(m *testing.M) {
 	os.Exit(process.Main(m, &bin, "arm_publisher"))
 }
 
-// open returns a node.
-func open(t *testing.T) bridge.Node {
+// openNode returns a node.
+func openNode(t *testing.T) bridge.Node {
 	node, err := dds.Open(bridge.Options{Name: "listener", Domain: -1})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, node.Close()) })
 	return node
 }
 
-func near(t *testing.T, want, got []float64) {
+// requireNear requires numbers within 1e-9.
+func requireNear(t *testing.T, want, got []float64) {
 	t.Helper()
 	require.Len(t, got, len(want))
 	for i := range want {
@@ -48,8 +48,9 @@ func near(t *testing.T, want, got []float64) {
 	}
 }
 
+// TestTwoArms checks the topics of a polled arm and of an arm that pushes, and that both reconnect.
 func TestTwoArms(t *testing.T) {
-	node := open(t)
+	node := openNode(t)
 	left := bridgetest.Listen[sensor_msgs.JointState](t, node, "/lab/left/joint_states", codec.DefaultQoS())
 	right := bridgetest.Listen[sensor_msgs.JointState](t, node, "/lab/right/joint_states", codec.DefaultQoS())
 	pose := bridgetest.Listen[geometry_msgs.PoseStamped](t, node, "/lab/right/tool_pose", codec.DefaultQoS())
@@ -83,27 +84,27 @@ func TestTwoArms(t *testing.T) {
 	m := left.Await(t, "joint states of the queried arm", func(sensor_msgs.JointState) bool { return true })
 	require.Equal(t, []string{"joint1", "joint2", "joint3", "joint4", "joint5", "joint6"}, m.Name)
 	const deg = math.Pi / 180
-	near(t, []float64{-1.968 * deg, -35.327 * deg, 62.138 * deg, 165.412 * deg, -9.854 * deg, -293.299 * deg},
+	requireNear(t, []float64{-1.968 * deg, -35.327 * deg, 62.138 * deg, 165.412 * deg, -9.854 * deg, -293.299 * deg},
 		m.Position)
 	require.Empty(t, m.Velocity)
-	g := gripper.Await(t, "its gripper", func(sensor_msgs.JointState) bool { return true })
+	g := gripper.Await(t, "the gripper of the queried arm", func(sensor_msgs.JointState) bool { return true })
 	require.Equal(t, []string{"position", "force", "status", "mode"}, g.Name)
-	near(t, []float64{150, 0.980665, 1, 1}, g.Position)
+	requireNear(t, []float64{150, 0.980665, 1, 1}, g.Position)
 
 	m = right.Await(t, "packets of the arm that pushes",
 		func(m sensor_msgs.JointState) bool { return len(m.Velocity) > 0 })
 	require.Equal(t, []string{"a", "b", "c", "d", "e", "f", "g"}, m.Name)
-	near(t, []float64{1 * deg, 2 * deg, 3 * deg, 4 * deg, 5 * deg, 6 * deg, 200 * deg}, m.Position)
-	near(t, []float64{1 * deg, 0, 0, 0, 0, 0, -1 * deg}, m.Velocity)
+	requireNear(t, []float64{1 * deg, 2 * deg, 3 * deg, 4 * deg, 5 * deg, 6 * deg, 200 * deg}, m.Position)
+	requireNear(t, []float64{1 * deg, 0, 0, 0, 0, 0, -1 * deg}, m.Velocity)
 	at := time.Unix(int64(m.Header.Stamp.Sec), int64(m.Header.Stamp.Nanosec))
 	require.WithinDuration(t, time.Now(), at, process.Patience)
 	require.True(t, at.Before(time.Now()))
-	q := pose.Await(t, "its pose", func(geometry_msgs.PoseStamped) bool { return true })
+	q := pose.Await(t, "the pose of the arm that pushes", func(geometry_msgs.PoseStamped) bool { return true })
 	require.Equal(t, "world", q.Header.FrameId)
 	require.Equal(t, geometry_msgs.Point{X: -0.086608, Y: 0.01175, Z: 0.820234}, q.Pose.Position)
-	near(t, []float64{1}, []float64{math.Hypot(math.Hypot(q.Pose.Orientation.X, q.Pose.Orientation.Y),
+	requireNear(t, []float64{1}, []float64{math.Hypot(math.Hypot(q.Pose.Orientation.X, q.Pose.Orientation.Y),
 		math.Hypot(q.Pose.Orientation.Z, q.Pose.Orientation.W))})
-	w := wrench.Await(t, "its force sensor", func(geometry_msgs.WrenchStamped) bool { return true })
+	w := wrench.Await(t, "forces of the arm that pushes", func(geometry_msgs.WrenchStamped) bool { return true })
 	require.Equal(t, "right_force_sensor", w.Header.FrameId)
 	require.Equal(t, geometry_msgs.Vector3{X: 1, Y: 2, Z: 3}, w.Wrench.Force)
 
@@ -117,7 +118,7 @@ func TestTwoArms(t *testing.T) {
 			return false
 		}
 	}
-	state.Await(t, "its errors", status("it collided (0x100d); joint 3: too hot (0x0008)"))
+	state.Await(t, "the errors of the arm that pushes", status("it collided (0x100d); joint 3: too hot (0x0008)"))
 
 	// Both reconnect.
 	for i := range 3 {
@@ -125,7 +126,7 @@ func TestTwoArms(t *testing.T) {
 		pushing.Reset()
 		pushing.Silence()
 		require.Eventually(t, func() bool {
-			// its push is configured again
+			// The publisher configures the push again.
 			return queried.Connections() > i+1 && pushing.Requests("set_realtime_push") > i+1
 		}, process.Patience, 5*time.Millisecond)
 		_, l := left.Get()
@@ -139,6 +140,7 @@ func TestTwoArms(t *testing.T) {
 	p.Interrupt()
 }
 
+// TestUsage checks the messages for missing arms, and the help.
 func TestUsage(t *testing.T) {
 	out := process.Start(t, exec.Command(bin+"/arm_publisher")).Wait(2)
 	require.Contains(t, out, "name the host of an arm, such as 192.168.1.18, or configure arms in a parameter file")
@@ -147,7 +149,7 @@ func TestUsage(t *testing.T) {
 	out = process.Start(t, exec.Command(bin+"/arm_publisher", "--ros-args", "-r", "__ns:=/lab", "--params-file",
 		file)).Wait(2)
 	require.Contains(t, out, "name the host of an arm")
-	require.Contains(t, out, "arms.yaml", "the file that was read")
+	require.Contains(t, out, "arms.yaml", "the message does not name the parameter file")
 	out = process.Start(t, exec.Command(bin+"/arm_publisher", "--help", "all")).Wait(0)
 	for _, text := range []string{"Requests", "--gripper-rate", "arms.NAME.OPTION"} {
 		require.Contains(t, out, text)
