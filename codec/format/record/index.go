@@ -196,9 +196,9 @@ func (r *reader) layoutOfIndex() (*layout, error) {
 				h.GetEndTime() > math.MaxInt64 {
 				return nil, nil
 			}
-			w.chunk++
+			w.chunk.number++
 			w.pieces = append(w.pieces, piece{min: int64(h.GetBeginTime()), max: int64(h.GetEndTime()),
-				count: h.GetMessageNumber(), chunk: w.chunk})
+				count: h.GetMessageNumber(), chunk: w.chunk.number})
 			messages += h.GetMessageNumber()
 		case chunkBodySection:
 			if follows || len(w.pieces) == 0 || w.pieces[len(w.pieces)-1].end > 0 {
