@@ -152,9 +152,9 @@ type conn struct {
 // Read reads the next frame, or as much of it as fits.
 func (c *conn) Read(b []byte) (int, error) {
 	for len(c.frame) == 0 {
-		before := c.scan.Found
+		before := c.scan.Damage
 		frame, h, ok := c.scan.Next(false)
-		if now := c.scan.Found; now != before {
+		if now := c.scan.Damage; now != before {
 			c.counts.total.change(func(s *Statistics) {
 				s.BadChecksum += now.BadChecksum - before.BadChecksum
 				s.Garbage += now.Garbage - before.Garbage

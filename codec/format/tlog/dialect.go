@@ -13,7 +13,7 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// LatestStamp is the first time that is not taken for a valid time, in µs since the Unix epoch: the year 2100.
+// LatestStamp is the limit of valid times in µs since the Unix epoch: the beginning of the year 2100.
 const LatestStamp = 4102444800e6
 
 // MessageName returns the name of m in the MAVLink definitions, such as HIGHRES_IMU, or "UNKNOWN" if m has an id that
@@ -39,32 +39,32 @@ func MessageID(name string) (uint32, error) {
 
 // MessageFormat is the wire format of a message.
 type MessageFormat struct {
-	Name   string // in the definitions of MAVLink
-	Codec  *message.ReadWriter
-	Length int   // of the payload in MAVLink 1
-	at     int   // index of the field with the time
-	unit   int64 // unit of the field with the time, in ns; 0: the message has no time
+	Name      string // name in the definitions of MAVLink
+	Codec     *message.ReadWriter
+	Length    int   // bytes of the payload in MAVLink 1
+	timeField int   // index of the field with the time
+	timeUnit  int64 // unit of the time in ns; 0: the message has no time
 }
 
 // Time returns the time in m, a message of this format, in ns since boot or the Unix epoch; 0 if there is none.
 func (f MessageFormat) Time(m message.Message) int64 {
-	if f.unit == 0 {
+	if f.timeUnit == 0 {
 		return 0
 	}
-	t := reflect.ValueOf(m).Elem().Field(f.at).Uint()
+	t := reflect.ValueOf(m).Elem().Field(f.timeField).Uint()
 	if t > LatestStamp {
 		return 0
 	}
-	return int64(t) * f.unit
+	return int64(t) * f.timeUnit
 }
 
-// Formats returns the formats of the dialect's messages by id. They must not be changed.
+// Formats returns the formats of the dialect's messages by id. Callers must not change the map.
 var Formats = sync.OnceValues(func() (map[uint32]MessageFormat, error) {
 	codecs := dialect.ReadWriter{Dialect: ardupilotmega.Dialect}
 	if err := codecs.Initialize(); err != nil {
 		return nil, fmt.Errorf("dialect ardupilotmega: %w", err)
 	}
-	known := make(map[uint32]MessageFormat, len(ardupilotmega.Dialect.Messages))
+	formats := make(map[uint32]MessageFormat, len(ardupilotmega.Dialect.Messages))
 	for _, m := range ardupilotmega.Dialect.Messages {
 		c := codecs.GetMessage(m.GetID())
 		f := MessageFormat{Name: MessageName(m), Codec: c, Length: len(c.Write(m, false).Payload)}
@@ -72,12 +72,12 @@ var Formats = sync.OnceValues(func() (map[uint32]MessageFormat, error) {
 			field := reflect.TypeOf(m).Elem().Field(i)
 			switch {
 			case field.Name == "TimeBootMs":
-				f.at, f.unit = i, 1e6
+				f.timeField, f.timeUnit = i, 1e6
 			case field.Name == "TimeUsec" && field.Type.Kind() == reflect.Uint64: // 32 bits wrap in 72 minutes
-				f.at, f.unit = i, 1e3
+				f.timeField, f.timeUnit = i, 1e3
 			}
 		}
-		known[m.GetID()] = f
+		formats[m.GetID()] = f
 	}
-	return known, nil
+	return formats, nil
 })

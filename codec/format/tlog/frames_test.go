@@ -10,10 +10,11 @@ import (
 
 const someTime = int64(1_764_000_000e9) // ns since the Unix epoch
 
-func knownFormats(t testing.TB) map[uint32]MessageFormat {
-	known, err := Formats()
+// dialectFormats returns the formats of the dialect's messages.
+func dialectFormats(t testing.TB) map[uint32]MessageFormat {
+	formats, err := Formats()
 	require.NoError(t, err)
-	return known
+	return formats
 }
 
 var attitude, heartbeat = tlogtest.Attitude, tlogtest.Heartbeat

@@ -16,21 +16,23 @@ import (
 )
 
 const (
-	segmentSize = 1 << 20
-	readSize    = 256 << 10
-	// shownGaps is the number of damaged places that are reported one by one.
-	shownGaps = 1000
-	// longestRecord is the size of the longest frame with its time.
-	longestRecord = StampSize + headerV2 + 255 + checksum + signature
+	segmentSize = 1 << 20   // bytes
+	readSize    = 256 << 10 // bytes
+	// maxGaps is the number of gaps that are reported one by one.
+	maxGaps = 1000
+	// maxRecord is the maximum size of a record, which is a time and a frame, in bytes.
+	maxRecord = StampSize + headerV2 + 255 + checksum + signature
 )
 
-// log is the result of scanning a log.
-type log struct {
+// summary is the result of scanning a log.
+type summary struct {
 	details  Details
-	clocks   map[int64]clock // at the beginning of segments, by offset
-	offset   int64           // ns from boot to UTC
+	clocks   map[int64]clock // clock before each segment, by the segment's offset
+	offset   int64           // UTC minus the time since boot in ns
 	complete bool
 }
+
+// newReader returns a reader of a log. It detects the byte order of times.
 
 func newReader(file codec.File, size int64, path string) (*reader, error) {
 	head := make([]byte, min(size, readSize))
@@ -41,9 +43,9 @@ func newReader(file codec.File, size int64, path string) (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	order, _, frames, _ := detect(head)
+	order, _, frames, _ := detectOrder(head)
 	if frames == 0 {
-		return nil, fmt.Errorf("open %s: no frame of MAVLink found: not a telemetry log", path)
+		return nil, fmt.Errorf("open %s: no MAVLink frame found: not a telemetry log", path)
 	}
 	r := &reader{Reader: chunked.Reader{File: file, Path: path, Size: size}, order: order, formats: formats,
 		channel: &codec.Channel{Topic: Topic, Type: Type, Encoding: Encoding}}
@@ -63,15 +65,15 @@ func (r *reader) Loader() chunked.Loader { return &loader{reader: r} }
 
 func (r *reader) Describe() *codec.Info {
 	info := r.Contents.Info(Name, r.Size, r.Loader())
-	info.Complete, info.Extra = r.log.complete, r.log.details
+	info.Complete, info.Extra = r.summary.complete, r.summary.details
 	return info
 }
 
 func (r *reader) Index() error {
-	r.log = &log{complete: true, clocks: map[int64]clock{}, details: Details{Stamped: r.order != nil,
+	r.summary = &summary{complete: true, clocks: map[int64]clock{}, details: Details{Stamped: r.order != nil,
 		Components: map[string]uint64{}, Messages: map[string]uint64{}}}
 	r.Contents = chunked.Contents{Path: r.Path, Channels: []*codec.Channel{r.channel}, Scanned: true}
-	s := scan{reader: r, scanner: newLogScanner(r.formats, r.order), clock: clock{now: r.first}}
+	s := logScan{reader: r, scanner: newLogScanner(r.formats, r.order), clock: clock{now: r.first}}
 	buf := make([]byte, readSize)
 	for pos := int64(0); pos < r.Size; {
 		n, err := r.File.ReadAt(buf[:min(readSize, r.Size-pos)], pos)
@@ -81,50 +83,51 @@ func (r *reader) Index() error {
 		pos += int64(n)
 		s.scanner.Write(buf[:n])
 		for record, h, ok := s.scanner.Next(pos == r.Size); ok; record, h, ok = s.scanner.Next(pos == r.Size) {
-			s.add(record, &h)
+			s.addFrame(record, &h)
 		}
 	}
 	return s.finish()
 }
 
-// scan scans a log.
-type scan struct {
+// logScan scans a log. A gap is a range of damaged bytes between two frames.
+type logScan struct {
 	*reader
 	scanner *Scanner
 	clock   clock
 	end     int64  // offset of the end of the last frame
-	garbage uint64 // bytes of garbage before the last gap
+	garbage uint64 // Scanner.Damage.Garbage after the last gap
 	segment chunked.Segment
-	frames  uint64 // of segment
-	gaps    int
-	badAt   int64 // offset of the first frame with a bad checksum
-	bad     int   // gaps that contain only frames with a bad checksum
-	moreAt  int64 // offset of the first gap that is not reported by itself
+	frames  uint64 // number of frames of segment
+
+	gaps       int   // number of all gaps
+	badGaps    int   // number of gaps that contain only frames with a bad checksum
+	firstBad   int64 // offset of the first bad gap
+	unreported int64 // offset of the first gap that is not reported by itself; 0: none
 }
 
-// add adds a frame to the segment.
-func (s *scan) add(record []byte, h *Header) {
+// addFrame adds a frame to the segment.
+func (s *logScan) addFrame(record []byte, h *Header) {
 	offset := s.scanner.Offset - int64(len(record))
-	if offset > s.end && !s.text(offset) {
-		s.gap(offset)
+	if offset > s.end && !s.addText(offset) {
+		s.addGap(offset)
 	}
 	s.end = s.scanner.Offset
 	before := s.clock
-	t := s.time(&s.clock, record, h)
+	t := s.frameTime(&s.clock, record, h)
 	g := &s.segment
 	if g.Size > 0 && s.end-g.Offset > segmentSize {
-		s.flush()
+		s.endSegment()
 	}
 	if g.Size == 0 {
 		*g = chunked.Segment{Offset: offset, Start: t, End: t, Channels: []int{0}, Reported: true}
-		s.log.clocks[offset] = before
+		s.summary.clocks[offset] = before
 	}
 	g.Unsorted = g.Unsorted || t < g.End
 	g.Size = s.end - g.Offset
 	g.Start, g.End = min(g.Start, t), max(g.End, t)
 	s.frames++
 
-	d := &s.log.details
+	d := &s.summary.details
 	if s.order != nil && !s.scanner.Stamped(record) {
 		d.BadTime++
 	}
@@ -137,53 +140,54 @@ func (s *scan) add(record []byte, h *Header) {
 		d.Signed++
 	}
 	d.Components[fmt.Sprintf("%d/%d", h.System, h.Component)]++
-	d.Messages[s.name(h.ID)]++
+	d.Messages[s.messageName(h.ID)]++
 }
 
-func (r *reader) name(id uint32) string {
+// messageName returns the name of a message, or UNKNOWN_ID.
+func (r *reader) messageName(id uint32) string {
 	if f, ok := r.formats[id]; ok {
 		return f.Name
 	}
 	return fmt.Sprintf("UNKNOWN_%d", id)
 }
 
-// text reports whether only text is between the last frame and the frame at to. An autopilot sends text while it boots.
-// In a log with times, text counts as damage after the first frame. text adds its bytes to the details.
-func (s *scan) text(to int64) bool {
-	const longest = 1 << 20
-	if s.order != nil && s.end > 0 || to-s.end > longest {
+// addText counts the bytes between the last frame and offset to as text, and reports whether they are text. An
+// autopilot sends text while it boots. In a log with times, text after the first frame counts as damage.
+func (s *logScan) addText(to int64) bool {
+	const maxText = 1 << 20 // bytes
+	if s.order != nil && s.end > 0 || to-s.end > maxText {
 		return false
 	}
 	b := make([]byte, to-s.end)
 	if _, err := s.File.ReadAt(b, s.end); err != nil || textSize(b) < len(b) {
 		return false
 	}
-	s.scanner.Found.Garbage = s.garbage
-	s.log.details.Text += uint64(len(b))
+	s.scanner.Damage.Garbage = s.garbage
+	s.summary.details.Text += uint64(len(b))
 	return true
 }
 
-// gap registers the bytes between the last frame and the frame at to as damage.
-func (s *scan) gap(to int64) {
-	s.log.complete = false
-	onlyBad := s.scanner.Found.Garbage == s.garbage
-	s.garbage = s.scanner.Found.Garbage
+// addGap counts the bytes between the last frame and offset to as damage.
+func (s *logScan) addGap(to int64) {
+	s.summary.complete = false
+	onlyBad := s.scanner.Damage.Garbage == s.garbage
+	s.garbage = s.scanner.Damage.Garbage
 	s.gaps++
 	switch {
 	case onlyBad:
-		s.bad++
-		if s.bad == 1 {
-			s.badAt = s.end
+		s.badGaps++
+		if s.badGaps == 1 {
+			s.firstBad = s.end
 		}
-	case s.gaps-s.bad < shownGaps:
+	case s.gaps-s.badGaps < maxGaps:
 		s.Contents.Damaged(s.end, &chunked.GapError{From: s.end, To: to})
-	case s.moreAt == 0:
-		s.moreAt = s.end
+	case s.unreported == 0:
+		s.unreported = s.end
 	}
 }
 
-// flush ends the open segment.
-func (s *scan) flush() {
+// endSegment adds the open segment to the contents.
+func (s *logScan) endSegment() {
 	if s.segment.Size == 0 {
 		return
 	}
@@ -192,60 +196,70 @@ func (s *scan) flush() {
 	s.segment, s.frames = chunked.Segment{}, 0
 }
 
-// finish completes the contents after the last frame.
-func (s *scan) finish() error {
-	s.flush()
-	found := &s.scanner.Found
-	if rest := s.Size - s.end; rest > 0 {
-		b := make([]byte, min(rest, longestRecord))
-		if _, err := s.File.ReadAt(b, s.end); err != nil {
-			return chunked.Unexpected(err)
-		}
-		content, err := chunked.ContentEnd(s.File, s.Size)
-		if err != nil {
-			return err
-		}
-		begun := max(content-s.end, 0) // bytes before the zeros
-		zeros := begun == 0 || rest-begun > longestRecord && s.isBeginning(b[:min(begun, longestRecord)])
-		switch {
-		case zeros || s.isBeginning(b):
-			s.log.complete = false
-			found.Garbage = s.garbage
-			what := "within a frame"
-			if zeros {
-				what = "in zeros"
-			}
-			s.Contents.Event(codec.EventUnfinished, "the log ends "+what+"; everything before it was read")
-		case !s.text(s.Size):
-			s.gap(s.Size)
-		}
+// finish completes the contents and the summary after the last frame.
+func (s *logScan) finish() error {
+	s.endSegment()
+	if err := s.addRest(); err != nil {
+		return err
 	}
-	if n := s.log.details.BadTime; n > 0 {
-		s.Contents.Event(codec.EventTimes, plural.Count(n, "frame")+" behind a time that is none, read with the time "+
-			"of "+
-			"the frame before")
+	if n := s.summary.details.BadTime; n > 0 {
+		s.Contents.Event(codec.EventTimes, plural.Count(n, "frame")+" with an invalid time, read with the time of the "+
+			"previous frame")
 	}
-	s.log.details.BadChecksum, s.log.details.Garbage = found.BadChecksum, found.Garbage
-	if s.bad > 0 {
-		s.Contents.Damaged(s.badAt, fmt.Errorf("left out %s with a bad checksum, the first at 0x%x: damaged, or of "+
-			"another dialect", plural.Count(found.BadChecksum, "frame"), s.badAt))
+	damage := s.scanner.Damage
+	s.summary.details.BadChecksum, s.summary.details.Garbage = damage.BadChecksum, damage.Garbage
+	if s.badGaps > 0 {
+		s.Contents.Damaged(s.firstBad, fmt.Errorf("skipped %s with a bad checksum, the first at 0x%x: damaged, or of "+
+			"another dialect", plural.Count(damage.BadChecksum, "frame"), s.firstBad))
 	}
-	if s.moreAt > 0 {
-		s.Contents.Damaged(s.moreAt, fmt.Errorf("damaged at %s more, the first at 0x%x",
-			plural.Count(s.gaps-s.bad-shownGaps+1, "place"), s.moreAt))
+	if s.unreported > 0 {
+		s.Contents.Damaged(s.unreported, fmt.Errorf("damaged at %s more, the first at 0x%x",
+			plural.Count(s.gaps-s.badGaps-maxGaps+1, "place"), s.unreported))
 	}
-	s.log.offset = s.clock.offset
+	s.summary.offset = s.clock.offset
 	for i := range s.Contents.Segments {
 		g := &s.Contents.Segments[i]
-		g.Start, g.End = g.Start+s.log.offset, g.End+s.log.offset
+		g.Start, g.End = g.Start+s.summary.offset, g.End+s.summary.offset
 		s.Contents.Cover(g.Start, g.End)
 	}
 	return nil
 }
 
+// addRest adds the bytes after the last frame as text or as damage. A log that ends within a frame or in zeros gets an
+// event instead.
+func (s *logScan) addRest() error {
+	rest := s.Size - s.end
+	if rest <= 0 {
+		return nil
+	}
+	b := make([]byte, min(rest, maxRecord))
+	if _, err := s.File.ReadAt(b, s.end); err != nil {
+		return chunked.Unexpected(err)
+	}
+	content, err := chunked.ContentEnd(s.File, s.Size)
+	if err != nil {
+		return err
+	}
+	begun := max(content-s.end, 0) // bytes before the zeros
+	zeros := begun == 0 || rest-begun > maxRecord && s.isBeginning(b[:min(begun, maxRecord)])
+	switch {
+	case zeros || s.isBeginning(b):
+		s.summary.complete = false
+		s.scanner.Damage.Garbage = s.garbage
+		end := "within a frame"
+		if zeros {
+			end = "in zeros"
+		}
+		s.Contents.Event(codec.EventUnfinished, "the log ends "+end+"; everything before it was read")
+	case !s.addText(s.Size):
+		s.addGap(s.Size)
+	}
+	return nil
+}
+
 // isBeginning reports whether b, the rest of the log, may be the beginning of a frame.
-func (s *scan) isBeginning(b []byte) bool {
-	if len(b) <= s.scanner.Prefix || len(b) == longestRecord {
+func (s *logScan) isBeginning(b []byte) bool {
+	if len(b) <= s.scanner.Prefix || len(b) == maxRecord {
 		return len(b) <= s.scanner.Prefix
 	}
 	if s.order != nil && !s.scanner.Stamped(b) {
@@ -255,15 +269,17 @@ func (s *scan) isBeginning(b []byte) bool {
 	return short || ok && h.Size > len(b)-s.scanner.Prefix
 }
 
-// time returns the time of a frame in ns, without log.offset. In a stream without times it is the time of clock c.
-func (r *reader) time(c *clock, record []byte, h *Header) int64 {
+// frameTime returns the time of a frame in ns, without summary.offset, and updates c. In a log without times, it is the
+// time of clock c.
+func (r *reader) frameTime(c *clock, record []byte, h *Header) int64 {
 	if r.order != nil {
 		if t := r.order.Uint64(record); t < LatestStamp {
 			c.now = int64(t) * 1e3
 		}
 		return c.now
 	}
-	if f, ok := r.formats[h.ID]; ok && f.unit != 0 && (!c.known || c.system == h.System && c.component == h.Component) {
+	f, ok := r.formats[h.ID]
+	if ok && f.timeUnit != 0 && (!c.known || c.system == h.System && c.component == h.Component) {
 		raw := &message.MessageRaw{ID: h.ID, Payload: record[h.Start:h.End:h.End]}
 		if m, err := f.Codec.Read(raw, h.V2); err == nil {
 			c.observe(f.Time(m), m, h)
@@ -273,47 +289,47 @@ func (r *reader) time(c *clock, record []byte, h *Header) int64 {
 }
 
 const (
-	unixNanos = 1e18         // ns: smaller times are since boot
-	validUnix = 1234567890e6 // µs: smaller times come from an autopilot that does not know the time
-	rebooted  = 10e9         // ns: if the time since boot falls by more, the autopilot has restarted
+	minUnixNanos  = 1e18         // in ns; smaller times are times since boot
+	minUnixMicros = 1234567890e6 // in µs; an autopilot that does not know UTC sends smaller times
+	rebootStep    = 10e9         // in ns; if the time since boot decreases by more, the autopilot has restarted
 )
 
-// clock is the clock of a stream without times: the times that one component sends.
+// clock is the clock of a log without times. It follows the times in the messages of one component.
 type clock struct {
-	known             bool
-	system, component uint8
-	now               int64 // since the first boot, in ns
-	base              int64 // time of the last boot since the first boot, in ns
-	offset            int64 // from now to UTC, in ns; 0: unknown
+	known             bool  // system and component are known
+	system, component uint8 // ids of the component
+	now               int64 // time since the first boot, in ns
+	base              int64 // time from the first to the last boot, in ns
+	offset            int64 // UTC minus now, in ns; 0: unknown
 }
 
-// observe sets the clock by the time in a message, in ns since boot or the Unix epoch.
+// observe sets the clock by the time in a message, in ns since boot or the Unix epoch. 0 is no time.
 func (c *clock) observe(at int64, m message.Message, h *Header) {
 	if at == 0 {
 		return
 	}
-	if at >= unixNanos {
+	if at >= minUnixNanos {
 		if c.offset == 0 {
 			c.offset = at - c.now
 		}
 		at -= c.offset + c.base
 	}
 	c.known, c.system, c.component = true, h.System, h.Component
-	if c.base+at < c.now-rebooted {
+	if c.base+at < c.now-rebootStep {
 		c.base = c.now - at
 	}
 	c.now = max(c.now, c.base+at)
-	if s, ok := m.(*common.MessageSystemTime); ok && c.offset == 0 && s.TimeUnixUsec > validUnix &&
+	if s, ok := m.(*common.MessageSystemTime); ok && c.offset == 0 && s.TimeUnixUsec > minUnixMicros &&
 		s.TimeUnixUsec < LatestStamp {
 		c.offset = int64(s.TimeUnixUsec)*1e3 - c.base - at
 	}
 }
 
-// loader implements chunked.Loader. A record is a time in ns, in 8 bytes, followed by a frame.
+// loader implements chunked.Loader. A loaded record is a little-endian time in ns of 8 bytes, followed by a frame.
 type loader struct {
 	chunked.Plain
 	reader *reader
-	buf    []byte
+	buf    []byte // bytes of the segment in the file
 }
 
 func (l *loader) Load(g *chunked.Segment, buf []byte) ([]byte, []error) {
@@ -325,9 +341,9 @@ func (l *loader) Load(g *chunked.Segment, buf []byte) ([]byte, []error) {
 	s := newLogScanner(r.formats, r.order)
 	s.Anchored = true
 	s.Write(l.buf)
-	clock, records, before := r.log.clocks[g.Offset], buf[:0], int64(math.MinInt64)
+	clock, records, before := r.summary.clocks[g.Offset], buf[:0], int64(math.MinInt64)
 	for record, h, ok := s.Next(true); ok; record, h, ok = s.Next(true) {
-		t := r.time(&clock, record, &h) + r.log.offset
+		t := r.frameTime(&clock, record, &h) + r.summary.offset
 		records = binary.LittleEndian.AppendUint64(records, uint64(t))
 		records = append(records, record[s.Prefix:]...)
 		g.Unsorted = g.Unsorted || t < before

@@ -22,8 +22,8 @@ import (
 	"tapedeck/test/samples/generate"
 )
 
-// write writes a log to a file and opens it.
-func write(t *testing.T, name string, log []byte) codec.Reader {
+// openLog writes a log to a file and opens the file.
+func openLog(t *testing.T, name string, log []byte) codec.Reader {
 	path := filepath.Join(t.TempDir(), name)
 	require.NoError(t, os.WriteFile(path, log, 0o666))
 	r, err := codec.Formats{Format}.Open(path)
@@ -32,8 +32,8 @@ func write(t *testing.T, name string, log []byte) codec.Reader {
 	return r
 }
 
-// frames returns times and frames of a log, and the damage.
-func frames(t *testing.T, r codec.Reader, q codec.Query) (times []int64, data [][]byte, damage []error) {
+// readFrames returns the times and frames that match a query, and the damage.
+func readFrames(t *testing.T, r codec.Reader, q codec.Query) (times []int64, data [][]byte, damage []error) {
 	q.Damaged = func(err error) { damage = append(damage, err) }
 	it, err := r.Read(q)
 	require.NoError(t, err)
@@ -48,30 +48,31 @@ func frames(t *testing.T, r codec.Reader, q codec.Query) (times []int64, data []
 	}
 }
 
-// records returns messages, one each 100 ms, as a stream without times, as a log, and as the records of the log.
-func records(t *testing.T, list ...message.Message) (stream, log []byte, pieces [][]byte) {
+// newRecords returns messages, one every 100 ms, as the records of a log, as a log, and as a log without times.
+func newRecords(t *testing.T, messages ...message.Message) (records [][]byte, log, untimed []byte) {
 	e := tlogtest.NewEncoder(t, 1, streamwriter.V2)
-	for i, m := range list {
+	for i, m := range messages {
 		record := e.Record(t, someTime+int64(i)*1e8, m)
-		stream, log = append(stream, record[StampSize:]...), append(log, record...)
-		pieces = append(pieces, record)
+		records = append(records, record)
+		log, untimed = append(log, record...), append(untimed, record[StampSize:]...)
 	}
-	return stream, log, pieces
+	return records, log, untimed
 }
 
+// TestLog reads a log with big-endian times, and with little-endian times.
 func TestLog(t *testing.T) {
 	path := generate.Path(t, "mavlink/synthetic_px4_v2.tlog")
 	log, err := os.ReadFile(path)
 	require.NoError(t, err)
-	swapped := bytes.Clone(log)
+	littleEndian := bytes.Clone(log)
 	for at := 0; at < len(log); {
-		slices.Reverse(swapped[at : at+StampSize])
+		slices.Reverse(littleEndian[at : at+StampSize])
 		h, _, _ := parseHeader(log[at+StampSize:])
 		at += StampSize + h.Size
 	}
-	for name, b := range map[string][]byte{"highest byte first": log, "lowest byte first": swapped} {
+	for name, content := range map[string][]byte{"big-endian": log, "little-endian": littleEndian} {
 		t.Run(name, func(t *testing.T) {
-			r := write(t, "any.name", b)
+			r := openLog(t, "any.name", content)
 			info, err := r.Info()
 			require.NoError(t, err)
 			require.True(t, info.Complete)
@@ -82,60 +83,63 @@ func TestLog(t *testing.T) {
 			require.EqualValues(t, 500, details.Messages["HIGHRES_IMU"])
 			details.Components, details.Messages = nil, nil
 			require.Equal(t, Details{Stamped: true, V2: 1660}, details)
-			times, data, damage := frames(t, r, codec.Query{})
+			times, data, damage := readFrames(t, r, codec.Query{})
 			require.Empty(t, damage)
-			var again []byte
+			var got []byte // the log again, made of times and frames
 			for i, frame := range data {
-				again = append(binary.BigEndian.AppendUint64(again, uint64(times[i]/1e3)), frame...)
+				got = append(binary.BigEndian.AppendUint64(got, uint64(times[i]/1e3)), frame...)
 			}
-			require.Equal(t, log, again)
-			times, _, _ = frames(t, r, codec.Query{Start: someTime + 1e9, End: someTime + 2e9})
+			require.Equal(t, log, got)
+			times, _, _ = readFrames(t, r, codec.Query{Start: someTime + 1e9, End: someTime + 2e9})
 			require.Equal(t, []int64{someTime + 1e9, someTime + 1.98e9}, []int64{times[0], times[len(times)-1]})
 		})
 	}
 }
 
-// TestTimesBackwards reads a log whose clock was set back.
+// TestTimesBackwards reads a log whose clock was set back. Messages are sorted by time.
 func TestTimesBackwards(t *testing.T) {
-	_, _, parts := records(t, attitude(1), attitude(2), attitude(3), attitude(4))
-	times, _, _ := frames(t, write(t, "x.tlog", slices.Concat(parts[2], parts[3], parts[0], parts[1])), codec.Query{})
+	records, _, _ := newRecords(t, attitude(1), attitude(2), attitude(3), attitude(4))
+	log := slices.Concat(records[2], records[3], records[0], records[1])
+	times, _, _ := readFrames(t, openLog(t, "x.tlog", log), codec.Query{})
 	require.Equal(t, []int64{someTime, someTime + 1e8, someTime + 2e8, someTime + 3e8}, times)
 }
 
-// TestStream reads streams without times.
-func TestStream(t *testing.T) {
+// TestLogWithoutTimes reads logs without times before the frames.
+func TestLogWithoutTimes(t *testing.T) {
 	utc := &common.MessageSystemTime{TimeUnixUsec: 1_700_000_000_000_000, TimeBootMs: 2000}
 	const boot = int64(1_700_000_000e9 - 2e9)
 	for name, test := range map[string]struct {
-		list []message.Message
-		want []int64
+		messages []message.Message
+		want     []int64 // LogTime
 	}{
-		"since boot": {[]message.Message{heartbeat(), attitude(1000), heartbeat(), attitude(1500)},
+		"times since boot": {[]message.Message{heartbeat(), attitude(1000), heartbeat(), attitude(1500)},
 			[]int64{0, 1e9, 1e9, 1.5e9}},
-		"to UTC": {[]message.Message{attitude(1000), utc, attitude(3000)}, []int64{boot + 1e9, boot + 2e9, boot + 3e9}},
-		"Unix only": {[]message.Message{&common.MessageRawImu{TimeUsec: 1_700_000_000_000_000},
+		"shifted to UTC": {[]message.Message{attitude(1000), utc, attitude(3000)},
+			[]int64{boot + 1e9, boot + 2e9, boot + 3e9}},
+		"times in UTC": {[]message.Message{&common.MessageRawImu{TimeUsec: 1_700_000_000_000_000},
 			&common.MessageRawImu{TimeUsec: 1_700_000_000_500_000}}, []int64{1_700_000_000e9, 1_700_000_000.5e9}},
 		"reboot": {[]message.Message{attitude(60000), attitude(61000), attitude(100), attitude(600)},
 			[]int64{60e9, 61e9, 61e9, 61.5e9}},
-		"late": {[]message.Message{attitude(1000), attitude(900), attitude(1100)}, []int64{1e9, 1e9, 1.1e9}},
+		"message out of order": {[]message.Message{attitude(1000), attitude(900), attitude(1100)},
+			[]int64{1e9, 1e9, 1.1e9}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stream, _, _ := records(t, test.list...)
-			r := write(t, "captured.bin", stream)
-			times, data, damage := frames(t, r, codec.Query{})
+			_, _, log := newRecords(t, test.messages...)
+			r := openLog(t, "captured.bin", log)
+			times, data, damage := readFrames(t, r, codec.Query{})
 			require.Empty(t, damage)
 			require.Equal(t, test.want, times)
-			require.Equal(t, stream, slices.Concat(data...))
+			require.Equal(t, log, slices.Concat(data...))
 			info, err := r.Info()
 			require.NoError(t, err)
 			require.False(t, info.Extra.(Details).Stamped)
 		})
 	}
 	t.Run("text at the beginning", func(t *testing.T) {
-		stream, _, _ := records(t, attitude(1000), attitude(2000))
+		_, _, log := newRecords(t, attitude(1000), attitude(2000))
 		for _, name := range []string{"port.rlog", "mav.tlog.raw", "port"} {
-			r := write(t, name, append([]byte("\n\nBoot\r\n"), stream...))
-			times, _, damage := frames(t, r, codec.Query{})
+			r := openLog(t, name, append([]byte("\n\nBoot\r\n"), log...))
+			times, _, damage := readFrames(t, r, codec.Query{})
 			require.Len(t, times, 2)
 			require.Empty(t, damage)
 			info, err := r.Info()
@@ -147,23 +151,23 @@ func TestStream(t *testing.T) {
 	})
 }
 
-// TestBrokenStamp checks that a frame with an invalid time gets the time of the previous frame, or of the first frame
+// TestInvalidTime checks that a frame with an invalid time gets the time of the previous frame, or of the first frame
 // with a valid time.
-func TestBrokenStamp(t *testing.T) {
+func TestInvalidTime(t *testing.T) {
 	for _, order := range []binary.ByteOrder{binary.BigEndian, binary.LittleEndian} {
 		for i, want := range [][]int64{{1e8, 1e8, 2e8, 3e8}, {0, 0, 2e8, 3e8}, {0, 1e8, 2e8, 2e8}} {
-			broken := []int{0, 1, 3}[i]
+			invalid := []int{0, 1, 3}[i] // index of the record with an invalid time
 			var log []byte
-			_, _, parts := records(t, attitude(1), attitude(2), attitude(3), attitude(4))
-			for k, part := range parts {
-				order.PutUint64(part, binary.BigEndian.Uint64(part))
-				if k == broken {
-					copy(part, bytes.Repeat([]byte{0xff}, StampSize))
+			records, _, _ := newRecords(t, attitude(1), attitude(2), attitude(3), attitude(4))
+			for k, record := range records {
+				order.PutUint64(record, binary.BigEndian.Uint64(record))
+				if k == invalid {
+					copy(record, bytes.Repeat([]byte{0xff}, StampSize))
 				}
-				log = append(log, part...)
+				log = append(log, record...)
 			}
-			r := write(t, "x.tlog", log)
-			times, _, damage := frames(t, r, codec.Query{})
+			r := openLog(t, "x.tlog", log)
+			times, _, damage := readFrames(t, r, codec.Query{})
 			require.Empty(t, damage)
 			for k := range want {
 				want[k] += someTime
@@ -177,43 +181,46 @@ func TestBrokenStamp(t *testing.T) {
 	}
 }
 
-// TestLongStamp checks that an extra byte in a time costs the time, but not the frame.
-func TestLongStamp(t *testing.T) {
-	_, _, parts := records(t, attitude(1), attitude(2), attitude(3), attitude(4))
-	parts[2] = slices.Insert(parts[2], 6, '\r')
-	times, _, damage := frames(t, write(t, "x.tlog", slices.Concat(parts...)), codec.Query{})
+// TestLongTime reads a frame after a time with an extra byte. The frame is read with the time of the previous frame.
+func TestLongTime(t *testing.T) {
+	records, _, _ := newRecords(t, attitude(1), attitude(2), attitude(3), attitude(4))
+	records[2] = slices.Insert(records[2], 6, '\r')
+	times, _, damage := readFrames(t, openLog(t, "x.tlog", slices.Concat(records...)), codec.Query{})
 	require.Equal(t, []int64{someTime, someTime + 1e8, someTime + 1e8, someTime + 3e8}, times)
 	require.ErrorContains(t, damage[0], "no whole record in 1 byte")
 }
 
+// TestDamagedLog checks which frames of a damaged log are read, and how the damage is reported. Without an error, an
+// event reports that the log is unfinished.
 func TestDamagedLog(t *testing.T) {
-	_, log, parts := records(t, attitude(1), attitude(2), attitude(3), attitude(4))
-	broken := slices.Clone(parts)
-	broken[1] = bytes.Clone(parts[1])
-	broken[1][StampSize+12] ^= 0x55
+	records, log, _ := newRecords(t, attitude(1), attitude(2), attitude(3), attitude(4))
+	badChecksum := slices.Clone(records)
+	badChecksum[1] = bytes.Clone(records[1])
+	badChecksum[1][StampSize+12] ^= 0x55
 	for name, test := range map[string]struct {
 		log    []byte
 		frames int
-		damage string
+		damage string // part of the error; "": an event instead
 	}{
-		"cut":             {log[:len(log)-3], 3, ""},
-		"cut in the time": {log[:len(log)-len(parts[3])+5], 3, ""},
-		"bytes missing":   {slices.Delete(bytes.Clone(log), len(parts[0])+12, len(parts[0])+15), 3, "0x"},
-		"noise": {slices.Insert(bytes.Clone(log), len(parts[0]), []byte("noise noise noise")...), 4,
+		"cut in a frame":  {log[:len(log)-3], 3, ""},
+		"cut in the time": {log[:len(log)-len(records[3])+5], 3, ""},
+		"bytes missing":   {slices.Delete(bytes.Clone(log), len(records[0])+12, len(records[0])+15), 3, "0x"},
+		"noise": {slices.Insert(bytes.Clone(log), len(records[0]), []byte("noise noise noise")...), 4,
 			"in 17 bytes"},
-		"bad checksum": {slices.Concat(broken...), 3, "left out 1 frame with a bad checksum"},
+		"bad checksum": {slices.Concat(badChecksum...), 3, "skipped 1 frame with a bad checksum"},
 		"noise at the end": {append(bytes.Clone(log), bytes.Repeat([]byte{1}, 5000)...), 4,
 			"no whole record in 5000 bytes"},
-		"zeros at the end":         {append(bytes.Clone(log), make([]byte, 5000)...), 4, ""},
-		"cut, with zeros":          {append(bytes.Clone(log[:len(log)-3]), make([]byte, 5000)...), 3, ""},
-		"cut in a time, and zeros": {append(bytes.Clone(log[:len(log)-len(parts[3])+5]), make([]byte, 5000)...), 3, ""},
+		"zeros at the end":          {append(bytes.Clone(log), make([]byte, 5000)...), 4, ""},
+		"cut in a frame, and zeros": {append(bytes.Clone(log[:len(log)-3]), make([]byte, 5000)...), 3, ""},
+		"cut in a time, and zeros": {append(bytes.Clone(log[:len(log)-len(records[3])+5]), make([]byte, 5000)...),
+			3, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := write(t, "x.tlog", test.log)
+			r := openLog(t, "x.tlog", test.log)
 			info, err := r.Info()
 			require.NoError(t, err)
 			require.False(t, info.Complete)
-			times, _, damage := frames(t, r, codec.Query{})
+			times, _, damage := readFrames(t, r, codec.Query{})
 			require.Equal(t, test.frames, len(times))
 			if test.damage == "" {
 				require.Empty(t, damage)
@@ -227,25 +234,26 @@ func TestDamagedLog(t *testing.T) {
 }
 
 // TestManyGaps checks that the reader lists the first of many damaged places and only counts the others. Frames with a
-// bad checksum have a count of their own.
+// bad checksum are counted separately.
 func TestManyGaps(t *testing.T) {
-	_, _, parts := records(t, attitude(1))
-	bad := bytes.Clone(parts[0])
+	records, _, _ := newRecords(t, attitude(1))
+	bad := bytes.Clone(records[0])
 	bad[StampSize+12] ^= 0x55
-	log := bytes.Clone(parts[0])
-	for i := range shownGaps + 100 {
-		log = slices.Concat(log, []byte("noise"), parts[0], parts[0])
+	log := bytes.Clone(records[0])
+	for i := range maxGaps + 100 {
+		log = slices.Concat(log, []byte("noise"), records[0], records[0])
 		if i%2 == 0 {
-			log = slices.Concat(log, bad, parts[0])
+			log = slices.Concat(log, bad, records[0])
 		}
 	}
-	_, _, damage := frames(t, write(t, "x.tlog", log), codec.Query{})
-	require.Len(t, damage, shownGaps+1)
+	_, _, damage := readFrames(t, openLog(t, "x.tlog", log), codec.Query{})
+	require.Len(t, damage, maxGaps+1)
 	text := fmt.Sprint(damage)
-	require.Contains(t, text, fmt.Sprintf("left out %d frames with a bad checksum, the first at ", shownGaps/2+50))
+	require.Contains(t, text, fmt.Sprintf("skipped %d frames with a bad checksum, the first at ", maxGaps/2+50))
 	require.Contains(t, text, "damaged at 101 places more, the first at ")
 }
 
+// TestNoLog checks that files without frames are refused.
 func TestNoLog(t *testing.T) {
 	for _, text := range []string{"", "text", "\xfe\xfd", "\xfd\x01\x00\x00 more"} {
 		path := filepath.Join(t.TempDir(), "x.tlog")
@@ -254,13 +262,13 @@ func TestNoLog(t *testing.T) {
 		require.ErrorIs(t, err, codec.ErrUnknownFormat)
 		if text != "" {
 			_, err = Format.Open(path)
-			require.ErrorContains(t, err, "no frame of MAVLink found: not a telemetry log")
+			require.ErrorContains(t, err, "no MAVLink frame found: not a telemetry log")
 		}
 	}
 }
 
-// TestSamples reads logs of UAVLogViewer, of a student and of DroneKit. Another parser gave the expected counts; it
-// agreed about all frames and times when this test was written.
+// TestSamples reads logs of UAVLogViewer, of a student and of DroneKit. Another parser returned the expected counts.
+// All frames and times agreed with those of the other parser when this test was written.
 func TestSamples(t *testing.T) {
 	for name, want := range map[string]struct {
 		v1, v2, signed, bad uint64
@@ -280,7 +288,7 @@ func TestSamples(t *testing.T) {
 			require.Equal(t, []uint64{want.v1, want.v2, want.signed, want.bad}, []uint64{d.V1, d.V2, d.Signed,
 				d.BadChecksum})
 			require.Equal(t, []int64{want.start * 1000, want.end * 1000}, []int64{info.StartTime, info.EndTime})
-			times, _, _ := frames(t, r, codec.Query{})
+			times, _, _ := readFrames(t, r, codec.Query{})
 			require.EqualValues(t, want.v1+want.v2, len(times))
 		})
 	}

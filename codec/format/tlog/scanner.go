@@ -7,7 +7,7 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/x25"
 )
 
-// Sizes of the parts of a frame (mavlink.io, Packet Serialization), in bytes.
+// Sizes of the elements of a frame in bytes (mavlink.io, Packet Serialization).
 const (
 	headerV1  = 6
 	headerV2  = 10
@@ -26,13 +26,13 @@ type Header struct {
 	ID        uint32
 	V2        bool
 	Signed    bool
-	Start     int // of the payload
-	End       int // of the payload
-	Size      int // of the frame
+	Start     int // offset in the frame of the payload's first byte
+	End       int // offset in the frame of the payload's end
+	Size      int // bytes of the frame
 }
 
-// parseHeader reads the header at the start of data. ok is false if no header begins there; short is true if data ends
-// within the header.
+// parseHeader reads the header at the start of data. ok reports whether data begins with a header. short reports
+// whether data ends within a header.
 func parseHeader(data []byte) (h Header, ok, short bool) {
 	switch {
 	case len(data) == 0:
@@ -68,45 +68,46 @@ func ParseHeader(data []byte) (h Header, ok bool) {
 	return h, ok && !short && h.Size == len(data)
 }
 
-// Scanner finds the frames in a byte stream. After damage it continues at the next byte that begins a whole frame,
-// regardless of the length that the damaged frame claims.
+// Scanner finds the frames in a sequence of bytes. After damage, it continues with the next whole frame, even if this
+// frame begins within the length of a damaged frame.
 type Scanner struct {
-	Formats map[uint32]MessageFormat
+	Formats map[uint32]MessageFormat // formats of known messages, by id
 
-	// Prefix is the number of bytes before each frame, and Stamped reports whether a prefix is plausible. A frame of a
-	// known message may follow any prefix where a frame must begin, and anywhere once Anchored is set.
+	// Prefix is the number of bytes before each frame. Stamped reports whether a prefix is plausible. With an
+	// implausible prefix, a frame of a known message counts only directly after another frame, or if Anchored is set.
 	Prefix  int
 	Stamped func([]byte) bool
 
-	// Anchored is set once a frame with a plausible prefix was found.
+	// Anchored reports whether a frame with a plausible prefix was found.
 	Anchored bool
 
-	// Found counts damage.
-	Found struct {
-		BadChecksum uint64
-		Garbage     uint64
+	// Damage counts damage.
+	Damage struct {
+		BadChecksum uint64 // frames with a bad checksum
+		Garbage     uint64 // bytes outside frames
 	}
 
-	// Offset is the offset in the stream of the first byte that is not scanned yet.
+	// Offset is the number of scanned bytes.
 	Offset int64
 
 	buffer []byte
-	begin  int // offset in buffer of the first byte that is not scanned yet
+	start  int // offset in buffer of the first byte that is not scanned yet
 
-	// edge is the distance from begin to the end of the last frame; a frame with a bad checksum ends where its header
-	// claims. If edge is 0, a frame must begin at begin. Bytes before the edge belong to a bad frame and are not
-	// garbage; bytes after the edge may be anything.
+	// edge is the number of bytes from start to the end of the last frame, including frames with a bad checksum. At the
+	// edge, another frame must begin, so 0 means that a frame must begin at start. If edge is greater, the bytes before
+	// the edge belong to a frame with a bad checksum and are not garbage. If edge is negative, garbage follows the
+	// edge.
 	edge int
 	crc  x25.X25
 }
 
-// NewScanner returns a scanner of a stream that may begin with anything.
+// NewScanner returns a scanner of bytes that may begin with garbage.
 func NewScanner(formats map[uint32]MessageFormat) *Scanner {
 	return &Scanner{Formats: formats, edge: -1}
 }
 
-// newLogScanner returns a scanner of the records of a log. A record is a time in µs since the Unix epoch, in 8 bytes
-// of the given order, followed by a frame. If order is nil, there are no times.
+// newLogScanner returns a scanner of the records of a log. A record is a time and a frame. The time has 8 bytes of the
+// given order, and counts µs since the Unix epoch. If order is nil, records have no times.
 func newLogScanner(formats map[uint32]MessageFormat, order binary.ByteOrder) *Scanner {
 	if order == nil {
 		return &Scanner{Formats: formats}
@@ -115,109 +116,112 @@ func newLogScanner(formats map[uint32]MessageFormat, order binary.ByteOrder) *Sc
 		Stamped: func(b []byte) bool { return order.Uint64(b) < LatestStamp }}
 }
 
-// Write adds bytes to scan. It overwrites frames that Next returned.
+// Write adds bytes to scan. It may overwrite the frames that Next returned before.
 func (s *Scanner) Write(b []byte) {
-	s.buffer = append(s.buffer[:copy(s.buffer, s.buffer[s.begin:])], b...)
-	s.begin = 0
+	s.buffer = append(s.buffer[:copy(s.buffer, s.buffer[s.start:])], b...)
+	s.start = 0
 }
 
-// Next returns the next frame with its prefix. It returns false if it needs more bytes; end means that no more bytes
-// will follow. A frame with an unknown id is returned only where a frame must begin.
+// Next returns the next frame with its prefix, and the frame's header. It returns false if it needs more bytes. end
+// reports that no more bytes will follow. Next returns a frame with an unknown id only where a frame must begin.
 func (s *Scanner) Next(end bool) ([]byte, Header, bool) {
 	for {
-		data := s.buffer[s.begin:]
+		data := s.buffer[s.start:]
 		if len(data) <= s.Prefix {
 			if end {
 				s.skip(len(data))
 			}
 			return nil, Header{}, false
 		}
-		h, verdict := s.check(data, end)
+		h, verdict := s.classify(data, end)
 		switch verdict {
-		case short:
+		case incomplete:
 			if !end {
 				return nil, Header{}, false
 			}
 			s.skip(1)
-		case good:
-			s.begin += s.Prefix + h.Size
+		case goodFrame:
+			s.start += s.Prefix + h.Size
 			s.Offset += int64(s.Prefix + h.Size)
 			s.edge = 0
 			return data[:s.Prefix+h.Size], h, true
-		case bad:
+		case badFrame:
 			if s.edge <= 0 {
-				s.Found.BadChecksum++
+				s.Damage.BadChecksum++
 				s.edge = s.Prefix + h.Size
 			}
 			s.skip(1)
-		case none:
+		case noFrame:
 			s.skip(1)
 		}
 	}
 }
 
+// verdict is a result of Scanner.classify.
 type verdict int
 
 const (
-	none  verdict = iota // no frame begins here
-	short                // undecided, more bytes are needed
-	bad                  // a frame with a bad checksum
-	good
+	noFrame    verdict = iota // data does not begin with a frame
+	incomplete                // more bytes are needed
+	badFrame                  // a frame with a bad checksum
+	goodFrame                 // a frame with a valid checksum or an unknown id
 )
 
-// check classifies the beginning of data; end means that no more bytes will follow.
-func (s *Scanner) check(data []byte, end bool) (Header, verdict) {
-	stamped := s.Prefix == 0 || s.Stamped(data[:s.Prefix])
-	if !stamped && s.edge != 0 && !s.Anchored {
-		return Header{}, none
+// classify classifies the beginning of data, which is a prefix and perhaps a frame. end reports that no more bytes will
+// follow.
+func (s *Scanner) classify(data []byte, end bool) (Header, verdict) {
+	plausible := s.Prefix == 0 || s.Stamped(data[:s.Prefix])
+	if !plausible && s.edge != 0 && !s.Anchored {
+		return Header{}, noFrame
 	}
 	data = data[s.Prefix:]
-	h, ok, more := parseHeader(data)
-	if more {
-		return h, short
+	h, ok, short := parseHeader(data)
+	if short {
+		return h, incomplete
 	}
 	if !ok {
-		return h, none
+		return h, noFrame
 	}
 	f, known := s.Formats[h.ID]
 	lengthFits := h.V2 || h.End-h.Start == f.Length
-	// Among garbage, accept only frames that can be checked. Otherwise bytes that look like a header would make us wait
-	// for a frame that never comes, and hide the frames that follow.
-	if (s.edge != 0 || !stamped) && (!known || !lengthFits) {
-		return h, none
+	// In garbage, accept only frames that can be checked. Otherwise the scanner would wait for the end of a frame if
+	// bytes of garbage look like a header, and miss the frames that follow.
+	if (s.edge != 0 || !plausible) && (!known || !lengthFits) {
+		return h, noFrame
 	}
 	if len(data) < h.Size {
-		return h, short
+		return h, incomplete
 	}
 	if !known {
-		return h, good
+		return h, goodFrame
 	}
 	s.crc.Reset()
 	s.crc.Write(data[1:h.End])
 	s.crc.Write([]byte{f.Codec.CRCExtra()})
 	switch matches := s.crc.Sum16() == binary.LittleEndian.Uint16(data[h.End:]); {
-	case !stamped && !matches:
-		return h, none
+	case !plausible && !matches:
+		return h, noFrame
 	case !lengthFits || !matches:
-		return h, bad
+		return h, badFrame
 	}
-	// Among garbage, one plausible prefix may be chance, but not two. A log without prefixes must not match.
+	// In garbage, one plausible prefix may be chance. So the prefix of the next frame must also be plausible. Frames
+	// without prefixes must not pass as a log with prefixes.
 	if after := data[h.Size:]; s.Prefix > 0 && s.edge != 0 && !s.Anchored {
 		if len(after) < s.Prefix && !end {
-			return h, short
+			return h, incomplete
 		}
 		if len(after) >= s.Prefix && !s.Stamped(after[:s.Prefix]) {
-			return h, none
+			return h, noFrame
 		}
 	}
-	s.Anchored = s.Anchored || stamped
-	return h, good
+	s.Anchored = s.Anchored || plausible
+	return h, goodFrame
 }
 
-// skip skips n bytes that do not begin a frame.
+// skip skips n bytes at which no frame begins. It counts the bytes after the edge as garbage.
 func (s *Scanner) skip(n int) {
-	s.Found.Garbage += uint64(n - min(n, max(0, s.edge)))
-	s.begin += n
+	s.Damage.Garbage += uint64(n - min(n, max(0, s.edge)))
+	s.start += n
 	s.Offset += int64(n)
 	s.edge -= n
 }

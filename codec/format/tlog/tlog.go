@@ -2,16 +2,16 @@
 // have a time before each frame, and logs without times, such as Mission Planner's .rlog.
 //
 // A log has one channel with the topic "/mavlink/log" and the encoding Encoding. A message is an unchanged frame with
-// its checksum. Package bridge/translate/mavros translates frames. Known are the messages of gomavlib's dialect
-// ardupilotmega, which includes common, standard and minimal.
+// its checksum. Package bridge/translate/mavros translates frames. The package knows the messages of gomavlib's dialect
+// ardupilotmega, which includes the dialects common, standard and minimal.
 //
-// LogTime is the time before the frame. Ground stations write the highest byte of the time first. If times make sense
-// only with the lowest byte first, they are read that way. MAVProxy keeps the number of the link in the lowest two bits
-// of the µs.
+// LogTime is the time before the frame. Ground stations write the time in big-endian order. If only little-endian times
+// are plausible, the reader reads little-endian times. MAVProxy stores the number of the link in the lowest two bits of
+// the µs.
 //
-// In a log without times, LogTime is the time since boot that a component sends, the first component that sends any. If
-// a SYSTEM_TIME message of this component contains UTC, all times are shifted to UTC. A frame without a time has the
-// time of the previous frame.
+// In a log without times, LogTime is the time since boot in the messages of one component: the first component that
+// sends any time. If a SYSTEM_TIME message of this component contains UTC, all times of the log are shifted to UTC. A
+// frame without a time has the time of the previous frame.
 package tlog
 
 import (
@@ -34,7 +34,7 @@ const Name = "tlog"
 // Encoding is the Channel.Encoding of frames.
 const Encoding = "mavlink"
 
-// Topic is the topic of a log's one channel, and Type its type.
+// Topic and type of the only channel of a log.
 const (
 	Topic = "/mavlink/log"
 	Type  = "mavlink.Frame"
@@ -56,11 +56,11 @@ var Format = codec.Format{
 
 // Details is Info.Extra of a log.
 type Details struct {
-	Stamped     bool              `json:"stamped"` // there is a time before each frame
-	V1          uint64            `json:"v1"`      // frames of MAVLink 1
-	V2          uint64            `json:"v2"`      // frames of MAVLink 2
-	Signed      uint64            `json:"signed"`
-	BadChecksum uint64            `json:"bad_checksum"` // frames
+	Stamped     bool              `json:"stamped"`      // there is a time before each frame
+	V1          uint64            `json:"v1"`           // frames of MAVLink 1
+	V2          uint64            `json:"v2"`           // frames of MAVLink 2
+	Signed      uint64            `json:"signed"`       // frames with a signature
+	BadChecksum uint64            `json:"bad_checksum"` // frames with a bad checksum
 	BadTime     uint64            `json:"bad_time"`     // frames with an invalid time
 	Text        uint64            `json:"text"`         // bytes of text outside frames
 	Garbage     uint64            `json:"garbage"`      // bytes outside frames
@@ -71,56 +71,58 @@ type Details struct {
 // reader reads a log. Info.Extra is a Details.
 type reader struct {
 	chunked.Reader
-	order   binary.ByteOrder // of the times; nil: a log without times
+	order   binary.ByteOrder // byte order of times; nil: a log without times
 	first   int64            // first valid time before a frame, in ns
 	formats map[uint32]MessageFormat
 	channel *codec.Channel
-	log     *log // nil before it is scanned
+	summary *summary // result of scanning the log; nil before
 }
 
-// layouts lists the possible byte orders of times; nil is a log without times.
-var layouts = []binary.ByteOrder{binary.BigEndian, binary.LittleEndian, nil}
+// orders are the possible byte orders of times; nil: a log without times.
+var orders = []binary.ByteOrder{binary.BigEndian, binary.LittleEndian, nil}
 
-// detect returns the layout in which frames of known messages take the most bytes of head. total and frames are the
-// bytes and the number of the frames. first reports whether a frame begins the log, or follows only text.
-func detect(head []byte) (order binary.ByteOrder, total, frames int, first bool) {
+// detectOrder returns the byte order of times with which frames of known messages take the most bytes of head. size and
+// frames are the bytes and the number of these frames. atStart reports whether one of these frames begins the log, or
+// follows only text.
+func detectOrder(head []byte) (order binary.ByteOrder, size, frames int, atStart bool) {
 	formats, err := Formats()
 	if err != nil {
 		return nil, 0, 0, false
 	}
 	text := int64(textSize(head))
-	for _, layout := range layouts {
-		s := newLogScanner(formats, layout)
+	for _, candidate := range orders {
+		s := newLogScanner(formats, candidate)
 		s.Write(head)
-		size, n, stamped, atOnce := 0, 0, 0, false
+		total, n, stamped, first := 0, 0, 0, false
 		for record, h, ok := s.Next(true); ok; record, h, ok = s.Next(true) {
 			if _, known := formats[h.ID]; !known {
 				continue
 			}
-			if layout == nil || s.Stamped(record) {
+			if candidate == nil || s.Stamped(record) {
 				stamped++
 			}
-			atOnce = atOnce || s.Offset-int64(len(record)) <= text
-			size, n = size+len(record), n+1
+			first = first || s.Offset-int64(len(record)) <= text
+			total, n = total+len(record), n+1
 		}
-		if size > total && 2*stamped > n {
-			order, total, frames, first = layout, size, n, atOnce
+		if total > size && 2*stamped > n {
+			order, size, frames, atStart = candidate, total, n, first
 		}
 	}
-	return order, total, frames, first
+	return order, size, frames, atStart
 }
 
+// sniff reports whether head is the beginning of a log.
 func sniff(_ *store.Files, _ string, head []byte) bool {
 	text := textSize(head)
 	beginning := head[text:min(len(head), text+StampSize+1)]
 	if bytes.IndexByte(beginning, frame.V1MagicByte) < 0 && bytes.IndexByte(beginning, frame.V2MagicByte) < 0 {
-		return false // without making the formats
+		return false // before Formats, which is slow
 	}
-	_, size, frames, first := detect(head)
-	return first && (frames > 1 || size == len(head))
+	_, size, frames, atStart := detectOrder(head)
+	return atStart && (frames > 1 || size == len(head))
 }
 
-// textSize returns how many bytes at the beginning of b are text.
+// textSize returns the number of bytes of text at the beginning of b.
 func textSize(b []byte) int {
 	i := bytes.IndexFunc(b, func(r rune) bool { return r > '~' || r < ' ' && !strings.ContainsRune("\t\n\r\x1b", r) })
 	if i < 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Dialect returns the dialect of the frames. It is made only once, because that is slow.
+// Dialect returns the dialect of the frames. Only the first call initializes the dialect, because this is slow.
 var Dialect = sync.OnceValues(func() (*dialect.ReadWriter, error) {
 	rw := &dialect.ReadWriter{Dialect: ardupilotmega.Dialect}
 	return rw, rw.Initialize()
@@ -28,7 +28,7 @@ type Encoder struct {
 	writer streamwriter.Writer
 }
 
-// NewEncoder returns the encoder of a system.
+// NewEncoder returns an encoder for the system with the given id.
 func NewEncoder(t testing.TB, system uint8, version streamwriter.Version) *Encoder {
 	e := new(Encoder)
 	rw, err := Dialect()
@@ -47,7 +47,7 @@ func (e *Encoder) Encode(t testing.TB, m message.Message) []byte {
 	return bytes.Clone(e.buffer.Bytes())
 }
 
-// Record returns a message as a record of a log, at a time in ns.
+// Record returns a message as a record of a log. stamp is the time in ns since the Unix epoch.
 func (e *Encoder) Record(t testing.TB, stamp int64, m message.Message) []byte {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(stamp/1e3)), e.Encode(t, m)...)
 }
