@@ -53,12 +53,12 @@ func diagnose(head []byte) error {
 	case strings.HasPrefix(text, "\x04\x22\x4d\x18"), len(text) > 262 && text[257:262] == "ustar":
 		return fmt.Errorf("%w: the file is an archive or a compressed file; unpack it first", ErrUnknownFormat)
 	case strings.HasPrefix(text, "\xa3\x95"):
-		return fmt.Errorf("%w: it is a DataFlash log of ArduPilot; tapedeck reads the telemetry log (.tlog) of the "+
-			"flight, or convert it with 'mavlogdump.py' of pymavlink", ErrUnknownFormat)
+		return fmt.Errorf("%w: the file is a DataFlash log of ArduPilot; tapedeck reads the telemetry log "+
+			"(.tlog) of the flight, or convert it with 'mavlogdump.py' of pymavlink", ErrUnknownFormat)
 	case strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), "<!doctype html"),
 		strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), "<html"):
-		return fmt.Errorf("%w: it is a web page, such as one that a server sends in place of a file; download the "+
-			"file itself", ErrUnknownFormat)
+		return fmt.Errorf("%w: the file is a web page, such as one that a server sends in place of a file; "+
+			"download the file itself", ErrUnknownFormat)
 	case strings.Trim(text, "\x00") == "":
 		return fmt.Errorf("%w: it begins with zeros, as a copy or a download that was cut off; get it again",
 			ErrUnknownFormat)

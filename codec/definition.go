@@ -23,7 +23,7 @@ const (
 // or the name of the type tells that it has fields. If neither tells, payloads must prove that it has none.
 func (c *Channel) Definitions() (*rosidl.Library, error) {
 	if c.Schema.Encoding != SchemaROS2Msg {
-		return nil, fmt.Errorf("it has no definition of the encoding %s", SchemaROS2Msg)
+		return nil, fmt.Errorf("no definition of the encoding %s", SchemaROS2Msg)
 	}
 	own, err := rosidl.ParseConcatenated(c.Type, string(c.Schema.Data))
 	if err != nil {

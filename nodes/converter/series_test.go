@@ -235,7 +235,7 @@ func TestMissingSplit(t *testing.T) {
 		"database":       {sqlite, "d", remove("d/d_1.db3"), "d_1.db3 is missing"},
 		"bare bag":       {mcap, "d", both(remove("d/d_1.mcap"), remove("d/metadata.yaml")), numbered + "mcap"},
 		"bare database":  {sqlite, "d", both(remove("d/d_1.db3"), remove("d/metadata.yaml")), numbered + "db3"},
-		"cut to 0 bytes": {sqlite, "d", empty, "d_1.db3: it is not a bag"},
+		"cut to 0 bytes": {sqlite, "d", empty, "d_1.db3: not a bag"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())

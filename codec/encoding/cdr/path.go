@@ -170,7 +170,7 @@ func (p *Path) AppendNumbers(to []float64, payload []byte) ([]float64, error) {
 	for range p.target.count(&d) {
 		v, ok := number(&d, p.target.Kind)
 		if !ok {
-			d.Fail("it is not a number")
+			d.Fail("the field is not a number")
 		}
 		to = append(to, v)
 	}
@@ -218,7 +218,7 @@ func (p *Path) Text(payload []byte, s *string) error {
 	var d wire.Decoder
 	p.Find(&d, payload)
 	if p.target.Kind != rosidl.String || p.target.Shape != rosidl.Single {
-		d.Fail("it is not a string")
+		d.Fail("the field is not a string")
 	}
 	d.SetString(s, 0)
 	if err := d.Err(); err != nil {

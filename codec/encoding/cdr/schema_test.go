@@ -393,7 +393,7 @@ func TestAppendNumbers(t *testing.T) {
 		if kind := p.Type().Kind; kind == rosidl.Nested || kind == rosidl.String || kind == rosidl.WString {
 			if value.Kind() != reflect.Slice || value.Len() > 0 {
 				require.ErrorContains(t, err, "read p/msg/All."+f.Name)
-				require.ErrorContains(t, err, "it is not a number")
+				require.ErrorContains(t, err, "the field is not a number")
 			}
 			continue
 		}
@@ -554,7 +554,7 @@ func TestPathText(t *testing.T) {
 	require.ErrorContains(t, p.Text(payload[:20], &text), "read p/msg/All.text")
 	number, err := s.Path("i8")
 	require.NoError(t, err)
-	require.ErrorContains(t, number.Text(payload, &text), "it is not a string")
+	require.ErrorContains(t, number.Text(payload, &text), "the field is not a string")
 }
 
 // FuzzSchema walks over any payload with any definition.

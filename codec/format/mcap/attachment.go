@@ -28,13 +28,13 @@ func (r *reader) attach(rec record, content []byte) error {
 	head, rest := int64(2*8), content[min(len(content), 2*8):]
 	for _, text := range []*string{&a.Name, &a.MediaType} {
 		if len(rest) < 4 || uint64(binary.LittleEndian.Uint32(rest)) > uint64(len(rest)-4) {
-			return errors.New("its name or its media type is too long")
+			return errors.New("the name or the media type is too long")
 		}
 		n := int(binary.LittleEndian.Uint32(rest))
 		*text, rest, head = string(rest[4:4+n]), rest[4+n:], head+4+int64(n)
 	}
 	if len(rest) < 8 {
-		return errors.New("it has no size")
+		return errors.New("no size of the data")
 	}
 	head += 8
 	a.LogTime, a.CreateTime = int64(binary.LittleEndian.Uint64(content)), int64(binary.LittleEndian.Uint64(content[8:]))

@@ -211,7 +211,7 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 	}
 	size := int64(binary.LittleEndian.Uint64(head[1:]))
 	if !s.Cut && size != s.Size-recordHead {
-		return nil, fmt.Errorf("it has %s where the index says %d", plural.Count(size, "byte"), s.Size-recordHead)
+		return nil, fmt.Errorf("%s where the index says %d", plural.Count(size, "byte"), s.Size-recordHead)
 	}
 	c, err := parseChunk(head[recordHead:], size)
 	if err != nil {
@@ -250,7 +250,8 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 		}
 	}
 	if uint64(len(buf)) != c.uncompressed {
-		return buf, fmt.Errorf("it has %s of records; its head says %d", plural.Count(len(buf), "byte"), c.uncompressed)
+		return buf, fmt.Errorf("%s of records where the head of the chunk says %d", plural.Count(len(buf), "byte"),
+			c.uncompressed)
 	}
 	if c.crc != sum {
 		return buf, errors.New("the checksum is wrong: some of its messages may be damaged")
@@ -345,7 +346,7 @@ func (l *loader) decompress(c chunkInfo, raw, dst []byte) ([]byte, error) {
 		}
 		return dst[:n], nil
 	}
-	return nil, fmt.Errorf("it is compressed with %q, which this program cannot read", c.compression)
+	return nil, fmt.Errorf("compressed with %q, which this program cannot read", c.compression)
 }
 
 // maxIndex is the maximum size of a chunk's message indexes, which are read at once.

@@ -147,7 +147,7 @@ func readField(w *chunked.Window, pos, limit int64) (f wireField, err error) {
 		case protowire.Fixed32Type:
 			size = protowire.ConsumeFieldValue(number, typ, b[n:])
 		default:
-			return f, errNoMessage("there is no message: it has a group")
+			return f, errNoMessage("there is no message: a field is a group")
 		}
 	}
 	if n < 0 || size < 0 {
@@ -186,7 +186,7 @@ func readAny(w *chunked.Window, pos int64, m *singleMessage) error {
 	count := 0
 	for at := outer.at; at < m.end; count++ {
 		if count == maxFields {
-			return errNoMessage(fmt.Sprintf("there is no message: it has more than %d fields", maxFields))
+			return errNoMessage(fmt.Sprintf("there is no message: more than %d fields", maxFields))
 		}
 		f, err := readField(w, at, m.end)
 		if err != nil {

@@ -36,7 +36,8 @@ func TestCompressedPayloads(t *testing.T) {
 
 	r := openAt(t, path)
 	_, err = readAll(t, r, codec.Query{})
-	require.ErrorContains(t, err, "message on /cdr at 3 ns: it is compressed with LZ4, not cdr as the recording says")
+	require.ErrorContains(t, err,
+		"message on /cdr at 3 ns: the payload is compressed with LZ4, not cdr as the recording says")
 	var damage, labels []error
 	all, err := readAll(t, r, codec.Query{Damaged: func(err error) { damage = append(damage, err) },
 		Mislabelled: func(err error) { labels = append(labels, err) }})

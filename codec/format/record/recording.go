@@ -80,7 +80,7 @@ func openFiles(files *store.Files, path string) (codec.Reader, error) {
 		}
 		file, err := open(files, name)
 		if err == nil && !isRecord(files, name) {
-			err = errors.Join(fmt.Errorf("open %s: it is not a record file", name), file.Close())
+			err = errors.Join(fmt.Errorf("open %s: not a record file", name), file.Close())
 		}
 		if err != nil {
 			r.Event(codec.EventMissing, err.Error())

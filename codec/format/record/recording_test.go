@@ -81,7 +81,7 @@ func TestSeveralFiles(t *testing.T) {
 	require.Equal(t, codec.Event{Kind: codec.EventMissing, Text: "drive.record.00001 is missing"}, info.Events[0])
 	require.Equal(t, codec.Event{Kind: codec.EventMissing, Text: "drive.record.00005 to 00006 are missing"},
 		info.Events[1])
-	require.Contains(t, info.Events[2].Text, "drive.record.00007: it is not a record file")
+	require.Contains(t, info.Events[2].Text, "drive.record.00007: not a record file")
 	all, err := readAll(t, r, codec.Query{Damaged: func(error) {}})
 	require.NoError(t, err)
 	require.Len(t, all, 30)

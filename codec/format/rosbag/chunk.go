@@ -190,7 +190,7 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 		}
 	}
 	if err == nil && !packed && compression != "none" { // or the name is damaged
-		err = fmt.Errorf("it is compressed with %q, which this program cannot read", compression)
+		err = fmt.Errorf("compressed with %q, which this program cannot read", compression)
 	}
 	switch {
 	case err != nil:
@@ -200,7 +200,8 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 	case !whole:
 		return buf, fmt.Errorf("it has %s where %d are expected", plural.Count(r.size, "byte"), size)
 	case uint64(len(buf)) != uint64(uncompressed):
-		return buf, fmt.Errorf("it has %s of records; its head says %d", plural.Count(len(buf), "byte"), uncompressed)
+		return buf, fmt.Errorf("%s of records where the head of the chunk says %d", plural.Count(len(buf), "byte"),
+			uncompressed)
 	case checked && crc != sum:
 		return buf, errors.New("the checksum is wrong: some of its messages may be damaged")
 	}

@@ -112,7 +112,7 @@ func TestUnknownCompression(t *testing.T) {
 	it, err := r.Read(codec.Query{})
 	require.NoError(t, err)
 	_, err = collect(it)
-	require.ErrorContains(t, err, `a.bag: chunk at 0x1015: it is compressed with "snappy"`)
+	require.ErrorContains(t, err, `a.bag: chunk at 0x1015: compressed with "snappy"`)
 	var damage []error
 	require.Equal(t, []string{"b"}, texts(readAll(t, r,
 		codec.Query{Damaged: func(err error) { damage = append(damage, err) }})))

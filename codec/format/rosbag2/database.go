@@ -43,7 +43,7 @@ type database struct {
 }
 
 // errNoBag is the error of a database that rosbag2 has not made.
-var errNoBag = errors.New("it is not a bag: there is no table of topics")
+var errNoBag = errors.New("not a bag: there is no table of topics")
 
 // openDatabase opens the database at path, a file of size bytes, and owns the file. It salvages damaged and incomplete
 // databases. Unlike SQLite it writes no file beside a database with a write-ahead log. whole is the metadata of a bag

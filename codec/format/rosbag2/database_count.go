@@ -66,7 +66,7 @@ func (d *database) matches(info *codec.Info) (bool, error) {
 	if err != nil || uint64(last-first) != info.MessageCount-1 {
 		return false, err
 	}
-	ends := sqlite.Range{From: sqlite.FirstEntry, To: sqlite.LastEntry, Most: 1}
+	ends := sqlite.Range{From: sqlite.FirstEntry, To: sqlite.LastEntry, MaxPages: 1}
 	front, _, err := t.Entries(t.index, ends)
 	if err != nil {
 		return false, err

@@ -139,7 +139,7 @@ func (t *messageTable) inOrder(rest sqlite.Range) func() (*row, error) {
 				if rest.From.Compare(rest.To) >= 0 {
 					return nil, nil
 				}
-				rest.Most = min(rest.Most+1, maxIndexPages)
+				rest.MaxPages = min(rest.MaxPages+1, maxIndexPages)
 				found, read, err := t.Entries(t.index, rest)
 				if err != nil {
 					return nil, err
@@ -221,7 +221,7 @@ type end struct {
 
 // find finds about n messages and sets e.Range to the range that has them.
 func (t *messageTable) find(e *end, n int) error {
-	e.Most = n/entriesOfPage + 1
+	e.MaxPages = n/entriesOfPage + 1
 	entries, covered, err := t.Entries(t.index, e.Range)
 	if err != nil {
 		return err
@@ -293,7 +293,7 @@ func (t *messageTable) first(n int) ([]row, error) {
 // prefetch starts to fetch the first message at or after a time, and reads the pages that lead to it.
 func (t *messageTable) prefetch(from int64) {
 	entries, _, err := t.Entries(t.index, sqlite.Range{From: sqlite.Entry{Value: from, ID: math.MinInt64},
-		To: sqlite.LastEntry, Most: 1})
+		To: sqlite.LastEntry, MaxPages: 1})
 	if err != nil || len(entries) == 0 {
 		return // reading reports the damage
 	}

@@ -260,11 +260,11 @@ func TestSQLiteLog(t *testing.T) {
 		{"none", func([]byte) []byte { return nil }, 100, 100, ""},
 		{"empty", func([]byte) []byte { return []byte{} }, 100, 100, ""},
 		{"cut", func(log []byte) []byte { return log[:len(log)-100] }, 100, messages - 1,
-			"the write-ahead log a.db3-wal: it is cut off at 0x"},
+			"the write-ahead log a.db3-wal: cut off at 0x"},
 		{"torn", func(log []byte) []byte { log[len(log)-100] ^= 1; return log }, 100, messages - 1,
 			"the write-ahead log a.db3-wal: damaged at 0x"},
 		{"damaged", func(log []byte) []byte { log[9] ^= 1; return log }, 100, 100,
-			"the write-ahead log a.db3-wal: its beginning is damaged; nothing of it was read"},
+			"the write-ahead log a.db3-wal: the beginning of the log is damaged; nothing was read"},
 	} {
 		for _, mode := range []os.FileMode{0o777, 0o555} {
 			t.Run(fmt.Sprint(test.name, mode), func(t *testing.T) {
@@ -299,7 +299,7 @@ func TestSQLiteIsNoBag(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other.db3")
 	sqlitetest.Run(t, other, "CREATE TABLE things(id INTEGER)")
 	_, err := codec.Formats{Format}.Open(other)
-	require.ErrorContains(t, err, "it is not a bag")
+	require.ErrorContains(t, err, "not a bag")
 }
 
 // Rows that no recorder writes are reported, and other rows are read.

@@ -116,7 +116,7 @@ func parseMetadata(text []byte) (*metadata, error) {
 		return nil, err
 	}
 	if file.Bag == nil {
-		return nil, errors.New("it has no rosbag2_bagfile_information")
+		return nil, errors.New("no rosbag2_bagfile_information")
 	}
 	return file.Bag.checked()
 }
@@ -133,7 +133,7 @@ func parseEmbedded(text []byte) (*metadata, error) {
 // checked returns m, or an error if m does not describe a bag. storage_identifier may be empty: files' names tell it.
 func (m *metadata) checked() (*metadata, error) {
 	if m.Version < 1 || m.Storage == "" && len(m.Paths) == 0 {
-		return nil, errors.New("it has no version, or neither storage_identifier nor relative_file_paths")
+		return nil, errors.New("no version, or neither storage_identifier nor relative_file_paths")
 	}
 	return m, nil
 }

@@ -184,7 +184,7 @@ func TestLZ4Payload(t *testing.T) {
 	got := read(t, r, codec.Query{Damaged: func(err error) { reports = append(reports, err.Error()) }})
 	require.Len(t, got, 2)
 	require.Len(t, reports, 1)
-	require.Contains(t, reports[0], "message on /chatter at 1001 ns: it is compressed with LZ4, not cdr")
+	require.Contains(t, reports[0], "message on /chatter at 1001 ns: the payload is compressed with LZ4, not cdr")
 }
 
 // TestRenamedFile reads a bag whose file has another name than in metadata.yaml.

@@ -65,7 +65,7 @@ func (p *packedFile) Complete(durable bool) error {
 		return err
 	}
 	if packErr := p.pack(info.Path, durable); packErr != nil {
-		err = errors.Join(err, fmt.Errorf("compress %s: %w; it is complete nevertheless", info.Path, packErr))
+		err = errors.Join(err, fmt.Errorf("compress %s: %w; the file is complete nevertheless", info.Path, packErr))
 	}
 	return err
 }

@@ -64,7 +64,7 @@ func (x *reindexer) run() error {
 	}
 	names := unlisted(present)
 	if len(names) == 0 {
-		return errors.New("it has no files of a bag")
+		return errors.New("no files of a bag")
 	}
 	damaged, err := x.readOld()
 	if err != nil {
@@ -135,7 +135,7 @@ func (x *reindexer) setLayout(names []string) error {
 		}
 	}
 	if len(kinds) > 1 {
-		return errors.New("it has files of two storages; move those of one away")
+		return errors.New("the bag has files of two storages; move the files of one storage away")
 	}
 	if kinds[".db3"] {
 		b.Storage = storageSQLite

@@ -144,7 +144,7 @@ func fileExists(path string) bool {
 func TestReindexRefuses(t *testing.T) {
 	dir := t.TempDir()
 	_, err := Reindex(dir, func(string) {})
-	require.EqualError(t, err, "reindex "+dir+": it has no files of a bag")
+	require.EqualError(t, err, "reindex "+dir+": no files of a bag")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a_0.mcap"), nil, 0o666))
 	_, err = Reindex(dir, func(string) {})
 	require.EqualError(t, err, "reindex "+dir+": none of its files can be read")

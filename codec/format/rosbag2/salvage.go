@@ -37,7 +37,7 @@ func newSalvage(d *database, cause error) (*salvage, error) {
 		s.event(codec.EventUnfinished, 0, "the file was not closed by its writer; everything up to its end was read")
 		return s, nil
 	}
-	s.event(codec.EventDamage, 0, fmt.Sprintf("it is damaged: %v; found %s page by page", cause,
+	s.event(codec.EventDamage, 0, fmt.Sprintf("damaged: %v; found %s page by page", cause,
 		plural.Count(len(s.messages), "message")))
 	s.damage = d.wrap(cause)
 	return s, nil

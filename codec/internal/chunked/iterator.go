@@ -214,7 +214,7 @@ func (it *iterator) move() error {
 }
 
 func (it *iterator) changed(s *openSegment) error {
-	return fmt.Errorf("read %s: %v: it changed while it was read", it.Path, s)
+	return fmt.Errorf("read %s: %v: the file changed while it was read", it.Path, s)
 }
 
 // start opens s.

@@ -72,7 +72,7 @@ func (u *Unpacker) Unpack(m *codec.Message) (bool, error) {
 func (u *Unpacker) unpack(m *codec.Message) ([]byte, error) {
 	payload := m.Data
 	if bytes.HasPrefix(payload, lz4Magic) || bytes.HasPrefix(payload, lz4Legacy) {
-		return nil, fmt.Errorf("it is compressed with LZ4, not %s as the recording says", m.Channel.Encoding)
+		return nil, fmt.Errorf("the payload is compressed with LZ4, not %s as the recording says", m.Channel.Encoding)
 	}
 	var head zstd.Header
 	if err := head.Decode(payload); err != nil {
@@ -96,7 +96,7 @@ func (u *Unpacker) unpack(m *codec.Message) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("decompress: %w", err)
 	case m.Channel.Encoding == codec.EncodingCDR && looksCompressed(u.buf):
-		return nil, errors.New("it is compressed more than once")
+		return nil, errors.New("the payload is compressed more than once")
 	}
 	return u.buf, nil
 }

@@ -30,10 +30,10 @@ func TestUnpack(t *testing.T) {
 	claim := []byte{0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0} // 1 TiB
 	large := pack(make([]byte, 1<<20))
 	for want, packed := range map[string][]byte{
-		"cannot hold 1099511627776":          claim,
-		"it is compressed with LZ4, not cdr": []byte("\x04\x22\x4d\x18\x64\x40\xa7\x00\x00\x00\x00"),
-		"it is compressed more than once":    pack(pack(payload)),
-		"decompress: unexpected EOF":         large[:len(large)-1],
+		"cannot hold 1099511627776":                   claim,
+		"the payload is compressed with LZ4, not cdr": []byte("\x04\x22\x4d\x18\x64\x40\xa7\x00\x00\x00\x00"),
+		"the payload is compressed more than once":    pack(pack(payload)),
+		"decompress: unexpected EOF":                  large[:len(large)-1],
 	} {
 		require.True(t, Compressed(message(packed)), want)
 		ok, err := u.Unpack(message(packed))

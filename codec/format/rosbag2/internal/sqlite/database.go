@@ -17,7 +17,7 @@ import (
 type Database struct {
 	file     io.ReaderAt
 	head     []byte // the first bytes of the file
-	size     int64
+	size     int64  // bytes of the file
 	pageSize int64
 	usable   int64 // bytes of a page that trees use
 
@@ -36,7 +36,7 @@ type cachedPage struct {
 }
 
 // errCut is returned if the pages of a row do not hold the whole row.
-var errCut = errors.New("it is cut off: a page of it is damaged")
+var errCut = errors.New("the row is cut off: one of its pages is damaged")
 
 // NewDatabase returns the database in a file of size bytes. If the first page is damaged, pages are assumed to have
 // PageSize.
@@ -67,7 +67,7 @@ func (d *Database) Cut() error {
 	}
 	pages := int64(binary.BigEndian.Uint32(d.head[28:]))
 	if bytes.Equal(d.head[24:28], d.head[92:96]) && pages*d.pageSize > d.size {
-		return fmt.Errorf("it is cut off: it has %d of %d bytes", d.size, pages*d.pageSize)
+		return fmt.Errorf("cut off: %d of %d bytes", d.size, pages*d.pageSize)
 	}
 	return nil
 }
@@ -135,9 +135,9 @@ func (d *Database) Scan(found func(*Row)) error {
 type page struct {
 	off   int64  // in the file
 	bytes []byte // the bytes that trees use
-	begin int    // offset of its head
-	kind  byte
-	cells int
+	begin int    // offset of the head in bytes
+	kind  byte   // tableLeaf, …
+	cells int    // number of cells
 }
 
 // parsePage returns the page at off, if it may belong to a tree.
@@ -154,7 +154,7 @@ func (d *Database) parsePage(b []byte, off int64) (page, bool) {
 // leaf reports whether p has no pages below it.
 func (p *page) leaf() bool { return p.kind == tableLeaf || p.kind == indexLeaf }
 
-// pointers returns the begin of the offsets of the cells; front returns their end.
+// pointers returns the position of the first cell's offset.
 func (p *page) pointers() int {
 	if p.leaf() {
 		return p.begin + leafHead
@@ -162,6 +162,7 @@ func (p *page) pointers() int {
 	return p.begin + interiorHead
 }
 
+// front returns the position behind the last cell's offset.
 func (p *page) front() int { return p.pointers() + 2*p.cells }
 
 // cell returns the offset of a cell, or 0 if the offset is invalid.
@@ -191,19 +192,19 @@ func (d *Database) parseRow(p page, i int, row *Row) bool {
 		return false
 	}
 	at := cell + n + m
-	here := local(int64(size), d.usable)
-	end := at + int(here)
-	if here < int64(size) {
+	inLeaf := local(int64(size), d.usable)
+	end := at + int(inLeaf)
+	if inLeaf < int64(size) {
 		end += pointer
 	}
-	if end > len(p.bytes) || !row.parse(p.bytes[at:at+int(here)], int64(size)) {
+	if end > len(p.bytes) || !row.parse(p.bytes[at:at+int(inLeaf)], int64(size)) {
 		return false
 	}
 	row.ID, row.Place = int64(id), Place{p.off + int64(at), int64(size)}
 	return true
 }
 
-// parse parses the columns of a record of size bytes that begins with b.
+// parse parses the columns of a record of size bytes. b is the beginning of the record.
 func (r *Row) parse(b []byte, size int64) bool {
 	head, n := varint(b)
 	if n == 0 || head > uint64(len(b)) || head < uint64(n) {
@@ -252,7 +253,7 @@ func integer(b []byte) int64 {
 	return v
 }
 
-// read returns the page at off. It is valid until other pages are read.
+// read returns the page at off. The page is valid until other pages are read.
 func (d *Database) read(off int64) ([]byte, error) {
 	for i := range d.cache {
 		if c := &d.cache[i]; c.off == off && len(c.data) > 0 {
@@ -280,14 +281,14 @@ func (d *Database) Record(p Place, b []byte) ([]byte, error) {
 	if err != nil {
 		return b, err
 	}
-	here := local(p.Size, d.usable)
-	rest := p.Size - here
+	inLeaf := local(p.Size, d.usable)
+	rest := p.Size - inLeaf
 	first = first[p.Off-off:]
-	b = append(b, first[:here]...)
+	b = append(b, first[:inLeaf]...)
 	if rest == 0 {
 		return b, nil
 	}
-	number := int64(binary.BigEndian.Uint32(first[here:]))
+	number := int64(binary.BigEndian.Uint32(first[inLeaf:]))
 	content := d.usable - pointer
 	for run := int64(1); rest > 0; run = min(2*run+1, maxRun) {
 		n := min(run, (rest+content-1)/content, d.size/d.pageSize-number+1)

@@ -52,7 +52,7 @@ func TestScan(t *testing.T) {
 
 		cut, err := NewDatabase(bytes.NewReader(data), int64(len(data)-1))
 		require.NoError(t, err)
-		require.ErrorContains(t, cut.Cut(), "it is cut off")
+		require.ErrorContains(t, cut.Cut(), "cut off: ")
 	}
 }
 

@@ -16,8 +16,8 @@ func (e Entry) appendTo(b []byte) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, uint64(e.Value)), uint64(e.ID))
 }
 
-// Index adds an index of n entries, which next returns in ascending order. It returns the number of the root page. It
-// calls spill when p may have many pages; spill writes and removes them.
+// Index adds an index of n entries to p, and returns the number of the root page. next returns the entries in ascending
+// order. Index calls spill when p may have many pages; spill writes and removes the pages.
 func Index(p *Pages, n int64, next func() Entry, spill func() error) (root uint32, err error) {
 	const most = (PageSize - leafHead) / (2 + entrySize) // entries of a page without children
 	leaves := (n + 1 + most) / (most + 1)

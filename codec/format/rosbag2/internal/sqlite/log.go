@@ -14,23 +14,23 @@ const (
 	logHead   = 32 // bytes of a write-ahead log before its frames
 	frameHead = 24 // bytes of a frame before its page
 	logMagic  = 0x377f0682
-	walMode   = 2 // the version in a database's header that means a write-ahead log
+	walMode   = 2 // version in a database's header of databases with a write-ahead log
 )
 
 // Logged is a database with the transactions of its write-ahead log, https://sqlite.org/walformat.html. SQLite's
-// library would write to a file beside the database even for reading.
+// library is not used, because it writes to a file beside the database even for reading.
 type Logged struct {
 	file, log io.ReaderAt
 	pageSize  int64
 	size      int64           // bytes of the database with the transactions
-	frames    map[int64]int64 // offsets of pages in the log by page number, from 0
-	pending   map[int64]int64 // frames of a transaction that is not committed
+	frames    map[int64]int64 // offsets of committed pages in the log by page number, from 0
+	pending   map[int64]int64 // offsets of pages of a transaction that is not committed
 
-	order binary.ByteOrder
-	sum   [2]uint32
+	order binary.ByteOrder // of the words that are summed
+	sum   [2]uint32        // checksum of the log up to the present frame
 }
 
-// UsesLog reports whether a database is written by way of a write-ahead log.
+// UsesLog reports whether the writers of a database use a write-ahead log.
 func UsesLog(file io.ReaderAt) bool {
 	head := make([]byte, fileHead)
 	_, err := file.ReadAt(head, 0)
@@ -57,15 +57,15 @@ func NewLogged(file io.ReaderAt, size int64, log io.ReaderAt, logSize int64) (*L
 	l.add(head[:logHead-8])
 	switch {
 	case magic&^1 != logMagic, !l.matches(head[logHead-8:]):
-		return l, errors.New("its beginning is damaged; nothing of it was read")
+		return l, errors.New("the beginning of the log is damaged; nothing was read")
 	case l.pageSize < 512, l.pageSize > 1<<16, bits.OnesCount64(uint64(l.pageSize)) != 1:
-		return l, fmt.Errorf("it has pages of %s", plural.Count(l.pageSize, "byte"))
+		return l, fmt.Errorf("invalid page size of %s", plural.Count(l.pageSize, "byte"))
 	}
 	frame := make([]byte, frameHead+l.pageSize)
 	for off := int64(logHead); off < logSize; off += int64(len(frame)) {
 		if n, err := log.ReadAt(frame, off); n < len(frame) {
 			if errors.Is(err, io.EOF) {
-				err = fmt.Errorf("it is cut off at 0x%x", off)
+				err = fmt.Errorf("cut off at 0x%x", off)
 			}
 			return l, err
 		}
@@ -116,14 +116,14 @@ func (l *Logged) ReadAt(b []byte, off int64) (int, error) {
 	n := 0
 	for n < len(b) && off < l.size {
 		count := min(int64(len(b)-n), l.size-off)
-		from, at := l.file, off
+		file, at := l.file, off
 		if len(l.frames) > 0 {
 			count = min(count, l.pageSize-off%l.pageSize)
 			if frame, ok := l.frames[off/l.pageSize]; ok {
-				from, at = l.log, frame+off%l.pageSize
+				file, at = l.log, frame+off%l.pageSize
 			}
 		}
-		k, err := from.ReadAt(b[n:n+int(count)], at)
+		k, err := file.ReadAt(b[n:n+int(count)], at)
 		n, off = n+k, off+int64(k)
 		if int64(k) < count {
 			return n, err

@@ -13,8 +13,7 @@ func (p *Pages) Next() uint32 { return p.First + uint32(len(p.Bytes)/PageSize) }
 
 var zeros [PageSize]byte
 
-// add adds a page of zeros. It returns its number and its offset in Bytes. It skips the page of SQLite's
-// locks.
+// add adds a page of zeros. It returns the page's number and offset in Bytes. It skips the page of SQLite's locks.
 func (p *Pages) add() (number uint32, off int) {
 	if p.Next() == lockByte/PageSize+1 {
 		p.Bytes = append(p.Bytes, zeros[:]...)
@@ -70,8 +69,8 @@ func Record(columns ...any) []byte {
 	return append(append([]byte{byte(len(types) + 1)}, types...), values...)
 }
 
-// AppendHead appends the record of a bag's message up to its payload of size bytes: NULL for the id, which is the
-// row's, the topic's id, which is below 1<<31, and the time.
+// AppendHead appends the record of a bag's message up to the payload. The columns are the message's id, which is NULL
+// because it is the row's id, the topic's id, which is below 1<<31, and the time. size is the size of the payload.
 func AppendHead(b []byte, topic, time int64, size int) []byte {
 	begin := len(b)
 	b = append(b, 0, typeNull, typeInt8, typeInt64)

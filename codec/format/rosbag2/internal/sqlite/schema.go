@@ -9,8 +9,8 @@ import (
 // Object is a table or an index, as the table sqlite_schema lists it.
 type Object struct {
 	Type, Name, Table string
-	Root              uint32 // page
-	SQL               string
+	Root              uint32 // number of the root page
+	SQL               string // statement that creates the table or index
 }
 
 // Objects returns the tables and indexes of the database.
@@ -41,7 +41,7 @@ type Value struct {
 func (d *Database) Select(table *Object, names []string, found func([]Value)) error {
 	columns := table.Columns()
 	values := make([]Value, len(names))
-	rest := d.size // bytes that further records may have: together at most the file's size
+	rest := d.size // bytes that further records may have: all records together are not larger than the file
 	var record []byte
 	var failed error
 	err := d.Table(int64(table.Root), func(r *Row) {
@@ -69,7 +69,7 @@ func (d *Database) Select(table *Object, names []string, found func([]Value)) er
 			}
 			c := &r.Columns[at]
 			values[i] = Value{c.Kind, c.Int, d.Text(c, record)}
-			if name == "id" && c.Kind == Null { // the id is the row's, which is not stored twice
+			if name == "id" && c.Kind == Null { // the row's id is not stored twice
 				values[i] = Value{Kind: Integer, Int: r.ID}
 			}
 		}

@@ -35,7 +35,7 @@ const (
 	tableLeaf     = 13
 )
 
-// Types of values in a record. Blobs of n bytes are 12 + 2n, texts 13 + 2n.
+// Types of values in a record. The type of a blob of n bytes is 12 + 2n, the type of a text of n bytes 13 + 2n.
 const (
 	typeNull  = 0
 	typeInt8  = 1
@@ -47,15 +47,15 @@ const (
 // local returns the bytes of a record of size bytes that are in the leaf of a table. The other bytes are on overflow
 // pages.
 func local(size, pageSize int64) int64 {
-	most := pageSize - 35
-	if size <= most {
+	maxLocal := pageSize - 35
+	if size <= maxLocal {
 		return size
 	}
-	least := (pageSize-12)*32/255 - 23
-	if n := least + (size-least)%(pageSize-pointer); n <= most {
+	minLocal := (pageSize-12)*32/255 - 23
+	if n := minLocal + (size-minLocal)%(pageSize-pointer); n <= maxLocal {
 		return n
 	}
-	return least
+	return minLocal
 }
 
 // appendVarint appends a number as SQLite writes it: seven bits a byte, the highest first, and eight in the ninth.
@@ -72,7 +72,7 @@ func appendVarint(b []byte, v uint64) []byte {
 	return append(b, byte(v&0x7f))
 }
 
-// varint parses a number of appendVarint. n is its length in bytes, 0 if b ends within it.
+// varint parses a number of appendVarint. n is the number's length in bytes, or 0 if b ends within the number.
 func varint(b []byte) (v uint64, n int) {
 	for i, c := range b {
 		if i == 8 {

@@ -108,7 +108,7 @@ func TestSearch(t *testing.T) {
 		rounds = 25
 	}
 	for range rounds {
-		asked := Range{From: FirstEntry, To: LastEntry, Most: random.IntN(4), Back: random.IntN(2) == 0}
+		asked := Range{From: FirstEntry, To: LastEntry, MaxPages: random.IntN(4), Back: random.IntN(2) == 0}
 		if random.IntN(3) > 0 {
 			asked.From = Entry{value(random.IntN(n)), random.Int64N(n)}
 		}
@@ -125,10 +125,10 @@ func TestSearch(t *testing.T) {
 			}
 		}
 		require.True(t, slices.Equal(want, got), "%d of %d entries in %+v of %+v", len(got), len(want), r, asked)
-		if asked.Most == 0 || asked.Back {
+		if asked.MaxPages == 0 || asked.Back {
 			require.Equal(t, asked.To, r.To)
 		}
-		if asked.Most == 0 || !asked.Back {
+		if asked.MaxPages == 0 || !asked.Back {
 			require.Equal(t, asked.From, r.From)
 		}
 		require.True(t, r == asked || r.From.Compare(r.To) < 0, "%+v of %+v", r, asked) // the rest is smaller

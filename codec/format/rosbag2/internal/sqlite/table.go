@@ -5,18 +5,18 @@ import "encoding/binary"
 // Table is a table to which rows are added, in the order of their ids.
 type Table struct {
 	leaves []child[int64]
-	pages  *Pages // with the open leaf; nil if no leaf is open
-	off    int    // of the open leaf in pages.Bytes
-	begin  int    // of the leaf's head, in the leaf
-	cells  int    // number of its cells
-	free   int    // begin of its cells, which fill it from the end
+	pages  *Pages // pages with the open leaf; nil if no leaf is open
+	off    int    // offset of the open leaf in pages.Bytes
+	begin  int    // offset of the leaf's head in the leaf
+	cells  int    // number of the leaf's cells
+	free   int    // offset of the leaf's first cell in the leaf: cells fill a leaf from the end
 	head   []byte // buffer of Add
 }
 
-// child is a page, and the last id below it, or in an index the entry between it and the next page.
+// child is a page below another page.
 type child[K any] struct {
-	page uint32
-	key  K
+	page uint32 // number
+	key  K      // the last id of the page and below; in an index the entry between the page and the next page
 }
 
 // Leaves returns the number of pages with rows.
@@ -30,16 +30,17 @@ func (t *Table) Truncate(n int) {
 // Seal closes the open leaf: further rows are added to new pages.
 func (t *Table) Seal() { t.pages = nil }
 
-// Add adds a row. Its record is the concatenation of record; the first slice begins with the types of the columns.
+// Add adds a row. The row's record is the concatenation of record. The first slice begins with the types of the
+// columns.
 func (t *Table) Add(p *Pages, id int64, record ...[]byte) {
 	var size int64
 	for _, b := range record {
 		size += int64(len(b))
 	}
-	here := local(size, PageSize)
+	inLeaf := local(size, PageSize)
 	t.head = appendVarint(appendVarint(t.head[:0], uint64(size)), uint64(id))
-	need := len(t.head) + int(here)
-	if here < size {
+	need := len(t.head) + int(inLeaf)
+	if inLeaf < size {
 		need += pointer
 	}
 	if t.pages != p || t.free-need < t.begin+leafHead+2*(t.cells+1) {
@@ -52,7 +53,7 @@ func (t *Table) Add(p *Pages, id int64, record ...[]byte) {
 	t.cells++
 	put16(page[t.begin+3:], t.cells)
 	put16(page[t.begin+5:], t.free)
-	at, room := t.off+t.free+copy(page[t.free:], t.head), int(here)
+	at, room := t.off+t.free+copy(page[t.free:], t.head), int(inLeaf)
 	link := at + room // offset for the number of the next page
 	for _, b := range record {
 		for len(b) > 0 {
@@ -80,7 +81,7 @@ func (t *Table) newLeaf(p *Pages) {
 }
 
 // Finish adds the pages above the leaves and returns the number of the root page. It calls spill when p may have many
-// pages; spill writes and removes them.
+// pages; spill writes and removes the pages.
 func (t *Table) Finish(p *Pages, spill func() error) (root uint32, err error) {
 	t.Seal()
 	if len(t.leaves) == 0 {
@@ -97,7 +98,7 @@ func addInterior[K any](p *Pages, kind byte, level []child[K], cellSize int, app
 	cell := make([]byte, 0, cellSize)
 	for len(level) > 1 {
 		var above []child[K]
-		for _, children := range share(level, 1+(PageSize-interiorHead)/(2+cellSize)) {
+		for _, children := range divide(level, 1+(PageSize-interiorHead)/(2+cellSize)) {
 			number, off := p.add()
 			page := p.Bytes[off : off+PageSize]
 			free := PageSize
@@ -121,10 +122,10 @@ func addInterior[K any](p *Pages, kind byte, level []child[K], cellSize int, app
 	return level[0].page, nil
 }
 
-// share divides a list into groups of about equal length, at most most.
-func share[T any](list []T, most int) [][]T {
+// divide divides a list into groups of about equal length. A group has at most maxLen elements.
+func divide[T any](list []T, maxLen int) [][]T {
 	var groups [][]T
-	for n := (len(list) + most - 1) / most; n > 0; n-- {
+	for n := (len(list) + maxLen - 1) / maxLen; n > 0; n-- {
 		k := len(list) / n
 		groups, list = append(groups, list[:k]), list[k:]
 	}

@@ -13,15 +13,15 @@ import (
 
 var (
 	errTree = errors.New("the tree of a table or an index is damaged")
-	errHead = errors.New("its first page is not one of SQLite")
+	errHead = errors.New("the first page of the database is not one of SQLite")
 )
 
 const (
-	maxDepth = 20   // of a tree: the depth with the smallest pages in the largest file
-	maxPages = 4096 // pages of one depth that are read before the pages below them
+	maxDepth = 20   // depth of a tree with the smallest pages in the largest file
+	maxPages = 4096 // pages of one depth that are read together, before the pages below them
 )
 
-// FirstEntry and LastEntry are before and behind all other entries.
+// FirstEntry is before all other entries, LastEntry behind them.
 var (
 	FirstEntry = Entry{math.MinInt64, math.MinInt64}
 	LastEntry  = Entry{math.MaxInt64, math.MaxInt64}
@@ -35,13 +35,13 @@ func (e Entry) Compare(o Entry) int {
 // Range is a range of an index: entries at or behind From and before To.
 type Range struct {
 	From, To Entry
-	Most     int  // maximum of pages with entries to read: a longer range is cut; 0: no limit
-	Back     bool // a longer range is cut at its beginning
+	MaxPages int  // maximum of pages with entries to read; 0: no limit. A longer range is cut at the end.
+	Back     bool // a longer range is cut at the beginning instead
 }
 
-// node is a page of a tree. For its keys, after < key ≤ last. Keys of a table are ids.
+// node is a page of a tree, with the limits of the page's keys: after < key ≤ last. Keys of a table are ids.
 type node struct {
-	off         int64
+	off         int64 // position of the page in the file
 	after, last Entry
 	entry       bool // last is an entry of the index
 }
@@ -52,17 +52,18 @@ type descent struct {
 	row   func(*Row)          // called with rows; nil in an index
 	entry func(Entry)         // called with entries in pages without children; nil in a table
 
-	left   int64 // pages that the tree may still have: at most the file's pages
-	rowBuf Row
+	pagesLeft int64 // pages that the tree may still have: the file's pages without the visited pages
+	rowBuf    Row
 }
 
-// Table calls found with the rows of the table with the root page root. It does not read overflow pages of large
-// values. The row is valid until found returns.
+// Table calls found with each row of a table. root is the number of the table's root page. Table does not read overflow
+// pages of large values. The row is valid until found returns.
 func (d *Database) Table(root int64, found func(*Row)) error {
 	return d.descend(root, &descent{row: found})
 }
 
-// Rows calls found with the rows of a table with the given, sorted ids, and perhaps with others.
+// Rows calls found with the rows of a table that have one of the ids, which are sorted. It may also call found with
+// other rows.
 func (d *Database) Rows(root int64, ids []int64, found func(*Row)) error {
 	return d.descend(root, &descent{row: found, keep: func(level []node) []node {
 		return slices.DeleteFunc(level, func(n node) bool {
@@ -75,8 +76,8 @@ func (d *Database) Rows(root int64, ids []int64, found func(*Row)) error {
 	}})
 }
 
-// Entries returns the entries in a range of an index over a column of integers, in order, and the range that they
-// cover: r unless it was cut.
+// Entries returns the entries in a range of an index over a column of integers, in order. It also returns the range
+// that the entries cover: r, unless r was too long.
 func (d *Database) Entries(root int64, r Range) ([]Entry, Range, error) {
 	var entries []Entry
 	found := func(e Entry) { entries = append(entries, e) }
@@ -84,13 +85,13 @@ func (d *Database) Entries(root int64, r Range) ([]Entry, Range, error) {
 		level = slices.DeleteFunc(level, func(n node) bool {
 			return n.last.Compare(r.From) < 0 || n.after.Compare(r.To) >= 0
 		})
-		if cut := len(level) - r.Most; r.Most > 0 && cut > 0 {
+		if cut := len(level) - r.MaxPages; r.MaxPages > 0 && cut > 0 {
 			if r.Back {
 				r.From = behind(level[cut-1].last)
 				level = level[cut:]
 			} else {
-				level = level[:r.Most]
-				r.To = behind(level[r.Most-1].last)
+				level = level[:r.MaxPages]
+				r.To = behind(level[r.MaxPages-1].last)
 			}
 		}
 		for _, n := range level {
@@ -108,17 +109,17 @@ func (d *Database) Entries(root int64, r Range) ([]Entry, Range, error) {
 // behind returns the first possible entry behind e.
 func behind(e Entry) Entry {
 	if e.ID == math.MaxInt64 {
-		return e // it is LastEntry
+		return e // e is LastEntry
 	}
 	return Entry{e.Value, e.ID + 1}
 }
 
-// Ends returns the first and the last id of a table, or 0, 0 without rows.
+// Ends returns the first and the last id of a table, or 0, 0 if the table has no rows.
 func (d *Database) Ends(root int64) (first, last int64, err error) {
-	known := false
+	found := false
 	err = d.descend(root, &descent{row: func(r *Row) {
-		if !known {
-			first, known = r.ID, true
+		if !found {
+			first, found = r.ID, true
 		}
 		last = r.ID
 	}, keep: func(level []node) []node {
@@ -130,7 +131,7 @@ func (d *Database) Ends(root int64) (first, last int64, err error) {
 	return first, last, err
 }
 
-// Find returns the row of a table with this id, or nil. The row is valid until the next call.
+// Find returns the row of a table with the given id, or nil if there is none. The row is valid until the next call.
 func (d *Database) Find(root, id int64) (*Row, error) {
 	for range maxDepth {
 		if root < 1 || root*d.pageSize > d.size {
@@ -160,7 +161,7 @@ func (d *Database) Find(root, id int64) (*Row, error) {
 	return nil, errTree
 }
 
-// id returns the id in a cell of a table.
+// id returns the id in cell i of a table.
 func (p *page) id(i int) int64 {
 	at := p.cell(i)
 	if p.kind == tableInterior {
@@ -173,8 +174,8 @@ func (p *page) id(i int) int64 {
 	return int64(id)
 }
 
-// child returns the number of the page below cell i, or of the last page below p if i is the number of cells. It is 0
-// if the page is damaged.
+// child returns the number of the page below cell i, or of the last page below p if i is the number of cells. It
+// returns 0 if p is damaged.
 func (p *page) child(i int) int64 {
 	at := p.begin + leafHead
 	if i < p.cells {
@@ -186,31 +187,32 @@ func (p *page) child(i int) int64 {
 	return int64(binary.BigEndian.Uint32(p.bytes[at:]))
 }
 
+// descend traverses the tree with the root page root.
 func (d *Database) descend(root int64, w *descent) error {
-	w.left = d.size / d.pageSize
+	w.pagesLeft = d.size / d.pageSize
 	return d.visit([]node{{off: (root - 1) * d.pageSize, after: FirstEntry, last: LastEntry}}, w, maxDepth)
 }
 
-// visit reads pages of one depth and all pages below them, at most depth levels.
+// visit reads the pages of one level and the pages on at most depth levels below.
 func (d *Database) visit(level []node, w *descent, depth int) error {
 	atOnce := maxPages
 	if w.keep != nil {
 		level = w.keep(level)
 		atOnce = len(level)
 	}
-	w.left -= int64(len(level))
-	if w.left < 0 || depth == 0 && len(level) > 0 {
+	w.pagesLeft -= int64(len(level))
+	if w.pagesLeft < 0 || depth == 0 && len(level) > 0 {
 		return errTree
 	}
 	for len(level) > 0 {
 		n := min(len(level), atOnce)
 		var below []node
-		offs := make([]int64, n)
-		for i := range offs {
-			offs[i] = level[i].off
+		offsets := make([]int64, n)
+		for i := range offsets {
+			offsets[i] = level[i].off
 		}
-		err := store.ReadPages(d.file, offs, d.pageSize, func(_ int64, data []byte) (err error) {
-			below, err = d.open(data, level[0], w, below)
+		err := store.ReadPages(d.file, offsets, d.pageSize, func(_ int64, data []byte) (err error) {
+			below, err = d.readPage(data, level[0], w, below)
 			level = level[1:]
 			return err
 		})
@@ -224,8 +226,9 @@ func (d *Database) visit(level []node, w *descent, depth int) error {
 	return nil
 }
 
-// open passes the rows or entries of a page to w, and appends the pages below it to below.
-func (d *Database) open(data []byte, n node, w *descent, below []node) ([]node, error) {
+// readPage passes the rows or entries of a page to w, and appends the pages below the page to below. data are the bytes
+// of the page.
+func (d *Database) readPage(data []byte, n node, w *descent, below []node) ([]node, error) {
 	p, ok := d.parsePage(data, n.off)
 	table := p.kind == tableLeaf || p.kind == tableInterior
 	if !ok || table != (w.row != nil) {
@@ -233,12 +236,12 @@ func (d *Database) open(data []byte, n node, w *descent, below []node) ([]node, 
 	}
 	row := &w.rowBuf
 	if p.kind == tableLeaf {
-		unread := p.cells
+		rows := 0
 		d.rows(p, row, func(r *Row) {
-			unread--
+			rows++
 			w.row(r)
 		})
-		if unread != 0 {
+		if rows != p.cells {
 			return nil, errTree
 		}
 		return below, nil
@@ -259,7 +262,7 @@ func (d *Database) open(data []byte, n node, w *descent, below []node) ([]node, 
 			continue
 		}
 		number := p.child(i)
-		if number < 1 || number*d.pageSize > d.size || int64(len(below)) > w.left {
+		if number < 1 || number*d.pageSize > d.size || int64(len(below)) > w.pagesLeft {
 			return nil, errTree
 		}
 		below = append(below, node{(number - 1) * d.pageSize, after, key, !table && i < p.cells})
@@ -268,7 +271,7 @@ func (d *Database) open(data []byte, n node, w *descent, below []node) ([]node, 
 	return below, nil
 }
 
-// key returns the key of a cell of an interior page or an index. It uses row as a buffer.
+// key returns the key in cell i of an interior page or an index. row is a buffer.
 func (p *page) key(i int, row *Row) (Entry, bool) {
 	at := p.cell(i)
 	if at == 0 {
