@@ -61,8 +61,8 @@ func (f Fields) chosen(c *codec.Channel, schema *cdr.Schema, payload []byte) (co
 		return nil
 	}
 	field.Numbers(m, func(path string) {
-		_, usual := field.Usual(c.Type, path)
-		if f == nil && usual || slices.ContainsFunc(wanted, func(w string) bool { return field.Within(path, w) }) {
+		_, isDefault := field.DefaultSignal(c.Type, path)
+		if f == nil && isDefault || slices.ContainsFunc(wanted, func(w string) bool { return field.Within(path, w) }) {
 			add(path)
 		}
 	})

@@ -67,7 +67,7 @@ func (f *fields) begin(payload []byte) error {
 		if listed > mostFields {
 			return
 		}
-		if unit, ok := field.Usual(f.channel.Type, path); ok {
+		if unit, ok := field.DefaultSignal(f.channel.Type, path); ok {
 			draw(path, unit)
 		}
 		if slices.Contains(wanted, path) {

@@ -21,10 +21,10 @@ func TestNumbers(t *testing.T) {
 	require.Len(t, paths, 3+16)
 }
 
-func TestUsual(t *testing.T) {
+func TestDefaultSignal(t *testing.T) {
 	for _, c := range []struct {
 		typeName, path, unit string
-		usual                bool
+		isDefault            bool
 	}{
 		{"sensor_msgs/msg/Imu", "linear_acceleration.x", "m/s²", true},
 		{"sensor_msgs/msg/Imu", "orientation.x", "", false},
@@ -33,8 +33,8 @@ func TestUsual(t *testing.T) {
 		{"std_msgs/msg/Float64", "data", "", true},
 		{"std_msgs/msg/String", "data", "", false},
 	} {
-		unit, usual := Usual(c.typeName, c.path)
-		require.Equal(t, c.usual, usual, c)
+		unit, isDefault := DefaultSignal(c.typeName, c.path)
+		require.Equal(t, c.isDefault, isDefault, c)
 		require.Equal(t, c.unit, unit, c)
 	}
 }

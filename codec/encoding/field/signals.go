@@ -8,11 +8,11 @@ import (
 	"tapedeck/codec/encoding/cdr"
 )
 
-const mostElements = 16 // of an array that Numbers visits
+const maxElements = 16 // elements of an array that Numbers visits
 
-// usual lists by type the numbers that are worth a curve or statistics. An entry is a path and, after a space, a unit.
-// A path stands for all numbers inside. A path that ends with "[]" stands for each element of an array.
-var usual = map[string][]string{
+// defaultSignals lists by type the numbers that have a curve or statistics by default. An entry is a path and, after a
+// space, a unit. A path stands for all numbers inside. A path that ends with "[]" stands for each element of an array.
+var defaultSignals = map[string][]string{
 	"sensor_msgs/msg/Imu":                          {"angular_velocity rad/s", "linear_acceleration m/s²"},
 	"nav_msgs/msg/Odometry":                        {"twist.twist.linear m/s", "twist.twist.angular rad/s"},
 	"geometry_msgs/msg/Twist":                      {"linear m/s", "angular rad/s"},
@@ -44,27 +44,27 @@ var usual = map[string][]string{
 	"mavros_msgs/msg/VfrHud":                   {"airspeed m/s", "groundspeed m/s", "altitude m", "throttle"},
 }
 
-// Usual reports whether the number at a path in messages of a type is worth a curve, and returns its unit, "" if the
-// unit is unknown or there is none.
-func Usual(typeName, path string) (unit string, ok bool) {
-	for _, chosen := range usual[typeName] {
-		chosen, unit, _ := strings.Cut(chosen, " ")
-		if Within(path, chosen) {
+// DefaultSignal reports whether the number at a path in messages of a type has a curve or statistics by default. unit
+// is the number's unit, or "" if the number has none or the unit is unknown.
+func DefaultSignal(typeName, path string) (unit string, ok bool) {
+	for _, entry := range defaultSignals[typeName] {
+		signal, unit, _ := strings.Cut(entry, " ")
+		if Within(path, signal) {
 			return unit, true
 		}
 	}
 	return "", false
 }
 
-// Within reports whether path is chosen or leads into it. If chosen is "position[]", all elements of the array position
-// are inside.
-func Within(path, chosen string) bool {
-	array, isArray := strings.CutSuffix(chosen, "[]")
-	return path == chosen || strings.HasPrefix(path, chosen+".") || isArray && strings.HasPrefix(path, array+"[")
+// Within reports whether path is parent or leads into parent. If parent is "position[]", all elements of the array
+// position are inside.
+func Within(path, parent string) bool {
+	array, isArray := strings.CutSuffix(parent, "[]")
+	return path == parent || strings.HasPrefix(path, parent+".") || isArray && strings.HasPrefix(path, array+"[")
 }
 
-// Numbers calls do with the path of each number or bool in a message, except in its header. It visits the first 16
-// elements of arrays of floats, and no other arrays.
+// Numbers calls do with the path of each number or bool in a message, except in the header. It visits the first 16
+// elements of arrays of floats. It visits no other arrays.
 func Numbers(m *cdr.Struct, do func(path string)) { numbers(m, "", do) }
 
 func numbers(value any, path string, do func(path string)) {
@@ -90,8 +90,9 @@ func numbers(value any, path string, do func(path string)) {
 	}
 }
 
+// elements calls do with the paths of the elements of an array of n elements.
 func elements(n int, path string, do func(path string)) {
-	for i := range min(n, mostElements) {
+	for i := range min(n, maxElements) {
 		do(fmt.Sprintf("%s[%d]", path, i))
 	}
 }
