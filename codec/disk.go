@@ -2,15 +2,11 @@ package codec
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"tapedeck/codec/store"
 )
@@ -90,23 +86,7 @@ func BeingWritten(d Disk, path string) bool {
 var ErrLocked = errors.New("another process is working on it")
 
 // Lock locks a file until it is closed. It does nothing on disks without locks.
-func Lock(file *os.File) error { return lock(file, syscall.LOCK_EX) }
-
-func lock(file *os.File, how int) error {
-	return lockError(syscall.Flock(int(file.Fd()), how|syscall.LOCK_NB))
-}
-
-func lockError(err error) error {
-	switch {
-	case errors.Is(err, syscall.EWOULDBLOCK):
-		return ErrLocked
-	case errors.Is(err, syscall.ENOTSUP), errors.Is(err, syscall.ENOLCK), errors.Is(err, syscall.ENOSYS):
-		return nil
-	case err != nil:
-		return fmt.Errorf("lock: %w", err)
-	}
-	return nil
-}
+func Lock(file *os.File) error { return lock(file, false) }
 
 // OS is the Disk of the operating system.
 type OS struct{ store.OS }
@@ -175,9 +155,9 @@ func isAt(file *os.File, path string) (bool, error) {
 
 // Lock implements Disk. A file that is replaced or removed before it is locked is opened again.
 func (OS) Lock(path string, shared bool) (store.File, error) {
-	flags, how := os.O_RDWR, syscall.LOCK_EX // network disks may lock only what can be written
+	flags := os.O_RDWR // network disks may lock only what can be written
 	if shared {
-		flags, how = os.O_RDONLY, syscall.LOCK_SH
+		flags = os.O_RDONLY
 	}
 	for {
 		file, err := os.OpenFile(path, flags, 0)
@@ -188,7 +168,7 @@ func (OS) Lock(path string, shared bool) (store.File, error) {
 			return nil, err
 		}
 		same := false
-		err = lock(file, how)
+		err = lock(file, shared)
 		if err == nil {
 			same, err = isAt(file, path)
 		}
@@ -219,38 +199,6 @@ func (r osRoot) Open(name string) (store.File, error) {
 		return nil, err
 	}
 	return file, nil
-}
-
-// Reserve implements Disk. The bytes belong to a file without a name.
-func (OS) Reserve(path string, n int64) (io.Closer, error) {
-	file, err := os.CreateTemp(filepath.Dir(path), ".reserve-*")
-	if err != nil {
-		return nil, err
-	}
-	err = os.Remove(file.Name())
-	if err == nil {
-		err = allocate(file, n)
-	}
-	if err != nil {
-		file.Close()
-		return nil, err
-	}
-	return file, nil
-}
-
-// allocate allocates n bytes of the disk for an empty file.
-func allocate(file *os.File, n int64) error {
-	for {
-		err := syscall.Fallocate(int(file.Fd()), 0, 0, n)
-		switch {
-		case err == nil:
-			return nil
-		case errors.Is(err, errors.ErrUnsupported):
-			return fill(file, n)
-		case !errors.Is(err, syscall.EINTR):
-			return err
-		}
-	}
 }
 
 // fill writes n zeros.
@@ -285,23 +233,4 @@ func (OS) SyncFolder(path string) {
 		_ = folder.Sync()
 		folder.Close()
 	}
-}
-
-// SyncAll implements Disk.
-func (OS) SyncAll(path string) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	return unix.Syncfs(int(file.Fd()))
-}
-
-// Space implements Disk.
-func (OS) Space(path string) (free, total int64, err error) {
-	var s syscall.Statfs_t
-	if err := syscall.Statfs(path, &s); err != nil {
-		return 0, 0, fmt.Errorf("get the free space on the disk of %s: %w", path, err)
-	}
-	return int64(s.Bavail) * s.Bsize, int64(s.Blocks) * s.Bsize, nil
 }

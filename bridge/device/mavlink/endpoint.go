@@ -4,13 +4,11 @@ import (
 	"context"
 	"net"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/bluenviron/gomavlib/v3"
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
 	"github.com/pion/transport/v2/udp"
-	"golang.org/x/sys/unix"
 
 	"tapedeck/codec/format/tlog"
 )
@@ -214,15 +212,6 @@ func openBound(ctx context.Context, local, remote string, follow, shared bool) (
 	_ = c.SetReadBuffer(receiveBuffer)
 	c.remote.Store(to)
 	return c, nil
-}
-
-func shareAddress(_, _ string, c syscall.RawConn) (err error) {
-	if e := c.Control(func(fd uintptr) {
-		err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
-	}); e != nil {
-		return e
-	}
-	return err
 }
 
 // Read receives one datagram.

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"tapedeck/codec/text/printable"
@@ -32,12 +31,6 @@ func NewLine(f *os.File) *Line { return &Line{file: f} }
 // Visible reports whether the line is shown: the file is a terminal with this process in its foreground. A background
 // job must not disturb the shell, and the terminal of processes of ros2 launch is not visible.
 func (l *Line) Visible() bool { return Foreground(l.file) }
-
-// Foreground reports whether f is a terminal with this process in its foreground.
-func Foreground(f *os.File) bool {
-	group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
-	return err == nil && group == unix.Getpgrp()
-}
 
 // Show replaces the line, cut to the width of the terminal.
 func (l *Line) Show(text string) { l.ShowTable(&Table{Line: text}) }

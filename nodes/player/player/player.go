@@ -14,6 +14,7 @@ import (
 	"tapedeck/nodes/internal/filter/timerange"
 	"tapedeck/nodes/internal/graph/remote"
 	"tapedeck/nodes/internal/graph/rospub"
+	"tapedeck/nodes/internal/keyboard"
 	"tapedeck/nodes/internal/progress"
 )
 
@@ -108,7 +109,7 @@ func (p *player) run(ctx context.Context) (err error) {
 		p.acknowledge(ctx, topic, &workers)
 	}
 	if !p.options.KeyboardOff {
-		if restore, ok := progress.Listen(ctx, p.press); ok {
+		if restore, ok := keyboard.Listen(ctx, p.press); ok {
 			defer restore()
 			if p.line.Visible() && !p.options.Quiet {
 				fmt.Fprintln(p.line, keysHelp)

@@ -22,6 +22,7 @@ import (
 	"tapedeck/nodes/internal/confine"
 	"tapedeck/nodes/internal/filter/pattern"
 	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/keyboard"
 	"tapedeck/nodes/internal/page/livepage"
 	"tapedeck/nodes/internal/progress"
 	"tapedeck/nodes/recorder/internal/intake"
@@ -180,7 +181,7 @@ func (r *recorder) listen(ctx context.Context) (restore func()) {
 	if r.options.KeyboardOff {
 		return func() {}
 	}
-	restore, ok := progress.Listen(ctx, func(key string) {
+	restore, ok := keyboard.Listen(ctx, func(key string) {
 		if key == " " {
 			r.do(func() { r.setPaused(!r.topics.Paused()) })
 		}

@@ -1,4 +1,5 @@
-package progress
+// Package keyboard reads single keys from the terminal.
+package keyboard
 
 import (
 	"context"
@@ -8,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tapedeck/nodes/internal/progress"
 )
 
 // Listen calls press for each key pressed on the terminal until ctx is done. Ctrl-C keeps its meaning. restore resets
@@ -15,7 +18,7 @@ import (
 func Listen(ctx context.Context, press func(key string)) (restore func(), ok bool) {
 	in := int(os.Stdin.Fd())
 	before, err := unix.IoctlGetTermios(in, unix.TCGETS)
-	if err != nil || !Foreground(os.Stdin) {
+	if err != nil || !progress.Foreground(os.Stdin) {
 		return nil, false
 	}
 	raw := *before
@@ -27,7 +30,7 @@ func Listen(ctx context.Context, press func(key string)) (restore func(), ok boo
 	// A background job that reads or sets the terminal would be stopped. Here, reading fails instead.
 	signal.Ignore(unix.SIGTTIN)
 	set := func(t *unix.Termios) {
-		if Foreground(os.Stdin) {
+		if progress.Foreground(os.Stdin) {
 			_ = unix.IoctlSetTermios(in, unix.TCSETS, t)
 		}
 	}
@@ -75,7 +78,7 @@ func readKeys(ctx context.Context, press func(key string), back func()) {
 func awaitForeground(ctx context.Context) bool {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
-	for !Foreground(os.Stdin) {
+	for !progress.Foreground(os.Stdin) {
 		select {
 		case <-ctx.Done():
 			return false

@@ -1,0 +1,31 @@
+package codec
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// allocate allocates n bytes of the disk for an empty file.
+func allocate(file *os.File, n int64) error {
+	store := unix.Fstore_t{Flags: unix.F_ALLOCATEALL, Posmode: unix.F_PEOFPOSMODE, Length: n}
+	err := unix.FcntlFstore(file.Fd(), unix.F_PREALLOCATE, &store)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return fill(file, n)
+	}
+	return err
+}
+
+// SyncAll implements Disk. sync(2) gives all writes to the drive; syncing one file makes the drive write its cache.
+func (OS) SyncAll(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := unix.Sync(); err != nil {
+		return err
+	}
+	return file.Sync()
+}

@@ -1,0 +1,34 @@
+package codec
+
+import (
+	"errors"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// allocate allocates n bytes of the disk for an empty file.
+func allocate(file *os.File, n int64) error {
+	for {
+		err := syscall.Fallocate(int(file.Fd()), 0, 0, n)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, errors.ErrUnsupported):
+			return fill(file, n)
+		case !errors.Is(err, syscall.EINTR):
+			return err
+		}
+	}
+}
+
+// SyncAll implements Disk.
+func (OS) SyncAll(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return unix.Syncfs(int(file.Fd()))
+}
