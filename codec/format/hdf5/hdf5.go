@@ -4,11 +4,11 @@
 // layout. The package adds qpos, qvel and action, links and attributes where ACT, act-plus-plus, cobot_magic, RDT,
 // openpi and view_hdf5 expect them.
 //
-// The package reads its own files, those of EasyTeleop, and files in the layout of ALOHA and ACT.
+// The package reads its own files, EasyTeleop's files, and files in the layout of ALOHA and ACT.
 //
 // Truncated or damaged files are errors. libhdf5 trusts references to texts in attributes and to sequences in chunks,
-// such as EasyTeleop's images. About one in a thousand files with a single wrong bit crashes it. So another process
-// reads the file. It runs the executable itself, whose main function must call Main.
+// such as EasyTeleop's images. About one in a thousand files with a single wrong bit crashes libhdf5. So the package
+// reads each file in a child process. The child runs the same executable, whose main function must call Main.
 package hdf5
 
 import (
@@ -22,8 +22,8 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// Main must be called before anything else in main, or TestMain, of an executable that reads HDF5 files. It does not
-// return in a process that was started to read a file.
+// Main must be called first in main or TestMain of an executable that reads HDF5 files. In a child process, Main reads
+// the file and does not return.
 func Main() { child.Main() }
 
 // Format is the format of HDF5 files with episodes, and of folders with a file for each episode: episode_0.hdf5,
@@ -38,7 +38,7 @@ var Format = codec.Format{
 		ok, err := isHDF5(bytes.NewReader(head), int64(len(head)))
 		return ok && err == nil
 	},
-	Named:     named,
+	Named:     hasExtension,
 	Extension: ".hdf5",
 	Files:     []string{".hdf5"},
 	OpenFrom: func(files *store.Files, path string) (codec.Reader, error) {
@@ -50,7 +50,8 @@ var Format = codec.Format{
 	},
 }
 
-func named(path string) bool {
+// hasExtension reports whether a path has an extension of HDF5 files.
+func hasExtension(path string) bool {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".hdf5", ".h5":
 		return true

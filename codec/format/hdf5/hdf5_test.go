@@ -559,8 +559,8 @@ func TestCodec(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, ok)
 	}
-	require.True(t, named("a.HDF5"))
-	require.False(t, named("a.mcap"))
+	require.True(t, hasExtension("a.HDF5"))
+	require.False(t, hasExtension("a.mcap"))
 	_, err = codec.Formats{Format}.Create(filepath.Join(t.TempDir(), "a.hdf5"), codec.CreateOptions{})
 	require.ErrorContains(t, err, "hdf5 can be read, not written")
 }

@@ -15,11 +15,11 @@ type imageEncoder struct {
 	images  string // Options.Images
 	swap    bool   // Options.SwapRB
 	quality int    // Options.Quality
-	size    size
-	depth   bool // images are depths of 16 bits
+	size    size   // size of all images
+	depth   bool   // images are depths of 16 bits
 
-	recompressed atomic.Int64 // images whose pixels JPEG changed
-	lost         pixel.LossCounter
+	recompressed atomic.Int64      // images whose pixels JPEG changed
+	lost         pixel.LossCounter // losses of the conversion to RGB
 }
 
 // configure sets the size and kind of all images from the camera's first frame.
@@ -54,7 +54,8 @@ func (e *imageEncoder) color() string {
 	return "rgb"
 }
 
-// encodeFrame implements episode.Encoder. It returns the file's image for f, or a black image if f is nil.
+// encodeFrame implements episode.Encoder. It returns the file's image for f, or a black image if f is nil. again reports
+// whether f was also encoded for the row before; the losses of a frame count once.
 func (e *imageEncoder) encodeFrame(dst []byte, f *episode.Frame, again bool) ([]byte, error) {
 	if f == nil {
 		return e.encodeBlack(dst)

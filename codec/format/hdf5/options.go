@@ -8,10 +8,10 @@ import (
 // Values of Options.
 const (
 	ImagesVLen = "vlen" // JPEGs of variable length
-	// JPEGs padded with zeros to the length of the longest one. They are a little larger, and faster in random access.
+	// JPEGs padded with zeros to the length of the longest one: a little larger, and faster to read in random order
 	ImagesPadded = "padded"
 	ImagesRaw    = "raw"  // pixels, for the original ACT
-	ImagesKeep   = "keep" // without losses: unchanged JPEGs of variable length, pixels for cameras with other images
+	ImagesKeep   = "keep" // no losses: unchanged JPEGs of variable length, pixels for cameras with other images
 
 	JointRad = "rad"
 	JointDeg = "deg"
@@ -29,19 +29,20 @@ type Options struct {
 	// unchanged.
 	Quality int
 
-	// Links are more names for the images of cameras. They map a name to the name of a camera, as in "cam_high":
-	// "camera_1". Links to missing cameras are left out. nil stands for ALOHA's names: cam_high for camera_1, cam_low
+	// Links are more names for the images of cameras. They map a name to the name of a camera, such as "cam_high" to
+	// "camera_1". Links to missing cameras are omitted. nil stands for ALOHA's names: cam_high for camera_1, cam_low
 	// for camera_2, cam_left_wrist and cam_right_wrist for camera_0.
 	Links map[string]string
 
 	Workers int // number of JPEGs that are encoded at a time; 0 is the number of processors
 }
 
+// defaultLinks are the Links of nil.
 var defaultLinks = map[string]string{
 	"cam_high": "camera_1", "cam_low": "camera_2", "cam_left_wrist": "camera_0", "cam_right_wrist": "camera_0",
 }
 
-// Check returns an error for the first invalid option.
+// Check returns an error about the first invalid option.
 func (o Options) Check() error {
 	switch {
 	case !slices.Contains([]string{"", ImagesVLen, ImagesPadded, ImagesRaw, ImagesKeep}, o.Images):

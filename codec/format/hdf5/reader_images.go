@@ -25,7 +25,7 @@ type imageDataset struct {
 	path   string
 	name   string // last element of path
 	camera string // name of the camera
-	order  int64  // position among the cameras of the episode
+	order  int64  // position among the cameras of the episode; 1 << 32 if unknown
 	raw    bool   // value of episode.Camera.Raw
 }
 
@@ -45,36 +45,13 @@ func (r *episodeReader) findImages() ([]*imageDataset, error) {
 			return nil, err
 		}
 		for _, name := range names {
-			d := &imageDataset{source: r.source, root: r.root, path: r.root + group + name, name: name,
-				camera: cameraName(name), order: 1 << 32}
-			switch r.file.Type(d.path) {
-			case h5.DatasetObject:
-			case h5.NoObject:
-				r.Damage = append(r.Damage, &episode.MissingError{Path: r.path + ":" + d.path, Camera: d.camera,
-					Err: errBrokenLink})
-				continue
-			default:
-				continue
-			}
-			if camera := r.text(d.path, "camera"); camera != "" {
-				d.camera = camera
-			}
-			if order, ok := r.file.Attribute(d.path, "order").(int64); ok {
-				d.order = order
-			}
-			n, err := d.countReadable()
-			if r.file.Err() != nil {
+			d, err := r.openImages(group, name)
+			if err != nil {
 				return nil, err
 			}
-			if n == 0 && err == nil {
-				err = errors.New("the dataset has no images")
+			if d != nil {
+				all = append(all, d)
 			}
-			if err != nil {
-				r.omit(d.path, "cameras", err)
-				continue
-			}
-			r.lengths[d.path] = n
-			all = append(all, d)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *imageDataset) int {
@@ -82,6 +59,41 @@ func (r *episodeReader) findImages() ([]*imageDataset, error) {
 			cmp.Compare(a.camera, b.camera))
 	})
 	return all, nil
+}
+
+// openImages returns the dataset of images with a name in a group, or nil if there is none. It omits an unreadable
+// dataset. It returns the error that ended the reading process.
+func (r *episodeReader) openImages(group, name string) (*imageDataset, error) {
+	d := &imageDataset{source: r.source, root: r.root, path: r.root + group + name, name: name,
+		camera: cameraName(name), order: 1 << 32}
+	switch r.file.Type(d.path) {
+	case h5.DatasetObject:
+	case h5.NoObject:
+		r.Damage = append(r.Damage, &episode.MissingError{Path: r.path + ":" + d.path, Camera: d.camera,
+			Err: errBrokenLink})
+		return nil, nil
+	default:
+		return nil, nil
+	}
+	if camera := r.text(d.path, "camera"); camera != "" {
+		d.camera = camera
+	}
+	if order, ok := r.file.Attribute(d.path, "order").(int64); ok {
+		d.order = order
+	}
+	n, err := d.countReadable()
+	if failed := r.file.Err(); failed != nil {
+		return nil, failed
+	}
+	if n == 0 && err == nil {
+		err = errors.New("the dataset has no images")
+	}
+	if err != nil {
+		r.omit(d.path, "cameras", err)
+		return nil, nil
+	}
+	r.lengths[d.path] = n
+	return d, nil
 }
 
 // uniqueName returns a name for the camera that no other camera of the episode has. In files of other tools, the colour
@@ -167,7 +179,7 @@ func (d *imageDataset) readCamera(stamps []int64, devices map[string]json.RawMes
 		return nil, nil, fmt.Errorf("%s: %d indices and %s of images for %s", d.path, len(index),
 			plural.Count(len(captured), "time"), plural.Count(len(stamps), "row"))
 	}
-	var rows []int
+	var rows []int // row of each frame
 	last := int64(-1)
 	for i, t := range stamps {
 		if index != nil && index[i] < 0 {
@@ -237,7 +249,7 @@ type frameReader struct {
 	rows   []int       // row of each frame in the dataset
 	pixels string      // encoding of pixels; "" for JPEGs and PNGs
 	bgr    bool        // pixels and JPEGs have red and blue swapped
-	buffer []byte
+	buffer []byte      // memory of the last image
 }
 
 // Frame implements episode.Frames.

@@ -41,7 +41,7 @@ func checkImages(rows *episode.Rows, decode bool) error {
 func (w *episodeWriter) writeImages() error {
 	e := w.rows.Episode
 	datasets := map[string]string{} // names of the datasets of images, by camera
-	used := map[string]bool{}       // names of datasets
+	used := map[string]bool{}       // names of the datasets in datasets
 	// The black images of a camera without frames have the size of another camera's images, or this size.
 	black := size{640, 480}
 	var frameless []int // indices of cameras without frames
@@ -66,12 +66,21 @@ func (w *episodeWriter) writeImages() error {
 			return fmt.Errorf("%s: %w", e.Cameras[i].Name, err)
 		}
 	}
+	if err := w.writeLinks(datasets, used); err != nil {
+		return err
+	}
+	return w.writeCompressLen()
+}
+
+// writeLinks writes the links of the options. datasets are the names of the datasets of images, by camera. A link with
+// the name of a dataset, which is in used, is omitted.
+func (w *episodeWriter) writeLinks(datasets map[string]string, used map[string]bool) error {
 	for _, link := range slices.Sorted(maps.Keys(w.options.Links)) {
 		target := datasets[w.options.Links[link]]
 		if target == "" || used[pathName(link)] {
 			continue
 		}
-		for _, group := range []string{"/observations/images/", "/observations/images_depth/"} {
+		for _, group := range []string{"/observations/images/", depthGroup} {
 			if w.file.Type(w.root+group+target) == h5.NoObject {
 				continue
 			}
@@ -80,7 +89,7 @@ func (w *episodeWriter) writeImages() error {
 			}
 		}
 	}
-	return w.writeCompressLen()
+	return nil
 }
 
 // writeCompressLen writes the lengths of padded JPEGs in act-plus-plus's dataset compress_len. It has a row for each
@@ -189,7 +198,7 @@ func (w *episodeWriter) createImages(name string, e *imageEncoder) (imageWriter,
 		}
 	}
 	path := group + "/" + name
-	var set *h5.Dataset
+	var set *h5.Dataset // nil for padded JPEGs
 	var err error
 	write := func(start int, images [][]byte) error {
 		for i, image := range images {

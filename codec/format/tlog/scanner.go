@@ -95,8 +95,8 @@ type Scanner struct {
 
 	// edge is the number of bytes from start to the end of the last frame, including frames with a bad checksum. At the
 	// edge, another frame must begin, so 0 means that a frame must begin at start. If edge is greater, the bytes before
-	// the edge belong to a frame with a bad checksum and are not garbage. If edge is negative, garbage follows the
-	// edge.
+	// the edge belong to a frame with a bad checksum and are not garbage. If edge is negative, the scanned bytes
+	// after the edge are garbage.
 	edge int
 	crc  x25.X25
 }
