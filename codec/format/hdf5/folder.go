@@ -39,7 +39,7 @@ type folder struct {
 	files   *store.Files
 	path    string
 	paths   []string
-	sources []*source // the files that could be opened
+	sources []*source // opened files, until Close
 }
 
 var _ episode.Source = (*folder)(nil)

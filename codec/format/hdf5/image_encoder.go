@@ -54,8 +54,8 @@ func (e *imageEncoder) color() string {
 	return "rgb"
 }
 
-// encodeFrame implements episode.Encoder. It returns the file's image for f, or a black image if f is nil. again reports
-// whether f was also encoded for the row before; the losses of a frame count once.
+// encodeFrame implements episode.Encoder. It returns the file's image for f, or a black image if f is nil. again
+// reports whether f was also encoded for the row before; the losses of a frame count once.
 func (e *imageEncoder) encodeFrame(dst []byte, f *episode.Frame, again bool) ([]byte, error) {
 	if f == nil {
 		return e.encodeBlack(dst)

@@ -25,9 +25,9 @@ const layoutVersion = "1.0"
 
 // Writer writes a file. Until Close, the file's name has the suffix .part.
 type Writer struct {
-	file    *h5.File
-	path    string
-	options Options
+	file    *h5.File // nil after Close
+	path    string   // path after Close
+	options Options  // with defaults instead of zero values
 
 	episodes []*writtenEpisode
 	summary  summary
@@ -138,7 +138,7 @@ func appendNew(list []string, text string, i int) []string {
 	return append(list, text)
 }
 
-// describe returns the description of a device as JSON.
+// describe returns the JSON description of a camera or arm. name is its name in the file, source is its recorded name.
 func describe(name, source, topic string, device json.RawMessage) string {
 	return marshal(struct {
 		Name   string          `json:"name"`

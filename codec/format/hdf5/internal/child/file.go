@@ -27,14 +27,14 @@ var (
 	maxTime   uint64 = 60      // s of processor time for a request
 )
 
-// File is a file that a child reads while the file has users. It may be used in several goroutines.
+// File is a file that a child reads while the file has users. Several goroutines may use a File at a time.
 type File struct {
 	path string
 	name string // name of the file in errors
 
 	mu      sync.Mutex  // guards the fields below and the use of process
 	stat    os.FileInfo // state of the file when it was first opened
-	users   int         // Acquires without Release
+	users   int         // number of calls of Acquire without Release
 	closed  bool
 	process *process // child that reads the file; nil: none
 	err     error    // why the child ended; nil after it is started
@@ -60,7 +60,7 @@ func (f *File) Acquire() error {
 	return nil
 }
 
-// open starts a child that opens the file, unless the idle child is there. The caller holds f.mu.
+// open starts a child that opens the file, unless the file's idle child still runs. The caller holds f.mu.
 func (f *File) open() error {
 	stat, err := os.Stat(f.path)
 	if err != nil {

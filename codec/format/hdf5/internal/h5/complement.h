@@ -6,6 +6,7 @@
 #include <hdf5.h>
 #include <stdbool.h>
 
+// Kinds of elements of datasets and attributes. KIND_BYTES are sequences of bytes of variable length.
 enum kind { KIND_OTHER, KIND_INTEGER, KIND_FLOAT, KIND_STRING, KIND_BYTES, KIND_OPAQUE };
 
 #define MAX_RANK 8
@@ -22,7 +23,7 @@ struct shape {
 	int missing_filter; // number of the dataset's first filter that libhdf5 lacks; 0: none
 };
 
-// Makes libhdf5 print no errors, and forgets the errors of earlier calls on this thread.
+// Forgets the errors of earlier calls on this thread, and makes libhdf5 not print errors.
 void reset_errors(void);
 // Returns the text of libhdf5's first error on this thread since reset_errors; "": none.
 const char *error_text(void);
@@ -40,6 +41,7 @@ void register_filters(void);
 // Returns the number of the first filter in a dataset's creation properties that libhdf5 lacks; 0: none.
 int missing_filter(hid_t plist);
 
+// Create a link at path to the object target, in the file itself or in another one.
 herr_t link_soft(hid_t file, const char *target, const char *path);
 herr_t link_external(hid_t file, const char *other, const char *target, const char *path);
 // Sets *names to the names of the links in a group, each followed by NUL. Soft links are omitted unless with_soft. The

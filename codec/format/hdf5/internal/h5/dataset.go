@@ -214,7 +214,9 @@ func (f *File) Dataset(path string) (*Dataset, error) {
 	var shape C.struct_shape
 	err := call("open "+path, func() error {
 		d.handle = C.open_dataset(f.handle, p, &shape)
-		f.datasets[d] = d.handle >= 0
+		if d.handle >= 0 {
+			f.datasets[d] = true
+		}
 		return check(d.handle)
 	})
 	if err != nil {

@@ -18,7 +18,8 @@ import (
 	"tapedeck/codec/text/plural"
 )
 
-// File is an open file. Close also closes its datasets. Files and datasets may be used in several goroutines.
+// File is an open file. Close also closes the datasets of the file. Several goroutines may use files and datasets at a
+// time.
 type File struct {
 	path     string
 	handle   C.hid_t
