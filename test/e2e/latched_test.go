@@ -18,8 +18,11 @@ func latched() codec.QoS {
 	return qos
 }
 
+// number returns a std_msgs/msg/UInt32 as CDR.
 func (g *graph) number(n uint32) []byte { return marshal(g.t, &std_msgs.UInt32{Data: n}) }
 
+// TestLatchedMessageFromBeforeTheRecorder checks that the recorder records a latched message that was published before
+// it started.
 func TestLatchedMessageFromBeforeTheRecorder(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -29,14 +32,15 @@ func TestLatchedMessageFromBeforeTheRecorder(t *testing.T) {
 	recorder := g.start("recorder", "-o", "early", "--all")
 	recorder.Prints("recording /map ")
 	path := g.path("early.record.00000")
-	await(t, func() bool { return len(readSoFar(t, path)["/map"]) > 0 }) // in the open file
+	await(t, func() bool { return len(readSoFar(t, path)["/map"]) > 0 }) // the file is still being written
 	recorder.Interrupt()
 	require.Equal(t, [][]byte{g.number(7)}, messages(t, path)["/map"])
 	require.Equal(t, codec.TransientLocal, channel(t, path, "/map").QoS[0].Durability)
 }
 
-// TestLatchedMessageFromAPublisherThatComesLate has the recorder subscribe while there is only a subscriber, and
-// nothing is known of the QoS yet.
+// TestLatchedMessageFromAPublisherThatComesLate checks that the recorder records a latched message of a publisher that
+// comes after the subscription. Before, the recorder knows only another subscriber of the topic, but no publisher's
+// QoS.
 func TestLatchedMessageFromAPublisherThatComesLate(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -48,7 +52,7 @@ func TestLatchedMessageFromAPublisherThatComesLate(t *testing.T) {
 	node := g.open("publisher")
 	p, err := node.Advertise("/map", "std_msgs/msg/UInt32", latched())
 	require.NoError(t, err)
-	require.NoError(t, p.Publish(g.number(7)), "before any subscriber is known")
+	require.NoError(t, p.Publish(g.number(7)), "publish before the publisher knows a subscriber")
 	require.Eventually(t, func() bool { return recorderQoS(node, "/map") == codec.TransientLocal }, patient,
 		5*time.Millisecond)
 	require.NoError(t, p.Publish(g.number(8)))
@@ -62,7 +66,7 @@ func TestLatchedMessageFromAPublisherThatComesLate(t *testing.T) {
 	require.Equal(t, codec.TransientLocal, offered[0].Durability)
 }
 
-// recorderQoS returns the durability with which all subscriptions of the recorder listen to a topic; "" while they
+// recorderQoS returns the durability of the recorder's subscriptions of a topic. It returns "" while subscriptions
 // differ.
 func recorderQoS(node bridge.Node, topic string) (durability codec.Durability) {
 	for _, found := range node.Topics() {
@@ -79,7 +83,7 @@ func recorderQoS(node bridge.Node, topic string) (durability codec.Durability) {
 	return durability
 }
 
-// channel returns the one channel of a topic.
+// channel returns the channel of a topic in a recording, which must have one channel of the topic.
 func channel(t *testing.T, path, topic string) *codec.Channel {
 	t.Helper()
 	var found []*codec.Channel
@@ -92,6 +96,7 @@ func channel(t *testing.T, path, topic string) *codec.Channel {
 	return found[0]
 }
 
+// TestPlayerLatches checks that late subscribers get played latched messages.
 func TestPlayerLatches(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -118,7 +123,7 @@ func TestPlayerLatches(t *testing.T) {
 			player := g.start("player", append([]string{path}, args...)...)
 			node := g.open("listener")
 			ticks := g.collect(node, "/tick", "std_msgs/msg/UInt32", keepAll())
-			await(t, func() bool { return len(ticks()) > 0 }) // the player has begun
+			await(t, func() bool { return len(ticks()) > 0 }) // wait until the player plays
 			heard := g.collect(node, "/map", "std_msgs/msg/UInt32", latched())
 			await(t, func() bool { return len(heard()) > 0 })
 			require.Equal(t, [][]byte{g.number(7)}, heard())

@@ -16,8 +16,8 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// TestNativeCARLA records what CARLA publishes by itself, without any option for it: from a participant that is no
-// node, of types that nobody else has, and from before the recorder came; and plays it.
+// TestNativeCARLA records and plays messages as CARLA publishes them without ROS 2. CARLA's participant is not a node,
+// only CARLA knows the types, and it publishes before the recorder starts.
 func TestNativeCARLA(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -45,8 +45,8 @@ func TestNativeCARLA(t *testing.T) {
 	} {
 		await(t, func() bool { return g.active("live.record.00000", topic) >= least })
 	}
-	said := recorder.Interrupt()
-	require.NotContains(t, said, "without a definition")
+	output := recorder.Interrupt()
+	require.NotContains(t, output, "without a definition")
 	require.NoError(t, in.Close())
 	native.Wait(0)
 
@@ -79,14 +79,14 @@ func TestNativeCARLA(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// bestEffort is the QoS of a subscription that matches every publisher.
+// bestEffort returns the QoS of a subscription that matches every publisher.
 func bestEffort() codec.QoS {
 	qos := codec.DefaultQoS()
 	qos.Reliability = codec.BestEffort
 	return qos
 }
 
-// active returns how many messages of a topic are in a file that is being written.
+// active returns the number of a topic's messages in a file that is being written.
 func (g *graph) active(name, topic string) int {
 	r, err := formats.Open(g.path(name))
 	if err != nil {

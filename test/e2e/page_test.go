@@ -26,7 +26,7 @@ import (
 
 const driveLength = 20.0 // s
 
-// writeDrive writes a recording that has something for each panel of a page.
+// writeDrive writes a recording with a topic for each kind of panel of a page. It returns path and topics.
 func (g *graph) writeDrive() (path string, topics []string) {
 	path = g.path("drive.mcap")
 	w, err := codec.Formats{mcap.Format}.Create(path, codec.CreateOptions{})
@@ -70,7 +70,7 @@ func (g *graph) writeDrive() (path string, topics []string) {
 	return path, topics
 }
 
-// points returns a ring of points around a sensor.
+// points returns a point cloud: a ring around the sensor.
 func points(header std_msgs.Header, at float64) *sensor_msgs.PointCloud2 {
 	m := &sensor_msgs.PointCloud2{Header: header, Height: 1, Width: 500, PointStep: 12, RowStep: 6000, IsDense: true}
 	for i, name := range []string{"x", "y", "z"} {
@@ -86,7 +86,7 @@ func points(header std_msgs.Header, at float64) *sensor_msgs.PointCloud2 {
 	return m
 }
 
-// pageOf returns the address of the page that a process has printed, without and with its token.
+// pageOf returns the printed address of a process's page, without and with the token.
 func pageOf(p *process.Process) (home, url string) {
 	p.Prints("token=")
 	url = regexp.MustCompile(`http://\S+`).FindString(p.Output())
@@ -131,6 +131,7 @@ func requireGuarded(t *testing.T, home, url string) {
 	require.Equal(t, 200, ask("GET", url, "", func(r *http.Request) { r.Host = "localhost" }))
 }
 
+// TestPlayerPage checks the panels of the player's page, and that the page controls the player.
 func TestPlayerPage(t *testing.T) {
 	t.Parallel()
 	chromium := browser.Start(t)
@@ -181,6 +182,7 @@ func TestPlayerPage(t *testing.T) {
 	require.NotEmpty(t, p.Problems())
 }
 
+// TestRecorderPage checks the tables of the recorder's page, and that the page controls the recorder.
 func TestRecorderPage(t *testing.T) {
 	t.Parallel()
 	chromium := browser.Start(t)
@@ -225,8 +227,7 @@ func TestRecorderPage(t *testing.T) {
 	process.Await(t, func() bool { return len(g.files("*snapshot*")) > 0 })
 	p.Wait(`text("#log").includes("snapshot")`)
 
-	// The cursor stays where it is pinned, until it is to follow again.
-	// A page that is drawn anew while the mouse moves there takes another click.
+	// A click pins the cursor. A page that is drawn again while the mouse moves needs another click.
 	process.Await(t, func() bool {
 		p.Click(".rows .body canvas", 0.4, 0.5)
 		return browser.Eval[bool](p, `document.body.classList.contains("pinned")`)

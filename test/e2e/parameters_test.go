@@ -20,6 +20,7 @@ func (g *graph) call(node bridge.Node, service, typeName string, request, respon
 	require.NoError(g.t, cdr.Unmarshal(reply, response))
 }
 
+// TestRecorderShowsItsParameters checks that the recorder's parameters can be listed and read, but not set.
 func TestRecorderShowsItsParameters(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -60,6 +61,6 @@ func TestRecorderShowsItsParameters(t *testing.T) {
 				Value: rcl_interfaces.ParameterValue{Type: rcl_interfaces.ParameterType_PARAMETER_BOOL}}},
 		}, &set)
 	require.Len(t, set.Results, 1)
-	require.False(t, set.Results[0].Successful, "options are read once")
+	require.False(t, set.Results[0].Successful, "the recorder accepted a new value")
 	recorder.Interrupt()
 }

@@ -23,10 +23,10 @@ import (
 	"tapedeck/bridge/device/realman/realmantest"
 )
 
-// pictures is the number of images of a camera, each different.
+// pictures is the number of different images of a camera.
 const pictures = 20
 
-// picture returns an image.
+// picture returns image i of a camera.
 func picture(i int) image.Image {
 	p := image.NewRGBA(image.Rect(0, 0, 16, 8))
 	for x := range 16 {
@@ -37,19 +37,21 @@ func picture(i int) image.Image {
 	return p
 }
 
+// jpeg returns picture i as JPEG.
 func (g *graph) jpeg(i int) []byte {
 	var b bytes.Buffer
 	require.NoError(g.t, jpeg.Encode(&b, picture(i), nil))
 	return b.Bytes()
 }
 
+// png returns picture i as PNG.
 func (g *graph) png(i int) []byte {
 	var b bytes.Buffer
 	require.NoError(g.t, png.Encode(&b, picture(i)))
 	return b.Bytes()
 }
 
-// cameras writes the images of the test cameras: a folder of JPEGs, a file of JPEGs, and a folder of PNGs.
+// cameras writes the images of three cameras: a folder of JPEGs, a file of JPEGs, and a folder of PNGs.
 func (g *graph) cameras() {
 	var all bytes.Buffer
 	for i := range pictures {
@@ -66,7 +68,7 @@ func pixelsOf(p image.Image) []byte {
 	return all.Pix
 }
 
-// arm is an arm whose posture changes with each request and contains the number of the request.
+// arm is a simulated arm. Its posture changes with each request and contains the number of the request.
 type arm struct {
 	realmantest.Arm
 	joints int
@@ -106,8 +108,8 @@ func (a *arm) posture(n int) realmantest.Posture {
 	return p
 }
 
-// hardware writes hardware.yaml for nodes of a namespace, writes the images, and starts the vehicle and two arms: one
-// is polled, one pushes.
+// hardware writes hardware.yaml for nodes of a namespace and the images of the cameras. It starts the vehicle, an arm
+// that is polled and an arm that pushes.
 func (g *graph) hardware(namespace string) []*arm {
 	g.cameras()
 	arms := []*arm{g.startArm("127.0.0.1", 2, 6), g.startArm("127.0.0.2", 4, 7)}
@@ -138,7 +140,7 @@ func (g *graph) hardware(namespace string) []*arm {
 	return arms
 }
 
-// headingStep is how far the vehicle turns right between messages, in rad.
+// headingStep is the angle by which the vehicle turns right between messages, in rad.
 const headingStep = 0.001
 
 // startVehicle starts a TCP server that sends the attitude of a turning vehicle, and returns its address.

@@ -27,7 +27,7 @@ import (
 
 var formats = codec.Formats{rosbag2.Format, session.Format}
 
-// Cameras, arms and a vehicle are recorded into a bag, here in a namespace.
+// TestDrive checks the bag that a recorder writes of cameras, arms and a vehicle, whose nodes are in a namespace.
 func TestDrive(t *testing.T) {
 	t.Parallel()
 	g := newGraph(t)
@@ -41,7 +41,7 @@ func TestDrive(t *testing.T) {
 	publishers := []*process.Process{start("camera_publisher"), start("arm_publisher"), start("mavlink_publisher")}
 	g.awaitDiagnostics("/lab/camera_publisher: camera_2", "/lab/arm_publisher: arm_1",
 		"/lab/mavlink_publisher: mavros: heartbeat")
-	recorder.Wait(0) // reaches its limit on each topic
+	recorder.Wait(0) // the recorder ends at its limit of messages on each topic
 	for _, p := range publishers {
 		require.NotContains(t, p.Interrupt(), "not one that")
 	}
@@ -62,7 +62,7 @@ func TestDrive(t *testing.T) {
 	for _, m := range messages[sensor_msgs.CameraInfo](g, "/lab/camera_0/camera_info") {
 		infos = append(infos, m.Header)
 	}
-	requireSame(t, stamps, infos)
+	requireEqualHeaders(t, stamps, infos)
 	raw := messages[sensor_msgs.Image](g, "/lab/camera_2/image_raw")
 	require.Len(t, raw, enough)
 	require.Equal(t, "overhead", raw[0].Header.FrameId)
@@ -87,7 +87,7 @@ func TestDrive(t *testing.T) {
 		require.Equal(t, "base_link", m.Header.FrameId)
 		require.InDelta(t, -0.2, m.AngularVelocity.Z, 1e-6)
 		heading := math.Pi/2 - 2*math.Atan2(m.Orientation.Z, m.Orientation.W)
-		if i > 0 { // by a step, or by more if the recorder was far behind
+		if i > 0 { // by one step, or by several if the recorder was far behind
 			turn := math.Remainder(heading-before, 2*math.Pi)
 			require.Greater(t, turn, headingStep/2)
 			require.InDelta(t, 0, math.Remainder(turn, headingStep), 1e-5)
@@ -126,12 +126,12 @@ func (g *graph) awaitDiagnostics(names ...string) {
 		case name := <-told:
 			names = slices.DeleteFunc(names, func(n string) bool { return n == name })
 		case <-late:
-			require.Empty(g.t, names, "no diagnostics of them")
+			require.Empty(g.t, names, "names without diagnostics")
 		}
 	}
 }
 
-// messages returns the messages of a topic in drive.
+// messages returns the messages of a topic in the recording drive.
 func messages[T any, P interface {
 	*T
 	msgs.Message
@@ -155,11 +155,11 @@ func messages[T any, P interface {
 	}
 }
 
-// requireSame requires that two topics of a camera have the same headers while both are recorded.
-func requireSame(t *testing.T, a, b []std_msgs.Header) {
+// requireEqualHeaders requires that two topics of a camera have equal headers while both are recorded.
+func requireEqualHeaders(t *testing.T, a, b []std_msgs.Header) {
 	i, k := slices.Index(a, b[0]), slices.Index(b, a[0])
 	if i < 0 && k < 0 {
-		return // no overlap
+		return // the topics were not recorded at once
 	}
 	a, b = a[max(i, 0):], b[max(k, 0):]
 	n := min(len(a), len(b))

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every node knows all its parameters in config/hardware.yaml.
+// TestExample checks that each node accepts its parameters in config/hardware.yaml.
 func TestExample(t *testing.T) {
 	t.Parallel()
 	g := newGraph(t)
@@ -25,7 +25,7 @@ func TestExample(t *testing.T) {
 			"-p", "port:=1", "-p", "push:=none"}},
 		{"mavlink_publisher", "/dev/none", []string{"-p", "source:=serial:/dev/none:57600"}},
 		{"recorder", "recording /arm_1/joint_states", []string{"-p", "hardware:=hardware.yaml"}},
-	} { // with devices that exist on no machine
+	} { // the devices exist on no machine
 		p := g.start(node.name, append([]string{"--config", "hardware.yaml", "--ros-args"}, node.args...)...)
 		p.Prints(node.says)
 		require.NotContains(t, p.Output(), "is not one that", "unknown parameters")

@@ -1,5 +1,5 @@
-// Package hardware tests the way from devices to recordings: simulated cameras, arms and an autopilot, the nodes that
-// publish them, the recorder, and conversions of its sessions and bags. All run as processes connected by DDS.
+// Package hardware tests the way from devices to recordings. Simulated cameras, arms and an autopilot are published by
+// nodes and recorded to sessions and bags, which are converted. The nodes and the recorder are processes on DDS.
 package hardware
 
 import (
@@ -25,22 +25,24 @@ func TestMain(m *testing.M) {
 type graph struct {
 	t      *testing.T
 	domain int
-	dir    string // where the processes work
+	dir    string // working directory of the processes
 }
 
+// newGraph returns a graph in a new domain.
 func newGraph(t *testing.T) *graph {
 	return &graph{t: t, domain: process.Domain(), dir: t.TempDir()}
 }
 
 func (g *graph) path(name string) string { return filepath.Join(g.dir, name) }
 
+// write writes a file.
 func (g *graph) write(name, text string) {
 	g.t.Helper()
 	require.NoError(g.t, os.MkdirAll(filepath.Dir(g.path(name)), 0o777))
 	require.NoError(g.t, os.WriteFile(g.path(name), []byte(text), 0o666))
 }
 
-// start starts one of our executables.
+// start starts one of tapedeck's executables.
 func (g *graph) start(name string, args ...string) *process.Process {
 	g.t.Helper()
 	cmd := exec.Command(filepath.Join(bin, name), args...)

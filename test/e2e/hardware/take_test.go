@@ -17,10 +17,11 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// enough is the number of images and samples of each stream to wait for: cameras have started over by then.
+// enough is the number of images and samples of each stream to wait for. Cameras have started over by then.
 const enough = pictures + 5
 
-// Three cameras and two arms of different generations are recorded as a session, with metadata of the devices.
+// TestTake checks the session that a recorder writes of three cameras and two arms of different generations, its
+// metadata of devices, and conversions of the session.
 func TestTake(t *testing.T) {
 	t.Parallel()
 	g := newGraph(t)
@@ -61,7 +62,7 @@ func TestTake(t *testing.T) {
 	}
 	g.checkMetadata(arms)
 
-	// Convert the session. The machine may have been busy.
+	// Convert the session, also if a busy machine has delayed samples.
 	patient := []string{"--max-gap", "-1", "--max-image-skew", "-1"}
 	require.Contains(t, g.run("converter", append(patient, "take", "train.hdf5")...), "train.hdf5")
 	require.Contains(t, g.run("converter", "info", "train.hdf5"), "arm_1")
@@ -69,7 +70,7 @@ func TestTake(t *testing.T) {
 	require.FileExists(t, g.path("train/meta/info.json"))
 }
 
-// complete reports whether an episode has enough of everything.
+// complete reports whether each camera and each stream of an episode has enough images or samples.
 func complete(e *episode.Episode) bool {
 	few := func(v *align.Vector) bool { return v == nil || len(v.Stamps) < enough }
 	return len(e.Cameras) == 3 && len(e.Arms) == 2 &&
@@ -79,7 +80,7 @@ func complete(e *episode.Episode) bool {
 		})
 }
 
-// checkPictures requires the images of the tests, in order, repeated from the beginning.
+// checkPictures requires that the frames of a camera are picture(0), picture(1) and so on, repeated from the beginning.
 func (g *graph) checkPictures(c *episode.Camera, pixels bool) {
 	t := g.t
 	frames, err := c.Open()
@@ -110,12 +111,12 @@ func (g *graph) checkPictures(c *episode.Camera, pixels bool) {
 	}
 }
 
-// check requires that each posture of the arm is recorded once and completely, and no other.
+// check requires that each posture of the arm is recorded once and completely, and that no other posture is recorded.
 func (a *arm) check(t *testing.T, recorded *episode.Arm) {
 	joint, pose, gripper := recorded.Streams[episode.Joint], recorded.Streams[episode.Pose],
 		recorded.Streams[episode.Gripper]
 	require.Len(t, joint.Columns, a.joints)
-	postures, seen := map[int64]int{}, map[int]bool{} // numbers by stamp, and all
+	postures, seen := map[int64]int{}, map[int]bool{} // numbers of postures: by stamp, and as a set
 	for i, stamp := range joint.Stamps {
 		row := joint.Values[i*a.joints:][:a.joints]
 		n := int(math.Round(degrees(row[0], joint.Columns[0]) * 1000 / stepOfJoint))

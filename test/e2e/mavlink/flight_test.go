@@ -1,4 +1,4 @@
-// Package mavlink tests that mavlink_publisher, as a process, publishes autopilots on DDS.
+// Package mavlink tests the messages that mavlink_publisher, as a process, publishes of autopilots on DDS.
 package mavlink
 
 import (
@@ -70,15 +70,15 @@ func record(t *testing.T, log string) map[string][][]byte {
 	}
 }
 
-// flight is a log and its recording.
+// flight is a log and the recording of its messages.
 type flight struct {
 	t        *testing.T
-	frames   []frame // of the autopilot
+	frames   []frame // of the autopilot, from the log
 	recorded map[string][][]byte
 }
 
-// compare requires that the topic has, in order, a message for each frame with this id that wanted accepts, and calls
-// same to compare them.
+// compare requires that the topic has a message for each frame with this id that wanted accepts, in the order of
+// frames. It calls same with each frame and its message.
 func compare[T any, P interface {
 	*T
 	msgs.Message
@@ -108,7 +108,7 @@ const (
 // TestFlight compares the recording of a real flight with the bytes of its log.
 func TestFlight(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a whole flight")
+		t.Skip("-short skips the whole flight")
 	}
 	path := samples.Path(t, "mavlink/dronekit_flight.tlog")
 	log, err := os.ReadFile(path)
@@ -132,7 +132,7 @@ func TestFlight(t *testing.T) {
 		near(y, v.Y)
 		near(z, v.Z)
 	}
-	// Messages without a time have the time of reception, others this time or an earlier one.
+	// Stamps of messages are the time of reception, or an earlier time if the message has a time.
 	received := func(f frame, stamp builtin_interfaces.Time) {
 		t.Helper()
 		near(0, float64(ns(stamp)-f.time)/1e9)
@@ -249,13 +249,13 @@ func TestFlight(t *testing.T) {
 	})
 	compare(f, "battery", sysStatus, nil, func(f frame, m *sensor_msgs.BatteryState) {
 		near(float64(f.u16(14))/1e3, float64(m.Voltage))
-		unless(t, f.i16(16) == -1, -f.i16(16)/100, m.Current)
-		unless(t, f.payload[30] == 0xff, float64(f.payload[30])/100, m.Percentage)
+		requireUnless(t, f.i16(16) == -1, -f.i16(16)/100, m.Current)
+		requireUnless(t, f.payload[30] == 0xff, float64(f.payload[30])/100, m.Percentage)
 	})
 	modes := map[uint32]string{0: "STABILIZE", 2: "ALT_HOLD", 3: "AUTO", 4: "GUIDED", 5: "LOITER", 6: "RTL", 9: "LAND",
 		16: "POSHOLD"}
 	gone, armed := silences(f.frames, all[len(all)-1].time), 0
-	f.recorded["state"] = without(t, f.recorded["state"], gone)
+	f.recorded["state"] = withoutDisconnected(t, f.recorded["state"], gone)
 	compare(f, "state", heartbeat, nil, func(f frame, m *mavros_msgs.State) {
 		received(f, m.Header.Stamp)
 		require.True(t, m.Connected)
@@ -269,7 +269,7 @@ func TestFlight(t *testing.T) {
 		}
 	})
 	require.Positive(t, armed)
-	raw := true // until RC_CHANNELS comes
+	raw := true // no RC_CHANNELS has come
 	var first []byte
 	for _, frame := range f.frames {
 		raw = raw && frame.id != rcChannels
@@ -318,13 +318,14 @@ func TestFlight(t *testing.T) {
 			require.Equal(t, f.f32(0), m.Value.DoubleValue)
 		}
 	})
-	require.Empty(t, slices.Collect(maps.Keys(f.recorded)), "topics that nothing is known of")
+	require.Empty(t, slices.Collect(maps.Keys(f.recorded)), "topics that the test does not compare")
 }
 
+// ns returns a time in ns.
 func ns(t builtin_interfaces.Time) int64 { return int64(t.Sec)*1e9 + int64(t.Nanosec) }
 
-// unless requires a number, or NaN if it is unknown.
-func unless(t *testing.T, unknown bool, want float64, got float32) {
+// requireUnless requires the number want, or NaN if the number is unknown.
+func requireUnless(t *testing.T, unknown bool, want float64, got float32) {
 	t.Helper()
 	if unknown {
 		require.True(t, math.IsNaN(float64(got)))
@@ -350,7 +351,8 @@ func fixed(list []frame) map[int64]bool {
 	return times
 }
 
-// silences returns how often there was no heartbeat for more than ten seconds, until the log ends.
+// silences returns the number of pauses of more than ten seconds between heartbeats, and between the last heartbeat and
+// end.
 func silences(list []frame, end int64) (n int) {
 	last := list[0].time
 	for _, f := range append(slices.Clone(list), frame{id: heartbeat, time: end}) {
@@ -364,8 +366,8 @@ func silences(list []frame, end int64) (n int) {
 	return n
 }
 
-// without leaves out as many states as that in which the vehicle is not connected.
-func without(t *testing.T, states [][]byte, n int) (rest [][]byte) {
+// withoutDisconnected returns states without the n states in which the vehicle is not connected.
+func withoutDisconnected(t *testing.T, states [][]byte, n int) (rest [][]byte) {
 	for _, data := range states {
 		var m mavros_msgs.State
 		require.NoError(t, cdr.Unmarshal(data, &m))

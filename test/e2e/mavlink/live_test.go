@@ -24,18 +24,18 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// encode returns a frame of the autopilot of a system.
+// encode returns a frame of a system's autopilot.
 func encode(system, id, sequence byte, payload []byte) []byte {
 	f := append([]byte{0xfe, byte(len(payload)), sequence, system, 1, id}, payload...)
 	return binary.LittleEndian.AppendUint16(f, checksum(f[1:], extras[id]))
 }
 
-// TestTwoVehiclesOnOneLink receives two autopilots over UDP.
+// TestTwoVehiclesOnOneLink checks the topics of two autopilots that send to one UDP port.
 func TestTwoVehiclesOnOneLink(t *testing.T) {
 	socket, err := net.ListenPacket("udp4", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer socket.Close()
-	// The address is made from the process id, so no other process gets a port of it.
+	// The address depends on the process id, so no other process uses its ports.
 	id := os.Getpid()
 	to := &net.UDPAddr{IP: net.IPv4(127, byte(1+id>>16), byte(id>>8), byte(id)), Port: 24550}
 	source := fmt.Sprintf("udp://%s@", to)
@@ -65,7 +65,7 @@ func TestTwoVehiclesOnOneLink(t *testing.T) {
 	}
 	speak := func() {
 		for system, yaw := range map[byte]float32{7: 0, 3: math.Pi / 2} { // north, east
-			say(system, heartbeat, []byte{4, 0, 0, 0, 10, 3, 0x81, 4, 3}) // a rover of ArduPilot's that holds
+			say(system, heartbeat, []byte{4, 0, 0, 0, 10, 3, 0x81, 4, 3}) // a rover with ArduPilot in mode HOLD
 			say(system, attitude, append(level(yaw), make([]byte, 12)...))
 			say(255, heartbeat, []byte{0, 0, 0, 0, 6, 8, 0, 0, 3}) // a ground station
 		}
@@ -109,7 +109,7 @@ func TestTwoVehiclesOnOneLink(t *testing.T) {
 		}
 	}
 	publisher.Interrupt()
-	require.NoError(t, socket.SetReadDeadline(time.Now().Add(50*time.Millisecond))) // anything sent has arrived by now
+	require.NoError(t, socket.SetReadDeadline(time.Now().Add(50*time.Millisecond))) // packets arrive within 50 ms
 	_, _, err = socket.ReadFrom(make([]byte, 1))
-	require.ErrorIs(t, err, os.ErrDeadlineExceeded, "something was sent")
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded, "the publisher has sent a packet")
 }

@@ -14,7 +14,7 @@ type frame struct {
 	payload []byte
 }
 
-// Ids of the compared messages; extras has the byte that each adds to its checksum.
+// Ids of the compared messages. extras has the byte that each id adds to the checksum.
 const (
 	heartbeat      = 0
 	sysStatus      = 1
@@ -39,7 +39,7 @@ var extras = map[byte]byte{
 	servoOutput: 222, rcChannels: 118, vfrHUD: 20, statusText: 83,
 }
 
-// frames returns the valid frames with the ids above, in order.
+// frames returns the valid frames with the compared ids, in order.
 func frames(log []byte) ([]frame, error) {
 	const stamp, header, magic = 8, 6, 0xfe
 	var list []frame
@@ -78,7 +78,7 @@ func checksum(data []byte, extra byte) uint16 {
 	return crc
 }
 
-// Numbers at a place in the payload.
+// The methods u16 to f32 return the number at an offset in the payload.
 
 func (f frame) u16(at int) uint16  { return binary.LittleEndian.Uint16(f.payload[at:]) }
 func (f frame) i16(at int) float64 { return float64(int16(f.u16(at))) }

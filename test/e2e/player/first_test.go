@@ -9,7 +9,8 @@ import (
 	rosbag2 "tapedeck/msgs/rosbag2_interfaces"
 )
 
-// TestFirstMessage plays to subscribers that were there before, without being told to wait for them. They miss nothing.
+// TestFirstMessage checks that subscribers which exist before the player miss no message, although the player does not
+// have --wait-for-subscribers.
 func TestFirstMessage(t *testing.T) {
 	for range 3 {
 		g := newGraph(t)
@@ -24,7 +25,8 @@ func TestFirstMessage(t *testing.T) {
 	}
 }
 
-// TestLateSubscribers come while it plays. They get the state at once, and then everything.
+// TestLateSubscribers checks that subscribers which come while a recording plays get latched messages at once, and then
+// all messages.
 func TestLateSubscribers(t *testing.T) {
 	g := newGraph(t)
 	n := track{topic: "/n", qos: keepAll(), period: 10 * time.Millisecond, count: 60_000}
@@ -54,8 +56,8 @@ func TestLateSubscribers(t *testing.T) {
 	}
 }
 
-// TestStateBeforeStart plays from the middle on. The state of then comes first, whether it was recorded shortly before
-// or long ago.
+// TestStateBeforeStart plays from the middle on. It checks that latched messages from before come first, whether they
+// were recorded shortly before or long before.
 func TestStateBeforeStart(t *testing.T) {
 	g := newGraph(t)
 	n := track{topic: "/n", qos: keepAll(), period: time.Millisecond, count: 2000}
@@ -69,14 +71,14 @@ func TestStateBeforeStart(t *testing.T) {
 		all[r.topic] = g.hear(g.node, r.topic, numberType, r.qos)
 	}
 	player := g.player(g.record("drive.record", tracks...), "--start-offset", "1s", "--start-paused")
-	all["/old"].last(0)
-	all["/recent"].last(9)
+	all["/old"].waitLast(0)
+	all["/recent"].waitLast(9)
 	require.Zero(t, all["/future"].count())
 	require.Zero(t, all["/n"].count())
 	g.call("resume", "Resume", &rosbag2.Resume_Request{}, nil)
 	player.Wait(0)
 	all["/n"].wait(1000)
 	require.Equal(t, count(1000, 2000), all["/n"].numbers(0))
-	all["/recent"].last(19)
-	all["/future"].last(0)
+	all["/recent"].waitLast(19)
+	all["/future"].waitLast(0)
 }

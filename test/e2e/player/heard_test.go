@@ -32,10 +32,10 @@ type heard struct {
 
 	mu       sync.Mutex
 	payloads [][]byte
-	arrived  chan struct{} // has a value after something has
+	arrived  chan struct{} // has a value after a message has arrived
 }
 
-// hear subscribes.
+// hear subscribes to a topic.
 func (g *graph) hear(node bridge.Node, topic, typeName string, qos codec.QoS) *heard {
 	g.t.Helper()
 	h := &heard{g: g, arrived: make(chan struct{}, 1)}
@@ -67,7 +67,7 @@ func (h *heard) count() int {
 	return len(h.payloads)
 }
 
-// numbers returns the numbers of the messages from the one with that index on.
+// numbers returns the numbers of the messages from index from on.
 func (h *heard) numbers(from int) []int {
 	h.g.t.Helper()
 	list := []int{}
@@ -77,7 +77,7 @@ func (h *heard) numbers(from int) []int {
 	return list
 }
 
-// wait waits until there are so many messages.
+// wait waits until count messages have arrived.
 func (h *heard) wait(count int) {
 	h.g.t.Helper()
 	deadline := time.After(process.Patience)
@@ -90,8 +90,8 @@ func (h *heard) wait(count int) {
 	}
 }
 
-// last waits until the last message has that number.
-func (h *heard) last(number int) {
+// waitLast waits until the last message has the number.
+func (h *heard) waitLast(number int) {
 	h.g.t.Helper()
 	deadline := time.After(process.Patience)
 	for {
@@ -108,6 +108,7 @@ func (h *heard) last(number int) {
 
 const numberType = "std_msgs/msg/UInt32"
 
+// number returns the number in a payload.
 func (g *graph) number(data []byte) int {
 	g.t.Helper()
 	require.GreaterOrEqual(g.t, len(data), 8)

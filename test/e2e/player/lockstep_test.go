@@ -15,7 +15,7 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// clocks returns the times received on /clock, in ns after epoch.
+// clocks returns the received times of /clock, since epoch.
 func (h *heard) clocks() (list []time.Duration) {
 	for _, data := range h.all() {
 		var m rosgraph_msgs.Clock
@@ -25,15 +25,15 @@ func (h *heard) clocks() (list []time.Duration) {
 	return list
 }
 
-// TestLockStep has a subscriber acknowledge each step when it has all of it, sooner or later. All runs tell the same
-// times and play the same messages in each step.
+// TestLockStep acknowledges each step once all of its messages have arrived, after delays that differ between runs. It
+// checks that all runs publish equal times and play equal messages in each step.
 func TestLockStep(t *testing.T) {
 	const step, steps = 50 * time.Millisecond, 20
 	n := track{topic: "/n", qos: keepAll(), period: 10 * time.Millisecond, count: steps * 5}
 	for _, rate := range []string{"--rate=10", "--immediate"} {
 		t.Run(rate, func(t *testing.T) {
 			g := newGraph(t)
-			// The player does not wait for a subscriber of /clock, but meets this one before that of /n.
+			// The player waits for subscribers of /n, but not of /clock: this subscription comes first.
 			clock := g.hear(g.node, "/clock", "rosgraph_msgs/msg/Clock", keepAll())
 			numbers := g.hear(g.node, "/n", numberType, keepAll())
 			done, err := g.node.Advertise("/done", numberType, keepAll())
@@ -50,7 +50,7 @@ func TestLockStep(t *testing.T) {
 			want = append(want, time.Duration(n.at(n.count-1)-epoch+1)) // the end
 			for i := range steps {
 				numbers.wait(5 * (i + 1))
-				require.Equal(t, count(0, 5*(i+1)), numbers.numbers(0), "nothing of the next step is played")
+				require.Equal(t, count(0, 5*(i+1)), numbers.numbers(0), "messages of step %d and before", i)
 				if i < steps-1 {
 					clock.wait(2*(i+1) + 1)
 					require.Equal(t, want[:2*(i+1)+1], clock.clocks())
@@ -64,8 +64,8 @@ func TestLockStep(t *testing.T) {
 	}
 }
 
-// TestClock follows /clock through rounds, a pause and a seek: it never runs back but by the seek, and has the time of
-// the recording then.
+// TestClock checks /clock in rounds, a pause and a seek. Its time never decreases, except by the seek, after which it
+// is the time of the recording.
 func TestClock(t *testing.T) {
 	g := newGraph(t)
 	n := track{topic: "/n", qos: keepAll(), period: 50 * time.Millisecond, count: 20}
@@ -74,14 +74,14 @@ func TestClock(t *testing.T) {
 	process.Await(t, func() bool {
 		all := clock.clocks()
 		return len(all) > 0 && all[len(all)-1] > 3*time.Second
-	}, "it goes on in rounds")
+	}, "/clock does not advance in the next round")
 	g.call("pause", "Pause", &rosbag2.Pause_Request{}, nil)
 	var before []time.Duration
 	process.Await(t, func() bool {
 		before = clock.clocks()
 		last := len(before) - 1
 		return last >= 19 && before[last-19] == before[last]
-	}, "it stands, and is told")
+	}, "/clock is not published, or advances, in a pause")
 	g.seek(n.at(10))
 	process.Await(t, func() bool { all := clock.clocks(); return all[len(all)-1] == 500*time.Millisecond })
 	require.True(t, slices.IsSorted(before), "%v", before)

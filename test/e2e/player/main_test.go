@@ -1,6 +1,6 @@
-// Package player shows that the player plays what is recorded, whole and in order, whatever is done to it: sought at
-// random, paused, slowed down and sped up while the machine is busy, in loops, with subscribers that come late, and
-// real recordings of every format. It is a process, which the tests listen to on DDS.
+// Package player tests that the player plays all recorded messages in order: with random seeks, pauses and rates on a
+// busy machine, in loops, with late subscribers, and from real recordings of every format. The player is a process, and
+// the tests subscribe on DDS.
 package player
 
 import (
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(process.Main(m, &bin, "player"))
 }
 
-// graph is a ROS domain of a test's own, on loopback. The test is a node in it.
+// graph is the ROS domain of a test, on loopback. The test is a node in the domain.
 type graph struct {
 	t      *testing.T
 	domain int
@@ -42,7 +42,7 @@ func newGraph(t *testing.T) *graph {
 	return g
 }
 
-// open returns another node of the test's.
+// open returns another node of the test.
 func (g *graph) open(name string) bridge.Node {
 	node, err := dds.Open(bridge.Options{Name: name, Domain: g.domain})
 	require.NoError(g.t, err)
@@ -50,7 +50,7 @@ func (g *graph) open(name string) bridge.Node {
 	return node
 }
 
-// player starts a player, which has loaned no keyboard.
+// player starts a player without keyboard controls.
 func (g *graph) player(args ...string) *process.Process {
 	g.t.Helper()
 	args = slices.Concat(args, process.Patient, []string{"--disable-keyboard-controls"})

@@ -25,7 +25,7 @@ func busy(t *testing.T) {
 	}
 }
 
-// TestLoops plays several rounds, each of which has every message in order.
+// TestLoops plays several rounds. It checks that each round has every message in order.
 func TestLoops(t *testing.T) {
 	const rounds = 5
 	g := newGraph(t)
@@ -47,8 +47,8 @@ func TestLoops(t *testing.T) {
 	}
 }
 
-// TestControls pauses, resumes, steps and changes the rate at random while the machine is busy. Everything is played
-// once, in order.
+// TestControls pauses, resumes, steps and changes the rate at random on a busy machine. It checks that each message is
+// played once, in order.
 func TestControls(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	g := newGraph(t)

@@ -32,16 +32,16 @@ type track struct {
 	size   int // least size of a message, in bytes
 }
 
-// at returns when a message was recorded.
+// at returns the log time of a message.
 func (r track) at(number int) int64 { return epoch + int64(r.begin) + int64(number)*int64(r.period) }
 
-// from returns the number of the first message at a time or later.
+// from returns the number of the first message at t or later.
 func (r track) from(t int64) int {
 	first := t - epoch - int64(r.begin)
 	return int(max(0, (first+int64(r.period)-1)/int64(r.period)))
 }
 
-// record writes a recording: of the format that follows from the name, or else a bag.
+// record writes a recording, in the format of the name's extension. Without an extension, it writes a rosbag2 bag.
 func (g *graph) record(name string, tracks ...track) string {
 	g.t.Helper()
 	path := filepath.Join(g.dir, name)
@@ -71,7 +71,7 @@ func (g *graph) record(name string, tracks ...track) string {
 	return path
 }
 
-// count returns the numbers from one on, up to another.
+// count returns the numbers from from to to-1.
 func count(from, to int) []int {
 	list := []int{}
 	for i := from; i < to; i++ {

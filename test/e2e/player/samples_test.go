@@ -21,9 +21,9 @@ import (
 	"tapedeck/test/samples/generate"
 )
 
-// TestSamples plays recordings that other programs have made, as fast as they are taken. What there is of ROS 2 in
-// them, or becomes it, arrives as it was read, in order. Counts are those of the programs that made them, 0 where
-// several messages become one or none.
+// TestSamples plays recordings of other programs as fast as possible. It checks that ROS 2 messages, and translated
+// messages, arrive in order with the payloads that codec reads. Counts are those of the recording programs, or 0 if
+// several messages become one message or none.
 func TestSamples(t *testing.T) {
 	for name, count := range map[string]int{
 		"apollo/apollo_cpp_sensors.record":                    0,
@@ -62,7 +62,7 @@ func TestSamples(t *testing.T) {
 				have := all[p].all()
 				require.Len(t, have, len(messages), p.topic)
 				for i := range have {
-					// On its way a message is padded to 4 bytes.
+					// DDS pads a message to 4 bytes.
 					if size := len(messages[i]); len(have[i]) < size || len(have[i]) >= size+4 ||
 						!bytes.Equal(messages[i], have[i][:size]) {
 						require.Equal(t, messages[i], have[i], "message %d of %s", i, p.topic)
@@ -73,12 +73,12 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// played is a topic that is played.
+// played is the name and the type of a played topic.
 type played struct{ topic, typeName string }
 
 func playedOf(c *codec.Channel) played { return played{"/" + strings.TrimPrefix(c.Topic, "/"), c.Type} }
 
-// readAll returns the payloads of ROS 2 in a recording, and the topics without any.
+// readAll returns the ROS 2 payloads of a recording by topic. Topics without ROS 2 messages have no payloads.
 func readAll(t *testing.T, path string) map[played][][]byte {
 	source, err := formats.Open(path)
 	require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 	rosbag2 "tapedeck/msgs/rosbag2_interfaces"
 )
 
-// next has the player, which is paused, play one message.
+// next makes the paused player play one message.
 func (g *graph) next() {
 	g.t.Helper()
 	var response rosbag2.PlayNext_Response
@@ -19,6 +19,7 @@ func (g *graph) next() {
 	require.True(g.t, response.Success)
 }
 
+// seek makes the player seek to t.
 func (g *graph) seek(t int64) {
 	g.t.Helper()
 	var response rosbag2.Seek_Response
@@ -29,8 +30,8 @@ func (g *graph) seek(t int64) {
 
 const seeks = 100
 
-// TestSeekWhilePaused seeks at random. The next message is the first one at that time or later, and before it comes the
-// state of then.
+// TestSeekWhilePaused seeks at random. It checks that the next message is the first one at that time or later, after
+// the latched messages from before.
 func TestSeekWhilePaused(t *testing.T) {
 	for _, name := range []string{"drive.record", "drive.mcap"} {
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +50,7 @@ func TestSeekWhilePaused(t *testing.T) {
 				if state.from(n.at(want)) != state.from(n.at(want-1)) {
 					want++ // /state has the next message
 				}
-				target := n.at(want) - random.Int64N(int64(n.period))*random.Int64N(2) // exactly, or some time before
+				target := n.at(want) - random.Int64N(int64(n.period))*random.Int64N(2) // at the message or before
 				before := numbers.count()
 				g.seek(target)
 				g.next()
@@ -57,7 +58,7 @@ func TestSeekWhilePaused(t *testing.T) {
 				require.Equal(t, []int{want}, numbers.numbers(before), "after a seek to %v",
 					time.Duration(target-epoch))
 				if last := state.from(target) - 1; last >= 0 {
-					states.last(last)
+					states.waitLast(last)
 				}
 			}
 			player.Interrupt()
@@ -65,8 +66,8 @@ func TestSeekWhilePaused(t *testing.T) {
 	}
 }
 
-// TestSeekWhilePlaying seeks at random, and lets a few messages pass each time. They follow each other from the right
-// one on.
+// TestSeekWhilePlaying seeks at random, and lets a few messages pass each time. It checks that messages follow each
+// other from the message that was sought.
 func TestSeekWhilePlaying(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	g := newGraph(t)
@@ -76,13 +77,13 @@ func TestSeekWhilePlaying(t *testing.T) {
 	heard.wait(1)
 	want := []int{0}
 	for i := range seeks {
-		// Forth and back: not to what is about to be played anyway, nor so near to the end that it comes.
+		// Forwards and backwards, but not to the next messages, and not near the end.
 		target := n.at(random.IntN(n.count*3/10)+i%2*n.count/2) + random.Int64N(int64(n.period))
 		want = append(want, n.from(target))
 		before := heard.count()
 		g.seek(target)
 		heard.wait(before + 3 + random.IntN(20))
-		for len(starts(heard.numbers(0))) < len(want) { // those before were on their way
+		for len(starts(heard.numbers(0))) < len(want) { // messages from before the seek may still arrive
 			heard.wait(heard.count() + 1)
 		}
 	}
@@ -90,7 +91,7 @@ func TestSeekWhilePlaying(t *testing.T) {
 	require.Equal(t, want, starts(heard.numbers(0)))
 }
 
-// starts returns the numbers that do not follow the one before.
+// starts returns the numbers that do not follow the number before.
 func starts(numbers []int) (list []int) {
 	for i, n := range numbers {
 		if i == 0 || n != numbers[i-1]+1 {
