@@ -1,4 +1,4 @@
-// Package browser lets tests look at pages in a headless Chromium.
+// Package browser opens pages in a headless Chromium for tests.
 package browser
 
 import (
@@ -21,19 +21,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const patience = 60 * time.Second // of waiting for a page
+const patience = 60 * time.Second // the longest wait for a page
 
-// Start returns the context of a browser without a window, which ends with the test.
+// Start starts a headless browser that ends with the test, and returns its context.
 func Start(t *testing.T) context.Context {
 	if testing.Short() {
-		t.Skip("starts a browser")
+		t.Skip("-short starts no browser")
 	}
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			continue
 		}
-		home := t.TempDir() // where the browser may leave files
+		home := t.TempDir() // for the files of the browser
 		options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
 			chromedp.DisableGPU, chromedp.Env("HOME="+home, "TMPDIR="+home), chromedp.Flag("disable-quic", true),
 			chromedp.Flag("disable-component-update", true))
@@ -44,7 +44,7 @@ func Start(t *testing.T) context.Context {
 		require.NoError(t, chromedp.Do(ctx))
 		return ctx
 	}
-	t.Skip("Chromium is not installed (Debian: chromium); the page of a report is not tested")
+	t.Skip("Chromium is not installed (Debian: chromium); pages are not tested")
 	return nil
 }
 
@@ -57,8 +57,7 @@ type Tab struct {
 	problems []string // errors and warnings in the console, and requests to a network
 }
 
-// Open opens a page whose address begins with home. When the test ends nothing may have been said in the console, and
-// nothing asked of other addresses.
+// Open opens a page whose address begins with home. At the end of the test, it requires that the page has no Problems.
 func Open(t *testing.T, parent context.Context, url, home string) *Tab {
 	ctx, cancel := chromedp.NewContext(parent)
 	p := &Tab{T: t, ctx: ctx, home: home}
@@ -80,7 +79,8 @@ func Open(t *testing.T, parent context.Context, url, home string) *Tab {
 	return p
 }
 
-// Problems returns and forgets what was said in the console, and asked of other addresses.
+// Problems returns the errors and warnings in the console and the requests to addresses outside of home, since the last
+// call.
 func (p *Tab) Problems() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,7 +121,7 @@ func Call[P, R any](p *Tab, command cdp.Command[P, R], params P) R {
 	return result
 }
 
-// Do takes steps of chromedp.
+// Do runs steps of chromedp.
 func (p *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 	p.Helper()
 	require.NoError(p, chromedp.Do(p.ctx, steps...))
@@ -134,7 +134,7 @@ func (p *Tab) Size(width, height int64) {
 		emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: 1})
 }
 
-// Eval returns the value of an expression, of a promise once it is resolved.
+// Eval returns the value of a JavaScript expression. If the value is a promise, Eval waits for its result.
 func Eval[T any](p *Tab, expression string, args ...any) T {
 	p.Helper()
 	v, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](fmt.Sprintf(expression, args...), chromedp.EvalAwaitPromise))
@@ -142,7 +142,7 @@ func Eval[T any](p *Tab, expression string, args ...any) T {
 	return v
 }
 
-// Wait waits until an expression is true.
+// Wait waits until a JavaScript expression is true.
 func (p *Tab) Wait(expression string, args ...any) {
 	p.Helper()
 	for deadline := time.Now().Add(patience); !Eval[bool](p, expression, args...); time.Sleep(20 * time.Millisecond) {
@@ -150,7 +150,7 @@ func (p *Tab) Wait(expression string, args ...any) {
 	}
 }
 
-// Mouse does something with the mouse at a part of the width and height of an element.
+// Mouse sends a mouse event to a point of an element. x and y are fractions of the element's width and height.
 func (p *Tab) Mouse(kind input.DispatchMouseEventType, selector string, x, y float64, options ...chromedp.MouseOption) {
 	p.Helper()
 	p.Wait(`(b => (b.scrollIntoView({block: "center"}), !b.board.stale))($(%q).closest(".board"))`,
@@ -160,7 +160,7 @@ func (p *Tab) Mouse(kind input.DispatchMouseEventType, selector string, x, y flo
 	p.Do(chromedp.MouseEvent(kind, at[0], at[1], options...))
 }
 
-// Click clicks at a part of the width and height of an element.
+// Click clicks at a point of an element. x and y are fractions of the element's width and height.
 func (p *Tab) Click(selector string, x, y float64) {
 	p.Helper()
 	p.Mouse(input.DispatchMouseEventTypeMouseMoved, selector, x, y)
@@ -168,7 +168,7 @@ func (p *Tab) Click(selector string, x, y float64) {
 	p.Mouse(input.DispatchMouseEventTypeMouseReleased, selector, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1))
 }
 
-// Drag drags the mouse from one part of the width and height of an element to another.
+// Drag drags the mouse between two points of an element. Coordinates are fractions of the element's width and height.
 func (p *Tab) Drag(selector string, fromX, fromY, toX, toY float64) {
 	p.Helper()
 	p.Mouse(input.DispatchMouseEventTypeMousePressed, selector, fromX, fromY,
@@ -187,7 +187,8 @@ func (p *Tab) Wheel(selector string, down float64, options ...chromedp.MouseOpti
 // Keys types keys.
 func (p *Tab) Keys(keys string) { p.Helper(); p.Do(chromedp.KeyEvent(keys)) }
 
-// late has pages draw late, as they do on a busy machine: a test that does not wait for it fails on any machine.
+// late is a script that delays drawing, as a busy machine does. A test that does not wait for drawing fails then on
+// every machine.
 const late = `{
 	const soon = requestAnimationFrame.bind(window);
 	window.requestAnimationFrame = f => soon(() => setTimeout(() => soon(f), 100));
@@ -196,7 +197,7 @@ const late = `{
 	};
 }`
 
-// helpers are functions for the expressions of tests.
+// helpers has JavaScript functions for the expressions of tests.
 const helpers = `
 $ = selector => document.querySelector(selector);
 at = () => +$("#cursor").dataset.at;

@@ -19,7 +19,7 @@ import (
 
 var formats = codec.Formats{record.Format}
 
-// playLog plays a log of CARLA, a real one if present, and records where the hero drives.
+// playLog plays a log of CARLA, a real one if present, and records the drive of the hero.
 func playLog(ctx context.Context) error {
 	heard := filepath.Join(folder, "hero")
 	log, real := samples.Find(generate.CARLALog)
@@ -96,7 +96,7 @@ func printDrive(path string) error {
 	}
 	fmt.Printf("%d messages on /clock, %d on /tf\n", clocks, transforms)
 	if told < 0 {
-		return errors.New("the hero was not heard of")
+		return errors.New("no position of the hero was recorded")
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
-// Demo runs the executables of its own folder together: the recorder records simulated publishers and takes a snapshot,
-// and the recording is inspected. It is played while a second recorder records it, and both recordings are compared.
-// Then a log of CARLA is played and received. Any difference is an error.
+// Demo runs the executables in its folder together. The recorder records simulated publishers and takes a snapshot, and
+// the converter prints the recording. The player plays the recording while a second recorder records it, and both
+// recordings are compared. Then a log of CARLA is played and recorded. Any difference is an error.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 const (
 	folder   = "demo-out"
 	duration = 6 * time.Second
-	domain   = "97" // unused by robots nearby
+	domain   = "97" // no robot nearby uses this ROS domain
 )
 
 func main() {

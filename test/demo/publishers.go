@@ -26,7 +26,7 @@ var topics = []string{
 	"/carla/ego_vehicle/rgb_front/image",
 }
 
-// publishers publish the topics of a simulated car, from one node.
+// publishers publishes the topics of a simulated car, from one node.
 type publishers struct {
 	node   bridge.Node
 	cancel context.CancelFunc
@@ -109,7 +109,7 @@ func imu(s float64, stamp builtin_interfaces.Time) msgs.Message {
 	}
 }
 
-// cloud is a turning ring of points; data is reused.
+// cloud returns a turning ring of points at time s in seconds. The message uses data.
 func cloud(data []byte, s float64, stamp builtin_interfaces.Time) msgs.Message {
 	const step = 16
 	count := len(data) / step
@@ -130,7 +130,7 @@ func cloud(data []byte, s float64, stamp builtin_interfaces.Time) msgs.Message {
 	return m
 }
 
-// image is a moving gradient; data is reused.
+// image returns a moving gradient at time s in seconds. The message uses data.
 func image(data []byte, s float64, stamp builtin_interfaces.Time) msgs.Message {
 	const width, height = 640, 480
 	shift := int(50 * s)

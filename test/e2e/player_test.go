@@ -11,7 +11,7 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// writeNumbers writes a recording of messages at the given times, in ms after begin, with their index as payload.
+// writeNumbers writes a recording of numbered messages. ms are the times of messages, in ms after begin.
 func (g *graph) writeNumbers(name, topic string, begin int64, ms ...int64) string {
 	g.t.Helper()
 	path := g.path(name)
@@ -29,7 +29,7 @@ func (g *graph) writeNumbers(name, topic string, begin int64, ms ...int64) strin
 
 const epoch = int64(1_700_000_000e9)
 
-// TestSimulatedTimeOfThePlayer records with the time that the player publishes, half a real second for a second.
+// TestSimulatedTimeOfThePlayer records with the time on the player's /clock, and checks the log times.
 func TestSimulatedTimeOfThePlayer(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -45,6 +45,7 @@ func TestSimulatedTimeOfThePlayer(t *testing.T) {
 	require.Less(t, info.StartTime, info.EndTime)
 }
 
+// TestPlayerRefuses checks the messages and exit codes for wrong arguments and files.
 func TestPlayerRefuses(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)

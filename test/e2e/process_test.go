@@ -22,20 +22,20 @@ func TestMain(m *testing.M) {
 		"TestRealRecordingsOverDDS", "TestRecorderKilledKeepsWhatWasWritten", "TestRecorderLosesNothing",
 		"TestSecurity", "TestSessionOverDDS", "TestSimulatedTimeOfThePlayer", "TestSnapshotOverService")
 	process.Isolate()
-	_ = flag.Set("test.parallel", "8") // the tests do not wait for processors
+	_ = flag.Set("test.parallel", "8") // tests mostly wait, and take little processor time
 	os.Exit(process.Main(m, &bin, "..."))
 }
 
-// graph is a ROS domain of a test's own, on loopback.
+// graph is the ROS domain of a test, on loopback.
 type graph struct {
 	t      *testing.T
 	domain int
 	env    []string
-	dir    string // where the processes work
+	dir    string // working directory of the processes
 	bin    string // folder of the executables
 }
 
-// isolate returns a new domain.
+// isolate returns a graph in a new domain.
 func isolate(t *testing.T) *graph {
 	domain := process.Domain()
 	return &graph{t: t, domain: domain, dir: t.TempDir(), bin: bin, env: process.InDomain(domain)}
@@ -54,7 +54,7 @@ func (g *graph) command(program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// start starts one of our executables.
+// start starts one of tapedeck's executables.
 func (g *graph) start(name string, args ...string) *process.Process {
 	g.t.Helper()
 	if name == "player" {

@@ -29,7 +29,7 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// open joins the graph as a node of the test's own process.
+// open returns a node of the test in the graph.
 func (g *graph) open(name string) bridge.Node {
 	node, err := dds.Open(bridge.Options{Name: name, Domain: g.domain})
 	require.NoError(g.t, err)
@@ -45,6 +45,7 @@ func (g *graph) advertise(node bridge.Node, topic, typeName string, qos codec.Qo
 	return p
 }
 
+// marshal returns a message as CDR.
 func marshal(t *testing.T, m msgs.Message) []byte {
 	data, err := cdr.Marshal(m)
 	require.NoError(t, err)
@@ -57,7 +58,7 @@ func await(t *testing.T, condition func() bool) {
 	process.Await(t, condition)
 }
 
-// keepAll is reliable and overwrites nothing.
+// keepAll returns the QoS of reliable endpoints that keep all messages.
 func keepAll() codec.QoS {
 	qos := codec.DefaultQoS()
 	qos.History, qos.Depth = codec.KeepAll, 0
@@ -76,7 +77,7 @@ func readSoFar(t *testing.T, path string) map[string][][]byte {
 	return messages(t, path)
 }
 
-// messages reads a recording whole: payloads by topic, in order.
+// messages returns the payloads of a recording by topic, in order. The recording must be readable to its end.
 func messages(t *testing.T, path string) map[string][][]byte {
 	t.Helper()
 	r, err := formats.Open(path)
@@ -96,6 +97,7 @@ func messages(t *testing.T, path string) map[string][][]byte {
 	}
 }
 
+// numbered returns a payload of 64 bytes with a number.
 func numbered(i uint32) []byte {
 	data := make([]byte, 64)
 	data[1] = 1 // little-endian
@@ -103,6 +105,7 @@ func numbered(i uint32) []byte {
 	return data
 }
 
+// TestRecorderLosesNothing checks that the recorder records all messages of two busy topics, in order.
 func TestRecorderLosesNothing(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -122,7 +125,7 @@ func TestRecorderLosesNothing(t *testing.T) {
 	require.Contains(t, summary, "0 dropped, 0 lost in transport")
 	require.Equal(t, 1, strings.Count(summary, "test_msgs/msg/Numbered is recorded without")+strings.Count(summary,
 		"recorded without the definition"),
-		"the unknown type is said once")
+		"there must be one warning for the type without a definition")
 	all := messages(t, g.path("flood.record.00000"))
 	for _, topic := range []string{"/a", "/b"} {
 		require.Len(t, all[topic], count)
@@ -132,6 +135,7 @@ func TestRecorderLosesNothing(t *testing.T) {
 	}
 }
 
+// TestRecorderKilledKeepsWhatWasWritten checks that written messages can be read after the recorder was killed.
 func TestRecorderKilledKeepsWhatWasWritten(t *testing.T) {
 	t.Parallel()
 	for _, storage := range []string{"record", "mcap"} {
@@ -166,6 +170,8 @@ func TestRecorderKilledKeepsWhatWasWritten(t *testing.T) {
 	}
 }
 
+// TestSnapshotOverService checks snapshots that the service /snapshot and 'recorder trigger' take, with and without a
+// recording.
 func TestSnapshotOverService(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"--snapshot", "--snapshot-mode"} {
@@ -182,7 +188,7 @@ func TestSnapshotOverService(t *testing.T) {
 				require.NoError(t, p.Flush(t.Context()))
 			}
 			paths := map[string]bool{}
-			// holds takes snapshots until one has that many messages, which are on their way.
+			// holds takes snapshots until one has that many messages.
 			holds := func(count int, take func() string) {
 				await(t, func() bool {
 					path := take()
@@ -220,6 +226,8 @@ func TestSnapshotOverService(t *testing.T) {
 	}
 }
 
+// TestNameSaysTheFormat checks that the extension of the output selects the format, and that the name is used for
+// splits.
 func TestNameSaysTheFormat(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -238,6 +246,7 @@ func TestNameSaysTheFormat(t *testing.T) {
 		"--storage: sqlite3 cannot be written while recording")
 }
 
+// TestHangupCompletesTheRecording checks that the recorder completes its recording at SIGHUP and SIGQUIT.
 func TestHangupCompletesTheRecording(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGHUP, syscall.SIGQUIT} {
@@ -259,6 +268,8 @@ func TestTriggerWithoutRecorder(t *testing.T) {
 	require.Contains(t, g.run(1, "recorder", "trigger", "--timeout", "1s"), "no recorder was found within 1s")
 }
 
+// TestRecorderPicksUpNewTopicsAndPublishers checks that the recorder records topics and publishers that appear while it
+// records, and replaces subscriptions that do not match a new publisher's QoS.
 func TestRecorderPicksUpNewTopicsAndPublishers(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -275,13 +286,13 @@ func TestRecorderPicksUpNewTopicsAndPublishers(t *testing.T) {
 	second := g.advertise(node, "/second", "std_msgs/msg/UInt32", keepAll())
 	require.NoError(t, second.Publish(marshal(t, &std_msgs.UInt32{Data: 2})))
 
-	// A best-effort publisher cannot be heard by the reliable subscription that /first got.
+	// The reliable subscription of /first does not match a best-effort publisher.
 	qos := codec.DefaultQoS()
 	qos.Reliability = codec.BestEffort
 	weak, err := node.Advertise("/first", "std_msgs/msg/UInt32", qos)
 	require.NoError(t, err)
 	path, last := g.path("all.record.00000"), g.number(1<<31)
-	await(t, func() bool { // until it is heard, and the other subscription has gone
+	await(t, func() bool { // until a best-effort subscription has replaced the reliable one
 		for range 5 {
 			publish()
 			time.Sleep(2 * time.Millisecond)
@@ -292,7 +303,7 @@ func TestRecorderPicksUpNewTopicsAndPublishers(t *testing.T) {
 	})
 	before := sent
 	isLater := func(data []byte) bool { return numberOf(data) >= before && !bytes.Equal(data, last) }
-	// until a message sent later is there, too: best-effort readers do not wait for lost messages
+	// Wait for a message that is sent later: best-effort readers do not wait for lost messages.
 	await(t, func() bool {
 		publish()
 		return slices.ContainsFunc(readSoFar(t, path)["/first"], isLater)
@@ -302,16 +313,17 @@ func TestRecorderPicksUpNewTopicsAndPublishers(t *testing.T) {
 	require.Equal(t, [][]byte{g.number(2)}, all["/second"])
 	got := slices.DeleteFunc(all["/first"], func(data []byte) bool { return bytes.Equal(data, last) })
 	require.NotEmpty(t, got)
-	if strings.Contains(out, " 0 lost in transport") { // which a best-effort subscription may
-		require.Len(t, got, int(numberOf(got[len(got)-1]))+1, "there is no gap")
+	if strings.Contains(out, " 0 lost in transport") { // a best-effort subscription may lose messages
+		require.Len(t, got, int(numberOf(got[len(got)-1]))+1, "recorded messages have a gap")
 	}
 	next := uint32(0)
 	for _, data := range got {
-		require.GreaterOrEqual(t, numberOf(data), next, "nothing is taken twice while the subscription is replaced")
+		require.GreaterOrEqual(t, numberOf(data), next, "a message is recorded twice")
 		next = numberOf(data) + 1
 	}
 }
 
+// TestTwoTypesOnOneTopic checks that the recorder records all types of a topic, with a warning.
 func TestTwoTypesOnOneTopic(t *testing.T) {
 	t.Parallel()
 	for _, storage := range []string{"record", "mcap"} {
@@ -371,7 +383,7 @@ func TestRecorderWithSimulatedTime(t *testing.T) {
 	require.Equal(t, int64(42e9), info.StartTime)
 }
 
-// free returns how many bytes are free on the disk of a folder.
+// free returns the free bytes on the disk of a folder.
 func free(t *testing.T, folder string) int64 {
 	var stat syscall.Statfs_t
 	require.NoError(t, syscall.Statfs(folder, &stat))
@@ -385,7 +397,8 @@ func TestRecorderStopsWhenTheTimeIsUp(t *testing.T) {
 	require.True(t, infoOf(t, g.path("short.record.00000")).Complete)
 }
 
-// The recorder tells by its exit code that a topic is missing, the recording keeps it, and check finds it there.
+// TestRecorderRequiresAContract checks that a missing required topic changes the recorder's exit code, and that 'check'
+// finds the requirement in the recording.
 func TestRecorderRequiresAContract(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -409,6 +422,7 @@ func TestRecorderRequiresAContract(t *testing.T) {
 	require.Regexp(t, `/absent +missing`, g.run(3, "converter", "check", path, "--expect", "drive.yaml"))
 }
 
+// TestRecorderRefuses checks the messages and exit codes for wrong arguments.
 func TestRecorderRefuses(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -439,8 +453,8 @@ func TestRecorderRefuses(t *testing.T) {
 	require.Equal(t, "precious", string(data))
 }
 
-// complete returns how many messages can be read of a recording that is being written.
-func complete(path string) (n int) {
+// countReadable returns the number of readable messages in a recording that is being written.
+func countReadable(path string) (n int) {
 	r, err := formats.Open(path)
 	if err != nil {
 		return 0
@@ -459,6 +473,7 @@ func complete(path string) (n int) {
 	}
 }
 
+// TestRecorderOnAFullDisk checks that the recording on a full disk is readable, and that the summary matches it.
 func TestRecorderOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -481,7 +496,8 @@ func TestRecorderOnAFullDisk(t *testing.T) {
 				for i := range 8 {
 					require.NoError(t, p.Publish(data))
 					if chunk != "1h" && i < 2 {
-						await(t, func() bool { return complete(g.path(path)) > i }) // in whole chunks
+						// The recorder writes whole chunks.
+						await(t, func() bool { return countReadable(g.path(path)) > i })
 					}
 				}
 				out := recorder.Wait(1)
@@ -489,9 +505,9 @@ func TestRecorderOnAFullDisk(t *testing.T) {
 				require.NotContains(t, out, " 0 dropped")
 				kept := messages(t, g.path(path))["/big"]
 				require.Contains(t, out, fmt.Sprintf(" %d messages,", len(kept)),
-					"the summary says what is in the file")
+					"the summary does not have the number of messages in the file")
 				if chunk != "1h" {
-					require.GreaterOrEqual(t, len(kept), 2, "what was written before is there")
+					require.GreaterOrEqual(t, len(kept), 2, "messages before the full disk are missing")
 				}
 				require.NoError(t, os.RemoveAll(g.path(path)))
 			})

@@ -19,7 +19,7 @@ func (g *graph) remote(code int, name string, args ...string) string {
 	return process.Start(g.t, g.command(filepath.Join(g.bin, name), args...)).Wait(code)
 }
 
-// TestPlayerCommands controls a player from the command line, without ROS 2.
+// TestPlayerCommands controls a player with the player's commands.
 func TestPlayerCommands(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -63,7 +63,7 @@ func TestPlayerCommands(t *testing.T) {
 	require.Contains(t, g.run(1, "recorder", "pause", "--timeout", "1s"), "no recorder was found within 1s")
 
 	other := g.start("player", path, "--start-paused", "--ros-args", "-r", "__ns:=/robot")
-	await(t, func() bool { // the second one is there
+	await(t, func() bool { // until the commands find the second player
 		command := process.Start(t, g.command(filepath.Join(g.bin, "player"), "pause"))
 		command.Ended()
 		return strings.Contains(command.Output(),
@@ -75,7 +75,7 @@ func TestPlayerCommands(t *testing.T) {
 	player.Wait(0)
 }
 
-// TestFileNamedLikeACommand is played if its name has a folder.
+// TestFileNamedLikeACommand checks that a file with the name of a command is played if its path has a folder.
 func TestFileNamedLikeACommand(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -87,7 +87,7 @@ func TestFileNamedLikeACommand(t *testing.T) {
 	require.Contains(t, g.run(0, "player", "./pause"), "played 1 message")
 }
 
-// TestRecorderCommands controls a recorder from the command line, without ROS 2.
+// TestRecorderCommands controls a recorder with the recorder's commands.
 func TestRecorderCommands(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -118,7 +118,7 @@ func TestRecorderCommands(t *testing.T) {
 	}
 }
 
-// TestConverterRequest has a running node convert.
+// TestConverterRequest checks that 'converter request' lets a running node convert.
 func TestConverterRequest(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -158,7 +158,7 @@ type status struct {
 	}
 }
 
-// TestStatus asks nodes how they are, and finds soon that there is none.
+// TestStatus checks the printed status of nodes, and that the command fails soon if there is no node.
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)

@@ -42,8 +42,8 @@ func infoOf(t *testing.T, path string) *codec.Info {
 	return info
 }
 
-// TestRealRecordingsOverDDS plays real ROS 2 recordings onto DDS, records them in both storages, and plays and records
-// a recording again. The payloads, their types, their QoS and their order must come through.
+// TestRealRecordingsOverDDS plays real ROS 2 recordings onto DDS and records them in both storages. It plays and
+// records one of these recordings again. It checks that payloads, types, QoS and order are equal.
 func TestRealRecordingsOverDDS(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -74,8 +74,8 @@ func TestRealRecordingsOverDDS(t *testing.T) {
 	}
 }
 
-// rerecord plays a recording while a recorder listens to topics, and returns what that wrote. It must be the same, and
-// no message came before its time; a busy machine may make it late.
+// rerecord plays a recording while a recorder records topics, and returns the path of the new recording. It requires
+// that both recordings have equal messages, and that no message is early. On a busy machine messages may be late.
 func (g *graph) rerecord(path, name, storage string, rate int, topics []string) string {
 	t := g.t
 	t.Helper()

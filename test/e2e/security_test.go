@@ -18,14 +18,14 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// in returns the graph as processes in an enclave see it.
-func (g *graph) in(k *bridgetest.Keystore, enclave string) *graph {
+// inEnclave returns the graph for processes with the keys of an enclave.
+func (g *graph) inEnclave(k *bridgetest.Keystore, enclave string) *graph {
 	secured := *g
 	secured.env = slices.Concat(g.env, k.Environment(enclave))
 	return &secured
 }
 
-// writeTexts writes a recording of one topic with 1,000 equal texts, one each 10 ms.
+// writeTexts writes a recording of a topic with 1,000 equal texts at intervals of 10 ms.
 func (g *graph) writeTexts(name, topic, text string) {
 	g.t.Helper()
 	w, err := formats.Create(g.path(name), codec.CreateOptions{})
@@ -79,8 +79,9 @@ func newSniffer(t *testing.T, texts ...string) (*sniffer, error) {
 	return s, nil
 }
 
-// TestSecurity has a recorder and a player with keys, and others without, with those of another CA, with expired ones
-// and with permissions for other topics.
+// TestSecurity checks that a recorder with keys records encrypted messages of a player with keys. Nodes without keys,
+// with keys of another CA and with permissions for other topics must not receive the messages. Nodes with expired keys
+// must not start.
 func TestSecurity(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -95,7 +96,7 @@ func TestSecurity(t *testing.T) {
 	}})
 	foreign.Add("/recorder", bridgetest.Enclave{})
 	strangers := map[string]*graph{
-		"none": g, "foreign": g.in(foreign, "/recorder"), "narrow": g.in(ours, "/narrow"),
+		"none": g, "foreign": g.inEnclave(foreign, "/recorder"), "narrow": g.inEnclave(ours, "/narrow"),
 	}
 	const secret, public = "the door code is 4711", "the weather is fine"
 	g.writeTexts("secret.record", "/secret", secret)
@@ -104,7 +105,7 @@ func TestSecurity(t *testing.T) {
 
 	for _, name := range []string{"recorder", "player"} {
 		args := map[string][]string{"recorder": {"-o", "none", "--all"}, "player": {"secret.record"}}[name]
-		out := g.in(ours, "/expired").run(1, name, args...)
+		out := g.inEnclave(ours, "/expired").run(1, name, args...)
 		require.Contains(t, out, "cert.pem, identity_ca.cert.pem in "+ours.Path+"/enclaves/expired")
 		require.Contains(t, out, "certificate has expired")
 	}
@@ -122,10 +123,10 @@ func TestSecurity(t *testing.T) {
 	weather := play(g, "public.record")
 	listeners["none"].Prints("recording /public")
 
-	recorder := g.in(ours, "/recorder").start("recorder", "-o", "good", "/secret", "/public",
+	recorder := g.inEnclave(ours, "/recorder").start("recorder", "-o", "good", "/secret", "/public",
 		"--max-recording-messages", "100", "--allow-unmatched")
 	recorder.Prints("security is on, enclave /, keys in " + ours.Path + "/enclaves/recorder, Enforce")
-	door := play(g.in(ours, "/player"), "secret.record")
+	door := play(g.inEnclave(ours, "/player"), "secret.record")
 	recorder.Prints("recording /secret")
 
 	pause := func(in *graph, want string) {
@@ -133,12 +134,14 @@ func TestSecurity(t *testing.T) {
 		cmd := in.command(filepath.Join(g.bin, "player"), "pause", "--timeout", "5s", "--node", "/player")
 		require.Contains(t, process.Start(t, cmd).Wait(1), want)
 	}
-	require.Contains(t, g.in(ours, "/recorder").remote(0, "player", "rate", "--node", "/player"), "/player: rate 1")
+	require.Contains(t, g.inEnclave(ours, "/recorder").remote(0, "player", "rate", "--node", "/player"),
+		"/player: rate 1")
 	pause(strangers["foreign"], "no player /player was found within ")
 	pause(strangers["narrow"], "permissions.p7s does not allow to publish the DDS topic rq/player/pauseRequest")
 	recorder.Wait(0)
 	require.Len(t, messages(t, g.path("good.record.00000"))["/secret"], 100)
-	require.Contains(t, g.in(ours, "/recorder").remote(0, "player", "pause", "--node", "/player"), "/player: paused")
+	require.Contains(t, g.inEnclave(ours, "/recorder").remote(0, "player", "pause", "--node", "/player"),
+		"/player: paused")
 	door.Stop()
 	weather.Stop()
 	for name, l := range listeners {
@@ -152,9 +155,9 @@ func TestSecurity(t *testing.T) {
 
 	t.Run("on the network", func(t *testing.T) {
 		if noSniffer != nil {
-			t.Skip("this process may not listen to the loopback interface: ", noSniffer)
+			t.Skip("listening to the loopback interface is not allowed: ", noSniffer)
 		}
-		require.Positive(t, sniffer.seen[1].Load(), "without keys")
-		require.Zero(t, sniffer.seen[0].Load(), "with keys")
+		require.Positive(t, sniffer.seen[1].Load(), "messages without keys must be readable")
+		require.Zero(t, sniffer.seen[0].Load(), "messages with keys must not be readable")
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"tapedeck/test/internal/process"
 )
 
+// TestRecorderSelects checks which topics the options for the selection of topics record.
 func TestRecorderSelects(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -54,7 +55,7 @@ func TestRecorderSelects(t *testing.T) {
 		}
 		await(t, func() bool { return len(readSoFar(t, g.path(name+".record.00000"))) >= len(test.want) })
 	}
-	time.Sleep(300 * time.Millisecond) // for messages that should not come
+	time.Sleep(300 * time.Millisecond) // unselected topics would be recorded meanwhile
 	for name, test := range tests {
 		p := processes[name]
 		out := p.Stop()
@@ -69,10 +70,11 @@ func TestRecorderSelects(t *testing.T) {
 		}
 		require.True(t, strings.HasPrefix(p.Stdout(), "recorded "+name+".record.00000: "),
 			"the result goes to standard output")
-		require.Equal(t, 1, strings.Count(p.Stdout(), "\n"), "and nothing else does")
+		require.Equal(t, 1, strings.Count(p.Stdout(), "\n"), "standard output has more than one line")
 	}
 }
 
+// TestRecorderRemaps checks the recorded names of remapped topics.
 func TestRecorderRemaps(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -96,6 +98,7 @@ func TestRecorderRemaps(t *testing.T) {
 	require.Equal(t, [][]byte{g.number(2)}, all["/robot/relative"])
 }
 
+// TestPlayerRemaps checks the played names of remapped topics.
 func TestPlayerRemaps(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -106,6 +109,7 @@ func TestPlayerRemaps(t *testing.T) {
 	require.Len(t, messages(t, g.path("remapped.record.00000"))["/b"], 2)
 }
 
+// TestQoSOverrides checks that recorder and player use the QoS of an overrides file.
 func TestQoSOverrides(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)

@@ -14,8 +14,8 @@ import (
 	"tapedeck/msgs/std_srvs"
 )
 
-// serviceEvent returns what ROS 2 Iron and later publish when a call of a std_srvs/srv/SetBool is sent, or, with a
-// response, answered.
+// serviceEvent returns an event of a std_srvs/srv/SetBool, as ROS 2 Iron and later publish it: of a request, or of a
+// response unless that is nil.
 func serviceEvent(request bool, response *std_srvs.SetBool_Response) []byte {
 	info := service_msgs.ServiceEventInfo{Stamp: builtin_interfaces.Time{Sec: 1}, ClientGid: [16]uint8{1, 15},
 		SequenceNumber: 3}
@@ -35,11 +35,11 @@ func serviceEvent(request bool, response *std_srvs.SetBool_Response) []byte {
 	return e.Bytes()
 }
 
-// TestServiceEvents records the topic of service introspection, and plays it.
+// TestServiceEvents records the events of a service and plays them. It checks that both are equal.
 func TestServiceEvents(t *testing.T) {
 	t.Parallel()
 	const topic, kind = "/light/_service_event", "std_srvs/srv/SetBool_Event"
-	// as ROS 2 Jazzy announces it
+	// The QoS that ROS 2 Jazzy announces.
 	const hash = "RIHS01_3c4c20015afb4303eafd347b1d6a786f171a89c814726961a9593ef10df878cf"
 	qos := latched()
 	qos.Depth = 10
@@ -85,7 +85,7 @@ func TestServiceEvents(t *testing.T) {
 				for _, s := range samples {
 					select {
 					case got <- slices.Clone(s.Data):
-					default: // the player has begun anew
+					default: // the player has started over
 					}
 				}
 			})

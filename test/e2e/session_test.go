@@ -17,7 +17,7 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// A camera and an arm on a graph become a session, which has their data with their stamps.
+// TestSessionOverDDS checks that a recorded session has the data of a camera and an arm with their stamps.
 func TestSessionOverDDS(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -61,7 +61,7 @@ func TestSessionOverDDS(t *testing.T) {
 			&sensor_msgs.Image{Header: h, Width: 4, Height: 2, Step: 12, Encoding: "bgr8",
 				Data: bytes.Repeat([]byte{byte(i), 1, 2}, 8)})))
 	}
-	// What is not whole yet is there, too.
+	// The session can be read while it is being recorded.
 	await(t, func() bool {
 		s, err := session.Open(nil, g.path("take"))
 		if err != nil {
@@ -101,7 +101,7 @@ func TestSessionOverDDS(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, picture.Bytes(), f.Data)
 
-	// As any recording it is one of ROS 2 messages.
+	// Other commands read the session as a recording of ROS 2 messages.
 	r, err := formats.Open(g.path("take"))
 	require.NoError(t, err)
 	defer r.Close()
@@ -112,7 +112,8 @@ func TestSessionOverDDS(t *testing.T) {
 	require.Contains(t, g.run(0, "converter", "info", "take"), "session")
 }
 
-// An episode that was discarded stays so if the recorder is killed, until a conversion names it.
+// TestDiscardedEpisode checks that a discarded episode stays discarded if the recorder is killed, and that a conversion
+// can select it.
 func TestDiscardedEpisode(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)

@@ -47,7 +47,7 @@ func TestTakeSnapshot(t *testing.T) {
 	await(t, func() bool { return take(tapedeck.TakeSnapshot_Request{}).MessageCount == 1 })
 	time.Sleep(1500 * time.Millisecond)
 	path, tries := "", 0
-	await(t, func() bool { // until it is taken soon enough
+	await(t, func() bool { // until a snapshot is taken soon enough
 		publish(2)
 		tries++
 		path = fmt.Sprint("crash", tries)
@@ -59,7 +59,7 @@ func TestTakeSnapshot(t *testing.T) {
 	require.WithinRange(t, time.Unix(int64(answer.Start.Sec), int64(answer.Start.Nanosec)), began, time.Now())
 	got := messages(t, g.path(path))["/n"]
 	require.Len(t, got, int(answer.MessageCount))
-	require.NotContains(t, got, g.number(1), "it was before")
+	require.NotContains(t, got, g.number(1), "the snapshot has a message from before")
 	require.Equal(t, "emergency stop", infoOf(t, g.path(path)).Metadata["cause"])
 
 	answer = take(tapedeck.TakeSnapshot_Request{Path: path})
@@ -68,14 +68,14 @@ func TestTakeSnapshot(t *testing.T) {
 	recorder.Interrupt()
 }
 
-// recorded is a message of a recording that was published with a number.
+// recorded is a numbered message of a recording.
 type recorded struct {
 	time   int64 // LogTime
 	number uint32
 }
 
-// sequence reads a recording: numbered messages by topic, and the event with the cause of a snapshot.
-func sequence(t *testing.T, path string) (all map[string][]recorded, trigger codec.Event) {
+// readSnapshot returns the numbered messages of a recording by topic, and the event with the cause of the snapshot.
+func readSnapshot(t *testing.T, path string) (all map[string][]recorded, trigger codec.Event) {
 	t.Helper()
 	r, err := formats.Open(path)
 	require.NoError(t, err)
@@ -101,8 +101,8 @@ func sequence(t *testing.T, path string) (all map[string][]recorded, trigger cod
 	}
 }
 
-// TestOverlappingSnapshots has twenty snapshots taken in a few seconds, in all ways that there are, and compares each
-// with the recording, message by message.
+// TestOverlappingSnapshots takes twenty snapshots in a few seconds, in all ways, and compares each of them with the
+// recording, message by message.
 func TestOverlappingSnapshots(t *testing.T) {
 	t.Parallel()
 	for _, storage := range []string{"record", "mcap"} {
@@ -195,7 +195,7 @@ func TestOverlappingSnapshots(t *testing.T) {
 				later(func() {
 					mu.Lock()
 					defer mu.Unlock()
-					for _, v := range []float64{9, -11, -12, 0} { // the condition is met once
+					for _, v := range []float64{9, -11, -12, 0} { // meets the condition once
 						_ = alarm.Publish(marshal(t, &std_msgs.Float64{Data: v}))
 					}
 				})
@@ -217,7 +217,7 @@ func TestOverlappingSnapshots(t *testing.T) {
 			if storage == "record" {
 				drive += ".record.00000"
 			}
-			all, _ := sequence(t, g.path(drive))
+			all, _ := readSnapshot(t, g.path(drive))
 			for topic, n := range sent {
 				require.Len(t, all[topic], n)
 				for i, m := range all[topic] {
@@ -225,7 +225,7 @@ func TestOverlappingSnapshots(t *testing.T) {
 				}
 			}
 			for _, path := range paths {
-				got, trigger := sequence(t, path)
+				got, trigger := readSnapshot(t, path)
 				cause, _, _ := strings.Cut(trigger.Text, " (")
 				s, known := asked[cause]
 				delete(asked, cause)
@@ -252,7 +252,7 @@ func TestOverlappingSnapshots(t *testing.T) {
 					}
 					have := got[topic]
 					require.LessOrEqual(t, len(have), len(want), "%s in %s, %s", topic, path, trigger.Text)
-					// On a busy machine the last ones may reach the recorder when the snapshot is complete.
+					// On a busy machine the last messages may arrive after the end of the snapshot.
 					require.True(t, slices.Equal(want[:len(have)], have), "%s in %s, %s:\n%v\n%v", topic, path,
 						trigger.Text, want,
 						have)

@@ -18,8 +18,8 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// TestStaticConverter builds the converter as `make static` does. It needs no libraries, converts, and says what it was
-// built without.
+// TestStaticConverter builds the converter as `make static` does. It checks that the converter needs no libraries,
+// converts, and prints which formats it was built without.
 func TestStaticConverter(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -33,7 +33,7 @@ func TestStaticConverter(t *testing.T) {
 	require.NoError(t, err)
 	defer binary.Close()
 	for _, program := range binary.Progs {
-		require.NotEqual(t, elf.PT_INTERP, program.Type, "it is linked to libraries")
+		require.NotEqual(t, elf.PT_INTERP, program.Type, "the converter is linked to libraries")
 	}
 
 	run := func(args ...string) (string, int) {
@@ -78,10 +78,10 @@ func TestStaticConverter(t *testing.T) {
 	}
 }
 
-// testContainer fetches a recording to a temporary file where there is nothing but what the container of the guide has.
+// testContainer converts a recording from a server in a root folder with the files of the guide's container.
 func testContainer(t *testing.T, converter, recording string) {
 	if os.Getuid() != 0 {
-		t.Skip("not root, who alone may change the root folder; what the container of the guide has is not tried")
+		t.Skip("changing the root folder needs root; the files of the guide's container are not tested")
 	}
 	guide, err := os.ReadFile(filepath.Join(process.Root(), "docs/guide/fleet.md"))
 	require.NoError(t, err)
@@ -95,7 +95,7 @@ func testContainer(t *testing.T, converter, recording string) {
 
 	content, err := os.ReadFile(recording)
 	require.NoError(t, err)
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { // without ranges
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { // no ranges
 		_, _ = w.Write(content)
 	}))
 	defer server.Close()

@@ -11,7 +11,8 @@ import (
 	"tapedeck/codec/store/storetest"
 )
 
-// TestPlayFromStore plays a recording from a store whose connections break now and then, and records it.
+// TestPlayFromStore plays a recording from a store whose connections sometimes break. It checks that all messages are
+// played.
 func TestPlayFromStore(t *testing.T) {
 	server := storetest.New(t)
 	var requests atomic.Int64

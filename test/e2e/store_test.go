@@ -18,18 +18,19 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// realStore is versitygw, which is no part of this project, and s3cmd, which asks it independently.
+// realStore is a running versitygw, an S3 server, and the client s3cmd.
 type realStore struct {
 	*graph
 	config string // of s3cmd
 }
 
+// newRealStore starts versitygw.
 func newRealStore(t *testing.T) *realStore {
 	if testing.Short() {
-		t.Skip("versitygw takes a minute to build; no real store is tried")
+		t.Skip("versitygw takes a minute to build; uploads to versitygw are not tested")
 	}
 	if _, err := exec.LookPath("s3cmd"); err != nil {
-		t.Skip("s3cmd is not installed (Debian: s3cmd); no real store is tried")
+		t.Skip("s3cmd is not installed (Debian: s3cmd); uploads to versitygw are not tested")
 	}
 	program := process.BuildStore(t)
 	address := "127.0.0.1:" + process.Port(t)
@@ -52,6 +53,7 @@ func newRealStore(t *testing.T) *realStore {
 	return s
 }
 
+// s3cmd runs s3cmd and returns the output.
 func (s *realStore) s3cmd(args ...string) string {
 	out, err := s.command("s3cmd", append([]string{"-c", s.config, "--no-progress"}, args...)...).CombinedOutput()
 	require.NoError(s.t, err, "s3cmd %s: %s", args, out)
@@ -67,7 +69,7 @@ func (s *realStore) keys(folder string) (keys []string) {
 	return keys
 }
 
-// write writes a recording of so many messages of 1 MB that cannot be compressed.
+// write writes a recording. Each message has 1 MB of random bytes.
 func (s *realStore) write(path string, messages int) {
 	require.NoError(s.t, os.MkdirAll(filepath.Dir(s.path(path)), 0o777))
 	w, err := formats.Create(s.path(path), codec.CreateOptions{})
@@ -77,7 +79,7 @@ func (s *realStore) write(path string, messages int) {
 	for i := range messages {
 		data := make([]byte, 1<<20)
 		data[1] = 1
-		binary.LittleEndian.PutUint32(data[12:], uint32(len(data)-16)) // behind a layout without dimensions
+		binary.LittleEndian.PutUint32(data[12:], uint32(len(data)-16)) // length, after an empty layout
 		for j := 16; j < len(data); j += 8 {
 			binary.LittleEndian.PutUint64(data[j:], random.Uint64())
 		}
@@ -86,12 +88,12 @@ func (s *realStore) write(path string, messages int) {
 	require.NoError(s.t, w.Close())
 }
 
-// requireSame has s3cmd get all objects of a folder, and compares them with a folder of ours.
-func (s *realStore) requireSame(folder, ours string) {
+// requireEqual requires that s3cmd gets the files of a local folder from a folder of the store.
+func (s *realStore) requireEqual(folder, local string) {
 	got := s.t.TempDir()
 	s.s3cmd("get", "-r", "s3://fleet/"+folder, got+"/")
 	var files []string
-	require.NoError(s.t, filepath.WalkDir(s.path(ours), func(path string, d fs.DirEntry, err error) error {
+	require.NoError(s.t, filepath.WalkDir(s.path(local), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || strings.Contains(path, ".upload.json") {
 			return err
 		}
@@ -110,8 +112,8 @@ func (s *realStore) requireSame(folder, ours string) {
 	require.NotEmpty(s.t, files)
 }
 
-// TestRealStore uploads to versitygw, also after a kill in the middle. s3cmd gets the same files, and we read what it
-// put there.
+// TestRealStore uploads to versitygw, also after an upload was killed. It checks that s3cmd gets equal files, and that
+// tapedeck reads s3cmd's objects.
 func TestRealStore(t *testing.T) {
 	t.Parallel()
 	s := newRealStore(t)
@@ -127,9 +129,9 @@ func TestRealStore(t *testing.T) {
 	require.ElementsMatch(t, []string{"large/large.mcap", "large/recording.json", "small/small.record",
 		"small/recording.json"}, s.keys("car7/"))
 	require.NotContains(t, s.s3cmd("multipart", "s3://fleet"), "large.mcap")
-	s.requireSame("car7/", "drives")
+	s.requireEqual("car7/", "drives")
 
-	// What another program has put there is not sent again, nor replaced, and read.
+	// Objects of another program are not sent again or replaced, and can be read.
 	s.s3cmd("put", s.path("drives/large.mcap"), "s3://fleet/other/large/large.mcap")
 	before := s.s3cmd("info", "s3://fleet/other/large/large.mcap")
 	s.run(0, "recorder", "upload", "drives/large.mcap", "s3://fleet/other")
@@ -147,10 +149,10 @@ func TestRealStore(t *testing.T) {
 	left, err := os.ReadDir(s.path("drives"))
 	require.NoError(t, err)
 	require.Empty(t, left)
-	s.requireSame("car8/", "kept")
+	s.requireEqual("car8/", "kept")
 }
 
-// TestRecorderUploadsToRealStore records and uploads at once.
+// TestRecorderUploadsToRealStore checks that a recorder uploads its files while it records.
 func TestRecorderUploadsToRealStore(t *testing.T) {
 	t.Parallel()
 	s := newRealStore(t)
@@ -161,5 +163,5 @@ func TestRecorderUploadsToRealStore(t *testing.T) {
 	process.Await(t, func() bool { return len(s.keys("car7/drive/")) > 2 })
 	recorder.Interrupt()
 	require.Contains(t, s.keys("car7/drive/"), "recording.json")
-	s.requireSame("car7/", "drive")
+	s.requireEqual("car7/", "drive")
 }

@@ -13,13 +13,13 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// terminal runs an executable on a terminal of its own and returns its keyboard.
+// terminal runs an executable on a new terminal. It returns the process and the terminal's keyboard.
 func (g *graph) terminal(name string, args ...string) (*process.Process, io.Writer) {
 	g.t.Helper()
 	return g.shell(strings.Join(append([]string{"exec " + filepath.Join(bin, name)}, args...), " "))
 }
 
-// shell runs a command of the shell on a terminal of its own, by script(1), and returns its keyboard.
+// shell runs a shell command on a new terminal, by script(1). It returns the process and the terminal's keyboard.
 func (g *graph) shell(command string) (*process.Process, io.Writer) {
 	g.t.Helper()
 	script, err := exec.LookPath("script")
@@ -35,6 +35,7 @@ func (g *graph) shell(command string) (*process.Process, io.Writer) {
 	return process.Start(g.t, cmd), keys
 }
 
+// TestPlayerOnATerminal checks the player's keys and its status line.
 func TestPlayerOnATerminal(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -64,6 +65,7 @@ func TestPlayerOnATerminal(t *testing.T) {
 	require.Len(t, messages(t, g.path("stepped.record.00000"))["/n"], 5)
 }
 
+// TestPlayerStoppedAndContinued checks that the player can be stopped by Ctrl-Z, and reads keys again after bg and fg.
 func TestPlayerStoppedAndContinued(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -97,6 +99,7 @@ func TestPlayerStoppedAndContinued(t *testing.T) {
 	require.NotContains(t, shell.Wait(0), "tty input")
 }
 
+// TestRecorderOnATerminal checks the recorder's keys and its status line.
 func TestRecorderOnATerminal(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -120,11 +123,11 @@ func TestRecorderOnATerminal(t *testing.T) {
 	press("\x03") // Ctrl-C
 	out := recorder.Wait(0)
 	require.Contains(t, out, "\r\x1b[Krecorded drive.record.00000: ",
-		"the final line takes the place of the status line, and of ^C")
-	require.Contains(t, out, "\r\x1b[K[", "a log line takes the place of the status line")
+		"the final line must replace the status line and ^C")
+	require.Contains(t, out, "\r\x1b[K[", "a log line must replace the status line")
 	for line := range strings.SplitSeq(out, "\r") {
 		if strings.HasPrefix(line, "[RECORDING]") {
-			require.LessOrEqual(t, len(line), 75+len("\x1b[K^C"), "the line fits the terminal: %q", line)
+			require.LessOrEqual(t, len(line), 75+len("\x1b[K^C"), "the line is longer than the terminal: %q", line)
 		}
 	}
 }

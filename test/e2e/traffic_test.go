@@ -21,6 +21,8 @@ import (
 	"tapedeck/msgs/tapedeck"
 )
 
+// TestRecorderTakesAllSizes checks that the recorder records messages of all sizes, and of several publishers of a
+// topic at once.
 func TestRecorderTakesAllSizes(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -38,7 +40,7 @@ func TestRecorderTakesAllSizes(t *testing.T) {
 		require.NoError(t, empty.Publish(nothing))
 	}
 
-	// Several publishers of one topic, at once.
+	// Several publishers of one topic publish at once.
 	const publishers, each = 5, 200
 	var group sync.WaitGroup
 	for n := range byte(publishers) {
@@ -74,7 +76,7 @@ func TestRecorderTakesAllSizes(t *testing.T) {
 		n := data[60]
 		want := numbered(next[n])
 		want[60] = n
-		require.Equal(t, want, data, "each publisher's messages are in order")
+		require.Equal(t, want, data, "messages of a publisher are out of order")
 		next[n]++
 	}
 }
@@ -102,7 +104,7 @@ func TestPublishersComeAndGo(t *testing.T) {
 	require.Equal(t, [][]byte{g.number(0), g.number(1), g.number(2), g.number(3)}, messages(t, path)["/n"])
 }
 
-// TestPlayerLosesNothingOfABurst plays messages that were all received at once.
+// TestPlayerLosesNothingOfABurst plays messages that were recorded at once. It checks that all of them arrive.
 func TestPlayerLosesNothingOfABurst(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -126,7 +128,7 @@ func TestPlayerLosesNothingOfABurst(t *testing.T) {
 	}
 }
 
-// TestPlayerStopsBesideASubscriberThatHangs interrupts a player whose publisher is blocked.
+// TestPlayerStopsBesideASubscriberThatHangs checks that an interrupt ends a player whose publisher is blocked.
 func TestPlayerStopsBesideASubscriberThatHangs(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -219,7 +221,7 @@ func TestSnapshotWhileTheRecordingStops(t *testing.T) {
 	}
 	require.NoError(t, p.Flush(t.Context()))
 	tries := 0
-	await(t, func() bool { // until all of them are in the ring
+	await(t, func() bool { // until all messages are in the ring
 		tries++
 		var answer tapedeck.TakeSnapshot_Response
 		g.call(node, "/recorder/take_snapshot", "tapedeck/srv/TakeSnapshot",

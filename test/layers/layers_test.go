@@ -1,4 +1,4 @@
-// Package layers holds the imports of all packages against what docs/develop/architecture.md says of the layers.
+// Package layers tests the imports of all packages against the layers in docs/develop/architecture.md.
 package layers
 
 import (
@@ -22,11 +22,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// module begins the import paths of tapedeck.
+// module is the prefix of tapedeck's import paths.
 const module = "tapedeck/"
 
-// listed is a package as go list describes it.
-type listed struct {
+// goPackage is a package as go list describes it.
+type goPackage struct {
 	Dir        string
 	ImportPath string
 	GoFiles    []string
@@ -35,23 +35,23 @@ type listed struct {
 	Standard   bool
 }
 
-// all are the packages of tapedeck, and those that they link, by import path.
-type all map[string]listed
+// packageMap has the packages of tapedeck and the packages that they link, by import path.
+type packageMap map[string]goPackage
 
-func list(t *testing.T) all {
+func list(t *testing.T) packageMap {
 	output, err := exec.Command("go", "list", "-deps", "-json=Dir,ImportPath,GoFiles,CgoFiles,Imports,Standard",
 		module+"...").Output()
 	require.NoError(t, err)
-	packages := all{}
+	packages := packageMap{}
 	for d := json.NewDecoder(bytes.NewReader(output)); ; {
-		var p listed
+		var p goPackage
 		err := d.Decode(&p)
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		require.NoError(t, err)
 		packages[p.ImportPath] = p
-		// The go command remembers that a test has passed until a file changes that the test looked at.
+		// The go command caches the result of a test until a file changes that the test has opened.
 		for _, name := range append(p.GoFiles, p.CgoFiles...) {
 			if strings.HasPrefix(p.ImportPath, module) {
 				_, err := os.Stat(filepath.Join(p.Dir, name))
@@ -62,8 +62,8 @@ func list(t *testing.T) all {
 	return packages
 }
 
-// links returns the paths of a package and of all that it imports, also by others.
-func (packages all) links(path string) map[string]bool {
+// links returns the paths of a package and of all packages that it imports, directly or not.
+func (packages packageMap) links(path string) map[string]bool {
 	found := map[string]bool{}
 	var add func(path string)
 	add = func(path string) {
@@ -79,7 +79,8 @@ func (packages all) links(path string) map[string]bool {
 	return found
 }
 
-// below reports whether a package is one of the folders, or in one. A folder that ends in "." is the package alone.
+// below reports whether a package is in one of the folders. A folder that ends in "." stands for its package, without
+// packages below.
 func below(path string, folders ...string) bool {
 	return slices.ContainsFunc(folders, func(folder string) bool {
 		alone, only := strings.CutSuffix(folder, "/.")
@@ -93,7 +94,7 @@ var helpers = []string{"bridge/bridgetest", "bridge/device/realman/realmantest",
 	"config/configtest", "test"}
 
 // formats returns the folders of formats.
-func (packages all) formats() []string {
+func (packages packageMap) formats() []string {
 	var folders []string
 	for path := range packages {
 		name, found := strings.CutPrefix(path, module+"codec/format/")
@@ -105,7 +106,7 @@ func (packages all) formats() []string {
 	return folders
 }
 
-// TestLayers checks what packages may import of tapedeck.
+// TestLayers checks which packages of tapedeck import each other.
 func TestLayers(t *testing.T) {
 	packages := list(t)
 	for _, layer := range []struct {
@@ -135,7 +136,7 @@ func TestLayers(t *testing.T) {
 		{folder: "bridge/device", never: []string{"bridge/.", "bridge/graph", "bridge/translate", "msgs/mavros_msgs",
 			"msgs/sensor_msgs"}},
 
-		// The users of the graph do not know how it is reached.
+		// Users of the graph must not depend on its implementation.
 		{folder: "bridge/translate", never: []string{"bridge/graph"}},
 		{folder: "nodes", never: []string{"bridge/graph"}, but: []string{"nodes/internal/graph/."}},
 
@@ -200,7 +201,7 @@ func TestLinkedFormats(t *testing.T) {
 	}
 }
 
-// TestModules checks which packages import modules of others, and which executables link them.
+// TestModules checks which packages import other projects' modules, and which executables link them.
 func TestModules(t *testing.T) {
 	packages := list(t)
 	executables := map[string]map[string]bool{}
@@ -215,8 +216,8 @@ func TestModules(t *testing.T) {
 	nodes := slices.DeleteFunc(slices.Clone(every), func(name string) bool { return name == "converter" })
 	for _, c := range []struct {
 		prefix   string   // of import paths
-		imported []string // by these folders alone
-		linked   []string // by these executables alone
+		imported []string // folders that may import such packages
+		linked   []string // executables that may link such packages
 	}{
 		{"github.com/aws/", []string{"codec/store/s3"}, []string{"converter", "converter_node", "player", "recorder"}},
 		{"gonum.org/v1/hdf5", []string{"codec/format/hdf5/internal/h5"},
@@ -266,7 +267,7 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// fileFunctions are the functions that look at files or change them, by package.
+// fileFunctions has the functions that read or change files, by package.
 var fileFunctions = map[string][]string{
 	"os": {"Chmod", "Chtimes", "CopyFS", "Create", "CreateTemp", "DirFS", "Link", "Lstat", "Mkdir", "MkdirAll",
 		"MkdirTemp", "Open", "OpenFile", "OpenInRoot", "OpenRoot", "ReadDir", "ReadFile", "Remove", "RemoveAll",
@@ -276,10 +277,10 @@ var fileFunctions = map[string][]string{
 	"golang.org/x/sys/unix": {"Fallocate", "Flock", "Open", "Rename", "Statfs", "Syncfs", "Unlink"},
 }
 
-// TestDisk checks that what the recorder links to write and read recordings does so on a codec.Disk, so that a test can
-// put one of its own under a whole recorder.
+// TestDisk checks that the packages by which the recorder writes and reads recordings use files of a codec.Disk, so
+// that tests can replace the disk of a whole recorder.
 func TestDisk(t *testing.T) {
-	// These folders and files may do otherwise.
+	// Exceptions: these folders and files may use other files.
 	except := map[string]string{
 		"codec/disk.go":                    "is the disk of the operating system",
 		"codec/disk_linux.go":              "is the disk of the operating system",

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestInits checks that nothing but a declaration stands before the condition of an if and the tag of a switch, where
-// side effects are overlooked.
+// TestInits checks that only declarations stand before the condition of an if or the tag of a switch. Readers overlook
+// side effects there.
 func TestInits(t *testing.T) {
 	files := token.NewFileSet()
 	for path, p := range list(t) {
@@ -31,6 +31,7 @@ func TestInits(t *testing.T) {
 	}
 }
 
+// TestEffects checks effects on an example.
 func TestEffects(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "", `package p
 func f() {
@@ -48,7 +49,7 @@ func f() {
 	require.Len(t, effects(file), 3)
 }
 
-// effects returns the places of statements before conditions and tags that are not declarations.
+// effects returns the positions of statements before conditions and tags, except for declarations.
 func effects(file *ast.File) []token.Pos {
 	var places []token.Pos
 	ast.Inspect(file, func(n ast.Node) bool {

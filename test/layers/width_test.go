@@ -21,7 +21,7 @@ func TestWidth(t *testing.T) {
 			if err == nil && e.IsDir() && slices.Contains([]string{"node_modules", "testdata"}, e.Name()) {
 				return fs.SkipDir
 			}
-			if err != nil || e.IsDir() || !source(path) {
+			if err != nil || e.IsDir() || !isWidthChecked(path) {
 				return err
 			}
 			text, err := os.ReadFile(path)
@@ -41,8 +41,8 @@ func TestWidth(t *testing.T) {
 	require.Greater(t, checked, 500)
 }
 
-// source reports whether a file is written by hand, and no test.
-func source(path string) bool {
+// isWidthChecked reports whether a file is a source file that is neither generated nor a test.
+func isWidthChecked(path string) bool {
 	for _, suffix := range []string{".gen.go", ".pb.go", "_test.go"} {
 		if strings.HasSuffix(path, suffix) {
 			return false

@@ -1,8 +1,10 @@
-// Store is versitygw, an S3 server that is strict about checksums and ETags, with a folder of files behind it and
-// without what takes long to build.
+// Store is versitygw, an S3 server that is strict about checksums and ETags. It leaves out the parts of versitygw that
+// take long to build.
 //
-// It serves the second argument at the address that is the first one, for the keys that clients have in their
-// environment. It is built by 'go build -modfile=test/store/versitygw.mod -tags versitygw ./test/store'.
+//	store ADDRESS FOLDER
+//
+// It serves FOLDER at ADDRESS. Clients need the keys in its environment. It is built by
+// 'go build -modfile=test/store/versitygw.mod -tags versitygw ./test/store'.
 package main
 
 import (

@@ -4,4 +4,4 @@ package main
 
 import "errors"
 
-func serve(_, _ string) error { return errors.New("this is built without versitygw") }
+func serve(_, _ string) error { return errors.New("this executable was built without versitygw") }

@@ -1,5 +1,5 @@
-// Pictures makes the pictures of the README from the recording that the demo leaves: the page of converter report, and
-// the live page of a recorder that records the demo's recording again. It needs Chromium.
+// Pictures makes the README's pictures from the recording of the demo: the page of converter report, and the live page
+// of a recorder that records the played recording. It needs Chromium.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 const (
 	recording = "demo-out/drive.record.00000"
 	output    = "docs/pictures"
-	domain    = "96" // unused by robots nearby
+	domain    = "96" // no robot nearby uses this ROS domain
 	patience  = time.Minute
 )
 
@@ -61,7 +61,7 @@ func pictures(ctx context.Context) error {
 	return errors.Join(report(browser, work), live(browser, work))
 }
 
-// startBrowser starts a browser without a window, which leaves its files in a folder.
+// startBrowser starts a headless browser, which keeps its files in the folder home.
 func startBrowser(ctx context.Context, home string) (context.Context, func(), error) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Env("HOME="+home, "TMPDIR="+home), chromedp.Flag("hide-scrollbars", true))
@@ -70,7 +70,7 @@ func startBrowser(ctx context.Context, home string) (context.Context, func(), er
 	return browser, func() { end(); stop() }, chromedp.Do(browser)
 }
 
-// report photographs the page of converter report from the timeline on.
+// report writes a picture of the page of converter report, from the timeline on.
 func report(ctx context.Context, work string) error {
 	page := filepath.Join(work, "drive.html")
 	cmd := command(ctx, "converter", "report", recording, "-o", page)
@@ -81,7 +81,7 @@ func report(ctx context.Context, work string) error {
 		[...document.querySelectorAll("h2")].find(e => e.innerText === "Timeline").offsetTop - 110), true)`)
 }
 
-// live photographs the page of a recorder after it has recorded for some seconds.
+// live writes a picture of a recorder's page after some seconds of recording.
 func live(ctx context.Context, work string) error {
 	var printed buffer
 	recorder := command(ctx, "recorder", "--regex", "^/carla", "-o", filepath.Join(work, "drive.mcap"),
@@ -101,7 +101,7 @@ func live(ctx context.Context, work string) error {
 	address := regexp.MustCompile(`http://\S+token=\S+`)
 	for deadline := time.Now().Add(patience); address.FindString(printed.String()) == ""; {
 		if time.Now().After(deadline) {
-			return errors.New("the recorder printed no address of its page")
+			return errors.New("the recorder has printed no address of its page")
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
@@ -109,7 +109,7 @@ func live(ctx context.Context, work string) error {
 		`parseFloat(document.querySelector("#cursor").dataset.at) > 12`)
 }
 
-// photograph writes a picture of the top of a page once an expression is true there.
+// photograph writes a picture of the top of a page once the JavaScript expression ready is true.
 func photograph(parent context.Context, url string, height int64, name, ready string) error {
 	ctx, cancel := chromedp.NewContext(parent)
 	defer cancel()
@@ -141,7 +141,7 @@ func photograph(parent context.Context, url string, height int64, name, ready st
 	return os.WriteFile(path, png, 0o644)
 }
 
-// command returns an executable of the folder of this one.
+// command returns a command of an executable in the folder of this executable.
 func command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	fmt.Printf("$ %s %s\n", name, strings.Join(args, " "))
 	cmd := exec.CommandContext(ctx, filepath.Join(filepath.Dir(os.Args[0]), name), args...)

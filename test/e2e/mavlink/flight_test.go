@@ -206,7 +206,7 @@ func TestFlight(t *testing.T) {
 	compare(f, "global_position/compass_hdg", globalPosition, nil,
 		func(f frame, m *std_msgs.Float64) { near(float64(f.u16(26))/100, m.Data) })
 	var origin *frame
-	fixes := fixed(f.frames)
+	fixes := validPositions(f.frames)
 	compare(f, "global_position/local", globalPosition, func(f frame) bool { return fixes[f.time] },
 		func(f frame, m *nav_msgs.Odometry) {
 			measured(f, m.Header, "map")
@@ -334,9 +334,9 @@ func requireUnless(t *testing.T, unknown bool, want float64, got float32) {
 	require.Equal(t, float32(want), got)
 }
 
-// fixed returns the times of the global positions from the first on that the GPS receiver knew, without those that are
-// none.
-func fixed(list []frame) map[int64]bool {
+// validPositions reports by the time of a global position whether the position is valid: the GPS receiver has had a
+// fix, and the position is not zero.
+func validPositions(list []frame) map[int64]bool {
 	known, begun, times := false, false, map[int64]bool{}
 	for _, f := range list {
 		switch f.id {

@@ -1,5 +1,5 @@
-// Package toy is a format of recordings as small as one can be: a line of JSON for each message. The test of adding a
-// format builds the commands with it.
+// Package toy implements a minimal format of recordings: a line of JSON for each message. TestNewFormat of test/e2e
+// builds the executables with it.
 package toy
 
 import (
