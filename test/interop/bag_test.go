@@ -15,12 +15,12 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// TestBagRecord has `ros2 bag record` record what the player plays, 3,000 messages in as many milliseconds.
+// TestBagRecord checks that `ros2 bag record` records all messages that the player plays: 3,000 messages in 3 s.
 func TestBagRecord(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
-		s.needs("ros2bag")
+		s.needPackage("ros2bag")
 		storages := []string{"mcap", "sqlite3"}
-		numbers(t, s.path("n.record"), "record", 3000, time.Millisecond, "/mcap", "/sqlite3")
+		writeNumbers(t, s.path("n.record"), "record", 3000, time.Millisecond, "/mcap", "/sqlite3")
 		var bags []*process.Process
 		for _, storage := range storages {
 			bags = append(bags, s.record(storage, []string{"/" + storage}, "-s", storage))
@@ -29,7 +29,7 @@ func TestBagRecord(t *testing.T) {
 		finish(bags...)
 		for i, storage := range storages {
 			require.NotContains(t, bags[i].Output(), "lost")
-			count(t, s.path(storage), "/"+storage, 3000)
+			requireNumbers(t, s.path(storage), "/"+storage, 3000)
 		}
 	})
 }
@@ -37,7 +37,7 @@ func TestBagRecord(t *testing.T) {
 // record starts `ros2 bag record` of topics.
 func (s *stack) record(bag string, topics []string, options ...string) *process.Process {
 	s.t.Helper()
-	var qos strings.Builder // its default is to overwrite what it has not written
+	var qos strings.Builder // the default QoS overwrites unwritten messages
 	for _, topic := range topics {
 		fmt.Fprintf(&qos, "%s: {history: keep_all}\n", topic)
 	}
@@ -60,7 +60,7 @@ func finish(bags ...*process.Process) {
 // TestBagInfo checks that `ros2 bag info` reads a recording of several files.
 func TestBagInfo(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
-		s.needs("ros2bag")
+		s.needPackage("ros2bag")
 		recorder := s.ours("recorder", "-s", "mcap", "--max-bag-messages", "8", "--repeat-latched=false", "-o", "ours",
 			"/n")
 		s.publish(20, "/n", "std_msgs/msg/UInt32", "{data: 7}")
@@ -71,45 +71,45 @@ func TestBagInfo(t *testing.T) {
 	})
 }
 
-// TestBagPlay records what `ros2 bag play` plays of a compressed MCAP folder of ours, 3,000 messages in as many
-// milliseconds.
+// TestBagPlay checks that the recorder records all messages that `ros2 bag play` plays of tapedeck's compressed MCAP:
+// 3,000 messages in 3 s.
 func TestBagPlay(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
-		s.needs("ros2bag")
-		numbers(t, s.path("n.record"), "record", 3000, time.Millisecond, "/n")
+		s.needPackage("ros2bag")
+		writeNumbers(t, s.path("n.record"), "record", 3000, time.Millisecond, "/n")
 		s.ours("converter", "n.record", "ours", "--to", "rosbag2", "--compression", "zstd").Wait(0)
 		recorder := s.ours("recorder", "-o", "copy", "/n")
 		s.play(recorder, "/n", "ours").Wait(0)
 		require.Contains(t, recorder.Interrupt(), "0 dropped, 0 lost in transport")
-		count(t, s.path("copy.record.00000"), "/n", 3000)
+		requireNumbers(t, s.path("copy.record.00000"), "/n", 3000)
 	})
 }
 
-// TestBagSQLite has `ros2 bag info`, `convert` and `reindex` read the databases that we write, in each form.
+// TestBagSQLite checks that `ros2 bag info`, `convert` and `reindex` read tapedeck's databases, in each form.
 func TestBagSQLite(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
-		s.needs("ros2bag")
+		s.needPackage("ros2bag")
 		for name, o := range map[string]rosbag2.Options{
 			"plain": {}, "older": {Version: 5}, "file": {CompressionMode: "file"},
 			"message": {CompressionMode: "message"},
 		} {
 			o.Storage = "sqlite3"
-			numbersAs(t, s.path(name), codec.Formats{o.Format()}, "", 3000, time.Millisecond, "/n")
+			writeNumbersAs(t, s.path(name), codec.Formats{o.Format()}, "", 3000, time.Millisecond, "/n")
 			out := s.ros2("bag", "info", name).Wait(0)
 			require.Contains(t, out, "Topic: /n | Type: std_msgs/msg/UInt32 | Count: 3000 | Serialization Format: "+
 				"cdr\n")
 			s.write(name+".yaml", "output_bags:\n- uri: "+name+"_copy\n  storage_id: sqlite3\n  all: true\n")
 			s.ros2("bag", "convert", "-i", name, "-o", name+".yaml").Wait(0)
-			count(t, s.path(name+"_copy"), "/n", 3000)
+			requireNumbers(t, s.path(name+"_copy"), "/n", 3000)
 		}
 		require.NoError(t, os.Remove(s.path("plain/metadata.yaml")))
 		s.ros2("bag", "reindex", "-s", "sqlite3", "plain").Wait(0)
 		require.Contains(t, s.ros2("bag", "info", "plain").Wait(0), "Count: 3000")
-		count(t, s.path("plain"), "/n", 3000)
+		requireNumbers(t, s.path("plain"), "/n", 3000)
 	})
 }
 
-// play has `ros2 bag play` begin to play once recorder has subscribed to a topic of the bag.
+// play starts `ros2 bag play`, which begins to play once recorder has subscribed to a topic of the bag.
 func (s *stack) play(recorder *process.Process, topic string, args ...string) *process.Process {
 	s.t.Helper()
 	play := s.ros2(append([]string{"bag", "play", "--start-paused", "--wait-for-all-acked", "0"}, args...)...)
@@ -118,10 +118,10 @@ func (s *stack) play(recorder *process.Process, topic string, args ...string) *p
 	return play
 }
 
-// TestPlayBags records with `ros2 bag record`, in each form that it writes, and plays that with the player.
+// TestPlayBags checks that the player plays all messages of `ros2 bag record`, in each form of bags.
 func TestPlayBags(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
-		s.needs("ros2bag")
+		s.needPackage("ros2bag")
 		forms := map[string][]string{
 			"mcap":      {"-s", "mcap"},
 			"mcap_zstd": {"-s", "mcap", "--storage-preset-profile", "zstd_fast"},
@@ -136,7 +136,7 @@ func TestPlayBags(t *testing.T) {
 			topics = append(topics, "/"+form)
 			play = append(play, form)
 		}
-		numbers(t, s.path("n.record"), "record", 200, 5*time.Millisecond, topics...)
+		writeNumbers(t, s.path("n.record"), "record", 200, 5*time.Millisecond, topics...)
 		var bags []*process.Process
 		for form, options := range forms {
 			bags = append(bags, s.record(form, []string{"/" + form}, options...))
@@ -147,8 +147,8 @@ func TestPlayBags(t *testing.T) {
 		s.ours("player", play...).Wait(0)
 		recorder.Interrupt()
 		for form := range forms {
-			count(t, s.path(form), "/"+form, 200)
-			count(t, s.path("copy.record.00000"), "/"+form, 200)
+			requireNumbers(t, s.path(form), "/"+form, 200)
+			requireNumbers(t, s.path("copy.record.00000"), "/"+form, 200)
 		}
 	})
 }

@@ -14,12 +14,12 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// TestTalker records the talker of ROS 2's C++ demos.
+// TestTalker checks that the recorder records the talker of ROS 2's C++ demos.
 func TestTalker(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		recorder := s.ours("recorder", "-o", "talk", "/chatter")
 		talker := s.run("demo_nodes_cpp", "talker")
-		process.Await(t, func() bool { return len(soFar(t, s.path("talk.record.00000"), "/chatter")) > 1 })
+		process.Await(t, func() bool { return len(readSoFar(t, s.path("talk.record.00000"), "/chatter")) > 1 })
 		talker.Stop()
 		recorder.Interrupt()
 		list := messages(t, s.path("talk.record.00000"), "/chatter")
@@ -36,7 +36,7 @@ func TestTalker(t *testing.T) {
 	})
 }
 
-// TestListener plays for the listener of ROS 2's C++ demos.
+// TestListener checks that the listener of ROS 2's C++ demos prints played messages.
 func TestListener(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		var list []message
@@ -47,10 +47,10 @@ func TestListener(t *testing.T) {
 		listener := s.run("demo_nodes_cpp", "listener")
 		kind := "std_msgs/msg/String"
 		if lyrical := "example_interfaces/msg/String"; strings.Contains(
-			s.look([]string{"Subscription count: 1"}, "topic", "info", "/chatter"), lyrical) {
+			s.awaitTexts([]string{"Subscription count: 1"}, "topic", "info", "/chatter"), lyrical) {
 			kind = lyrical
 		}
-		tape(t, s.path("talk.record"), "record", kind, codec.DefaultQoS(), list)
+		writeRecording(t, s.path("talk.record"), "record", kind, codec.DefaultQoS(), list)
 		s.ours("player", "talk.record", "--wait-for-subscribers").Wait(0)
 		for i := range list {
 			listener.Prints(fmt.Sprintf("I heard: [word %d.]", i))

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLaunch starts recorder and player with `ros2 launch`. More about launch files is in test/interop/launch.
+// TestLaunch starts recorder and player with `ros2 launch`. Further tests of launch files are in test/interop/launch.
 func TestLaunch(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		recorder := s.ros2("launch", "tapedeck", "recorder.launch.py", "topics:=/n", "output:=launched",

@@ -12,11 +12,11 @@ import (
 	"tapedeck/msgs/sensor_msgs"
 )
 
-// TestCarla records a message of the CARLA bridge that `ros2 topic pub` publishes, and has `ros2 topic echo` print it
-// when it is played.
+// TestCarla records a message of the CARLA bridge that `ros2 topic pub` publishes. It checks that `ros2 topic echo`
+// prints the played message.
 func TestCarla(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
-		s.needs("carla_msgs")
+		s.needPackage("carla_msgs")
 		const topic, typeName = "/carla/ego_vehicle/vehicle_control_cmd", "carla_msgs/msg/CarlaEgoVehicleControl"
 		recorder := s.ours("recorder", "-o", "carla", topic)
 		s.publish(5, topic, typeName, "{throttle: 0.5, steer: -0.25, gear: 3, manual_gear_shift: true}")
@@ -32,11 +32,11 @@ func TestCarla(t *testing.T) {
 	})
 }
 
-// TestLargeMessages has `ros2 bag record` record images and point clouds that the player plays, and the recorder those
-// that `ros2 bag play` plays.
+// TestLargeMessages checks that `ros2 bag record` records images and point clouds that the player plays, and that the
+// recorder records images and point clouds that `ros2 bag play` plays.
 func TestLargeMessages(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
-		s.needs("ros2bag")
+		s.needPackage("ros2bag")
 		sent := map[string][]message{}
 		for i := range 10 {
 			fill, at := byte(i+1), epoch+int64(i)*int64(100*time.Millisecond)
@@ -53,8 +53,9 @@ func TestLargeMessages(t *testing.T) {
 			sent["/image"] = append(sent["/image"], message{"/image", at, image})
 			sent["/points"] = append(sent["/points"], message{"/points", at, points})
 		}
-		tape(t, s.path("image.record"), "record", "sensor_msgs/msg/Image", codec.DefaultQoS(), sent["/image"])
-		tape(t, s.path("points.record"), "record", "sensor_msgs/msg/PointCloud2", codec.DefaultQoS(), sent["/points"])
+		writeRecording(t, s.path("image.record"), "record", "sensor_msgs/msg/Image", codec.DefaultQoS(), sent["/image"])
+		writeRecording(t, s.path("points.record"), "record", "sensor_msgs/msg/PointCloud2", codec.DefaultQoS(),
+			sent["/points"])
 
 		bag := s.record("bag", []string{"/image", "/points"})
 		s.ours("player", "image.record", "points.record", "--wait-for-subscribers").Wait(0)
@@ -67,7 +68,7 @@ func TestLargeMessages(t *testing.T) {
 				got := messages(t, s.path(path), topic)
 				require.Len(t, got, len(want), path)
 				for i := range want {
-					// DDS may pad
+					// DDS may pad messages
 					require.True(t, bytes.HasPrefix(got[i].data, want[i].data), "%s: message %d of %s", path, i, topic)
 				}
 			}

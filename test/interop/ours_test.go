@@ -7,18 +7,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOurs plays for a recorder on our other middleware.
+// TestOurs checks that a recorder on tapedeck's other middleware records all played messages.
 func TestOurs(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
-		numbers(t, s.path("n.record"), "record", 3000, time.Millisecond, "/n")
+		writeNumbers(t, s.path("n.record"), "record", 3000, time.Millisecond, "/n")
 		recorder := s.other().ours("recorder", "-o", "copy", "/n")
 		s.ours("player", "n.record", "--wait-for-subscribers").Wait(0)
 		require.Contains(t, recorder.Interrupt(), "0 dropped, 0 lost in transport")
-		count(t, s.path("copy.record.00000"), "/n", 3000)
+		requireNumbers(t, s.path("copy.record.00000"), "/n", 3000)
 	})
 }
 
-// TestTrigger calls the service of a recorder on our other middleware.
+// TestTrigger calls the service of a recorder on tapedeck's other middleware.
 func TestTrigger(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		recorder := s.other().ours("recorder", "-o", "drive", "--snapshot-mode", "/n", "--allow-unmatched")

@@ -11,7 +11,7 @@ import (
 func TestPlayerServices(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		s = s.newest()
-		numbers(t, s.path("n.record"), "record", 100, time.Second, "/n")
+		writeNumbers(t, s.path("n.record"), "record", 100, time.Second, "/n")
 		player := s.ours("player", "n.record", "--start-paused", "--keep-alive")
 		for _, call := range []struct{ service, typeName, request, reply string }{
 			{"is_paused", "IsPaused", "{}", "paused=True"},
@@ -39,7 +39,7 @@ func TestPlayerServices(t *testing.T) {
 	})
 }
 
-// follower is a program for rclpy. Its timer goes by /clock.
+// follower is a program for rclpy with a timer of simulated time.
 const follower = `
 import sys, rclpy
 from rclpy.parameter import Parameter
@@ -55,10 +55,10 @@ if sorted(times) != times:
 print('followed from', times[0] // 10**9, 'to', times[-1] // 10**9)
 `
 
-// TestUseSimTime has a node of rclpy follow the player's /clock through rounds of a loop.
+// TestUseSimTime checks that a node of rclpy follows the player's /clock through rounds of a loop.
 func TestUseSimTime(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
-		numbers(t, s.path("n.record"), "record", 10, 100*time.Millisecond, "/n")
+		writeNumbers(t, s.path("n.record"), "record", 10, 100*time.Millisecond, "/n")
 		player := s.ours("player", "n.record", "--clock", "100", "--loop")
 		require.Contains(t, s.start(python, "-c", follower).Wait(0), "followed from 17000000")
 		player.Interrupt()

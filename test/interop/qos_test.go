@@ -10,7 +10,7 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// TestQoSMismatchOfRecorder has the recorder, and `ros2 topic pub`, say that the one does not hear the other.
+// TestQoSMismatchOfRecorder checks that the recorder and `ros2 topic pub` warn if their QoS do not match.
 func TestQoSMismatchOfRecorder(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		s.write("qos.yaml", "/n: {reliability: reliable}\n")
@@ -26,10 +26,10 @@ func TestQoSMismatchOfRecorder(t *testing.T) {
 	})
 }
 
-// TestQoSMismatchOfPlayer has the player, and `ros2 topic echo`, say that the one is not heard by the other.
+// TestQoSMismatchOfPlayer checks that the player and `ros2 topic echo` warn if their QoS do not match.
 func TestQoSMismatchOfPlayer(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
-		numbers(t, s.path("n.record"), "record", 500, 10*time.Millisecond, "/n")
+		writeNumbers(t, s.path("n.record"), "record", 500, 10*time.Millisecond, "/n")
 		s.write("qos.yaml", "/n: {reliability: best_effort}\n")
 		player := s.ours("player", "n.record", "--loop", "--qos-profile-overrides-path", "qos.yaml")
 		echo := s.ros2("topic", "echo", "--no-daemon", "--qos-reliability", "reliable", "/n", "std_msgs/msg/UInt32")
@@ -39,12 +39,12 @@ func TestQoSMismatchOfPlayer(t *testing.T) {
 	})
 }
 
-// TestLateSubscriber has `ros2 topic echo` get a latched message that the player played before.
+// TestLateSubscriber checks that `ros2 topic echo` gets a latched message that was played before.
 func TestLateSubscriber(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		latched := codec.DefaultQoS()
 		latched.Depth, latched.Durability = 1, codec.TransientLocal
-		tape(t, s.path("map.record"), "record", "std_msgs/msg/UInt32", latched, []message{
+		writeRecording(t, s.path("map.record"), "record", "std_msgs/msg/UInt32", latched, []message{
 			{"/map", epoch, number(7)},
 			{"/hint", epoch + int64(time.Second), number(1)},
 			{"/end", epoch + int64(time.Hour), number(2)},
@@ -57,7 +57,7 @@ func TestLateSubscriber(t *testing.T) {
 	})
 }
 
-// TestLatePublication has the recorder get a latched message that `ros2 topic pub` published before.
+// TestLatePublication checks that the recorder gets a latched message that `ros2 topic pub` published before.
 func TestLatePublication(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		pub := s.ros2("topic", "pub", "--once", "-w", "0", "--keep-alive", "600", "--qos-durability", "transient_local",
@@ -66,7 +66,7 @@ func TestLatePublication(t *testing.T) {
 		recorder := s.ours("recorder", "-o", "late", "/map")
 		recorder.Prints("recording /map ")
 		path := s.path("late.record.00000")
-		process.Await(t, func() bool { return len(soFar(t, path, "/map")) > 0 }, "in the open file")
+		process.Await(t, func() bool { return len(readSoFar(t, path, "/map")) > 0 }, "the file that is being written has no message")
 		recorder.Interrupt()
 		list := messages(t, path, "/map")
 		require.Len(t, list, 1)

@@ -42,13 +42,13 @@ func TestRecorderServices(t *testing.T) {
 		} {
 			s.call(call.service, call.typeName, call.request, call.reply)
 		}
-		s.tell("/n")
-		s.tell("/m")
+		s.publishNumbers("/n")
+		s.publishNumbers("/m")
 		s.call("stop", "Stop", "{}", "return_code=0")
 		s.call("stop", "Stop", "{}", "return_code=1")
 		s.call("record", "Record", "{uri: second}", "return_code=0")
 		s.call("get_uri", "GetUri", "{}", "uri='second'")
-		s.tell("/n")
+		s.publishNumbers("/n")
 		recorder.Interrupt()
 		require.Len(t, messages(t, s.path("drive/drive_0.mcap"), "/n"), 10)
 		require.Len(t, messages(t, s.path("drive/drive_1.mcap"), "/n"), 5)
@@ -57,12 +57,12 @@ func TestRecorderServices(t *testing.T) {
 	})
 }
 
-// tell publishes 5 numbers. The recorder may have subscribed already: it has time to discover the publisher.
-func (s *stack) tell(topic string) {
+// publishNumbers publishes 5 numbers once the topic has a subscriber. The publisher stays for another 10 s, in which the
+// recorder can discover it.
+func (s *stack) publishNumbers(topic string) {
 	s.t.Helper()
 	s.ros2("topic", "pub", "--times", "5", "--rate", "50", "--print", "0", "--keep-alive", "10", "--qos-history",
-		"keep_all",
-		topic, "std_msgs/msg/UInt32", "{data: 7}").Wait(0)
+		"keep_all", topic, "std_msgs/msg/UInt32", "{data: 7}").Wait(0)
 }
 
 // call calls a service of the recorder.
@@ -75,7 +75,7 @@ func (s *stack) call(service, typeName, request, reply string) {
 // TestRecorderEvents checks that `ros2 topic echo` prints the recorder's split events, in the installed form.
 func TestRecorderEvents(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
-		s.needs("rosbag2_interfaces")
+		s.needPackage("rosbag2_interfaces")
 		recorder := s.ours("recorder", "-o", "drive", "--max-bag-messages", "10", "--publish", "/n")
 		split := s.echo("/events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent")
 		begin := s.echo("/begin_write", "std_msgs/msg/String", "--qos-durability", "transient_local",
@@ -90,13 +90,13 @@ func TestRecorderEvents(t *testing.T) {
 	})
 }
 
-// TestRecorderOfAnotherRelease has the recorder use the newest rosbag2_interfaces and ROS 2 those that are installed.
-// They differ by their fields, where they differ, and `ros2` does not know.
+// TestRecorderOfAnotherRelease checks that `ros2` with the installed rosbag2_interfaces can call a recorder that uses
+// the newest rosbag2_interfaces, whose types may have other fields.
 func TestRecorderOfAnotherRelease(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
-		s.needs("rosbag2_interfaces")
+		s.needPackage("rosbag2_interfaces")
 		if s.middleware != "dds" {
-			t.Skip("on rcl the recorder has the types that are installed")
+			t.Skip("on rcl the recorder uses the installed types")
 		}
 		other := *s
 		other.env = append(s.env[:len(s.env):len(s.env)], "AMENT_PREFIX_PATH=", "ROS_DISTRO=")
@@ -120,8 +120,8 @@ func TestMessagesLost(t *testing.T) {
 			list = append(list, message{"/text", epoch + int64(i)*int64(time.Millisecond),
 				words(t, strings.Repeat("x", 100_000))})
 		}
-		tape(t, s.path("text.record"), "record", "std_msgs/msg/String", codec.DefaultQoS(), list)
-		// No disk has that much space, and the waiting messages do not fit into the queue.
+		writeRecording(t, s.path("text.record"), "record", "std_msgs/msg/String", codec.DefaultQoS(), list)
+		// No disk has this much space, and the queue is too small for the waiting messages.
 		recorder := s.ours("recorder", "-o", "drive", "--min-space", "100%", "--low-space-action", "pause",
 			"--queue-size",
 			"1MiB", "/text")
@@ -133,11 +133,11 @@ func TestMessagesLost(t *testing.T) {
 	})
 }
 
-// echo starts `ros2 topic echo` and waits until it listens.
+// echo starts `ros2 topic echo` and waits until it has subscribed.
 func (s *stack) echo(topic, typeName string, options ...string) *process.Process {
 	s.t.Helper()
 	p := s.ros2(append([]string{"topic", "echo", "--no-daemon", topic, typeName}, options...)...)
-	s.look([]string{"Subscription count: 1"}, "topic", "info", topic)
+	s.awaitTexts([]string{"Subscription count: 1"}, "topic", "info", topic)
 	return p
 }
 
@@ -160,8 +160,8 @@ func (s *stack) newest() *stack {
 	return &other
 }
 
-// newestInterfaces builds the newest rosbag2_interfaces of our definitions, once, where the installed ones are older,
-// and returns what is to be sourced then; or why that is not possible.
+// newestInterfaces builds the newest rosbag2_interfaces from tapedeck's definitions, once, if the installed ones are
+// older. It returns the setup file to source, or the reason why there is none.
 var newestInterfaces = sync.OnceValues(func() (setup, problem string) {
 	if find("share/rosbag2_interfaces/srv/SubscribeToTopics.srv") != "" {
 		return "", ""
@@ -185,7 +185,7 @@ var newestInterfaces = sync.OnceValues(func() (setup, problem string) {
 	return filepath.Join(dir, "install/local_setup.sh"), ""
 })
 
-// writeInterfaces writes a ROS package with our definitions.
+// writeInterfaces writes a ROS package with tapedeck's definitions.
 func writeInterfaces(dir string) error {
 	const manifest = `<?xml version="1.0"?>
 <package format="3">
@@ -228,7 +228,7 @@ ament_package()
 	for name, text := range texts {
 		path := filepath.Join(dir, name)
 		if old, err := os.ReadFile(path); err == nil && string(old) == text {
-			continue // else it would be built again
+			continue // writing an equal file would build the package again
 		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err

@@ -21,23 +21,24 @@ import (
 
 var formats = codec.Formats{mcap.Format, record.Format, rosbag2.Format}
 
-const epoch = int64(1_700_000_000_000_000_000) // ns, when the recordings begin
+const epoch = int64(1_700_000_000_000_000_000) // ns since the Unix epoch: the first log time of recordings
 
-// message is one of a recording.
+// message is a message of a recording.
 type message struct {
 	topic string
 	time  int64 // ns since the Unix epoch
 	data  []byte
 }
 
-// tape writes a recording of messages, all of one type and published with that QoS.
-func tape(t *testing.T, path, format, typeName string, qos codec.QoS, list []message) {
+// writeRecording writes a recording of messages of one type and QoS.
+func writeRecording(t *testing.T, path, format, typeName string, qos codec.QoS, list []message) {
 	t.Helper()
-	tapeAs(t, path, formats, format, typeName, qos, list)
+	writeRecordingAs(t, path, formats, format, typeName, qos, list)
 }
 
-// tapeAs is tape with other formats.
-func tapeAs(t *testing.T, path string, formats codec.Formats, format, typeName string, qos codec.QoS, list []message) {
+// writeRecordingAs is writeRecording with other formats.
+func writeRecordingAs(t *testing.T, path string, formats codec.Formats, format, typeName string, qos codec.QoS,
+	list []message) {
 	t.Helper()
 	text, err := msgs.Library().Concatenated(typeName)
 	require.NoError(t, err)
@@ -57,14 +58,15 @@ func tapeAs(t *testing.T, path string, formats codec.Formats, format, typeName s
 	require.NoError(t, w.Close())
 }
 
-// numbers writes a recording of std_msgs/msg/UInt32 on each topic: 0, 1, 2, … that many, that far apart.
-func numbers(t *testing.T, path, format string, count int, period time.Duration, topics ...string) {
+// writeNumbers writes a recording with the std_msgs/msg/UInt32 messages 0 to count-1 on each topic, at intervals of
+// period.
+func writeNumbers(t *testing.T, path, format string, count int, period time.Duration, topics ...string) {
 	t.Helper()
-	numbersAs(t, path, formats, format, count, period, topics...)
+	writeNumbersAs(t, path, formats, format, count, period, topics...)
 }
 
-// numbersAs is numbers with other formats.
-func numbersAs(t *testing.T, path string, formats codec.Formats, format string, count int, period time.Duration,
+// writeNumbersAs is writeNumbers with other formats.
+func writeNumbersAs(t *testing.T, path string, formats codec.Formats, format string, count int, period time.Duration,
 	topics ...string) {
 	t.Helper()
 	var list []message
@@ -73,14 +75,14 @@ func numbersAs(t *testing.T, path string, formats codec.Formats, format string, 
 			list = append(list, message{topic, epoch + int64(i)*int64(period), number(uint32(i))})
 		}
 	}
-	tapeAs(t, path, formats, format, "std_msgs/msg/UInt32", codec.DefaultQoS(), list)
+	writeRecordingAs(t, path, formats, format, "std_msgs/msg/UInt32", codec.DefaultQoS(), list)
 }
 
-// number is a std_msgs/msg/UInt32 as CDR.
+// number returns a std_msgs/msg/UInt32 as CDR.
 func number(n uint32) []byte { return binary.LittleEndian.AppendUint32([]byte{0, 1, 0, 0}, n) }
 
-// soFar returns the messages of a topic in a recording that is still being written, which may be empty.
-func soFar(t *testing.T, path, topic string) []message {
+// readSoFar returns the messages of a topic in a recording that is still being written, which may be empty.
+func readSoFar(t *testing.T, path, topic string) []message {
 	t.Helper()
 	r, err := formats.Open(path)
 	if errors.Is(err, codec.ErrUnknownFormat) || errors.Is(err, fs.ErrNotExist) {
@@ -110,7 +112,7 @@ func messages(t *testing.T, path, topic string) (list []message) {
 	}
 }
 
-// words is a std_msgs/msg/String as CDR.
+// words returns a std_msgs/msg/String as CDR.
 func words(t *testing.T, text string) []byte {
 	t.Helper()
 	data, err := cdr.Marshal(&std_msgs.String{Data: text})
@@ -118,8 +120,8 @@ func words(t *testing.T, text string) []byte {
 	return data
 }
 
-// count requires that a recording holds the numbers 0, 1, 2, … that many on a topic.
-func count(t *testing.T, path, topic string, want int) {
+// requireNumbers requires that a topic of a recording has the numbers 0 to want-1.
+func requireNumbers(t *testing.T, path, topic string, want int) {
 	t.Helper()
 	list := messages(t, path, topic)
 	for i, m := range list {

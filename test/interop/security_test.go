@@ -10,18 +10,19 @@ import (
 	"tapedeck/codec"
 )
 
-// TestSecured records what `ros2 topic pub` with keys publishes, and has `ros2 topic echo` with keys print what the
-// player plays. Without keys nothing gets in. The keystore is made by sros2, or by openssl where that is missing.
+// TestSecured checks that the recorder records messages of `ros2 topic pub`, and `ros2 topic echo` prints played
+// messages, if all of them have keys. Messages without keys must not be received. The keystore is made by sros2, or by
+// openssl without sros2.
 func TestSecured(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		if s.middleware == "dds" && s.rmw == "rmw_fastrtps_cpp" {
-			t.Skip("with SROS 2, nodes on Cyclone DDS and on Fast DDS do not match, ROS 2's own neither")
+			t.Skip("with SROS 2, nodes on Cyclone DDS do not match nodes on Fast DDS, also without tapedeck")
 		}
 		secured := *s
 		secured.env = append(s.env[:len(s.env):len(s.env)], s.keys("/robot")...)
 		probe := secured.ros2("topic", "list", "--no-daemon")
 		probe.Ended()
-		// Both RMW implementations name this option of CMake.
+		// The messages of both RMW implementations name this option of CMake.
 		if out := probe.Output(); strings.Contains(out, "SECURITY=ON") {
 			t.Skipf("this ROS 2 was built without security: %s", out)
 		}
@@ -36,7 +37,7 @@ func TestSecured(t *testing.T) {
 		require.Equal(t, number(7), list[0].data)
 		require.Empty(t, messages(t, s.path("secured.record.00000"), "/foreign"))
 
-		tape(t, s.path("talk.record"), "record", "std_msgs/msg/String", codec.DefaultQoS(), []message{
+		writeRecording(t, s.path("talk.record"), "record", "std_msgs/msg/String", codec.DefaultQoS(), []message{
 			{"/chatter", epoch, words(t, "for those with keys")},
 		})
 		foreign := s.ros2("topic", "echo", "--no-daemon", "/chatter", "std_msgs/msg/String")
@@ -47,7 +48,7 @@ func TestSecured(t *testing.T) {
 	})
 }
 
-// keys makes a keystore with an enclave, and returns the variables with which a process is in it.
+// keys makes a keystore with an enclave, and returns the environment variables of processes in the enclave.
 func (s *stack) keys(enclave string) []string {
 	s.t.Helper()
 	if find("share/sros2") != "" {

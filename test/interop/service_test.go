@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestServiceList has `ros2 service list -t` show the recorder's services with their types.
+// TestServiceList checks that `ros2 service list -t` prints the recorder's services with their types.
 func TestServiceList(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		s.ours("recorder", "-o", "drive", "--snapshot", "/n")
-		s.look([]string{
+		s.awaitTexts([]string{
 			"/snapshot [std_srvs/srv/Trigger]", "/recorder/take_snapshot [tapedeck/srv/TakeSnapshot]",
 			"/recorder/list_parameters [rcl_interfaces/srv/ListParameters]",
 		}, "service", "list", "-t")

@@ -17,10 +17,11 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// calls is the number of calls of each client: many times a service's history. rclpy gets slower with each.
+// calls is the number of calls of each client: many times the history depth of a service. rclpy slows down with each
+// call.
 const calls = 300
 
-// caller is a program for rclpy. It asks a node for parameters many times in a row.
+// caller is a program for rclpy. It gets parameters of a node many times in a row.
 const caller = `
 import sys, time, rclpy
 from rclpy.qos import QoSProfile
@@ -64,6 +65,7 @@ except (KeyboardInterrupt, rclpy.executors.ExternalShutdownException):
     pass
 `
 
+// caller starts the program caller with a history depth.
 func (s *stack) caller(depth int) *process.Process {
 	s.t.Helper()
 	return s.start(python, "-c", caller, "/recorder/get_parameters", fmt.Sprint(calls), fmt.Sprint(depth))
@@ -77,7 +79,8 @@ func TestServiceCalls(t *testing.T) {
 	})
 }
 
-// TestServiceClients has several clients at once, on plain DDS on each RMW implementation that is there.
+// TestServiceClients checks that several clients at once, on plain DDS and on each installed RMW implementation, get
+// all replies.
 func TestServiceClients(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		s.ours("recorder", "-o", "drive", "/n")
@@ -89,7 +92,7 @@ func TestServiceClients(t *testing.T) {
 				other.env = append(s.env[:len(s.env):len(s.env)], "RMW_IMPLEMENTATION="+rmw)
 			}
 		}
-		// Clients get the replies to all, and must not forget their own meanwhile.
+		// Each client receives the replies to all clients, and must keep the replies to its requests.
 		clients := []*process.Process{s.caller(4 * calls), other.caller(4 * calls), s.caller(4 * calls)}
 		for _, client := range clients {
 			require.Contains(t, client.Wait(0), fmt.Sprint(calls, " calls answered"))
@@ -103,7 +106,7 @@ func TestServer(t *testing.T) {
 		if s.middleware != "dds" {
 			t.Skip("the test itself is on plain DDS")
 		}
-		s.needs("std_srvs")
+		s.needPackage("std_srvs")
 		s.start(python, "-c", server).Prints("ready")
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(s.env, callerRole+"=1")
@@ -111,7 +114,7 @@ func TestServer(t *testing.T) {
 	})
 }
 
-// callerRole is the variable that has this program call a service instead of running tests.
+// callerRole is the environment variable that makes this executable call a service instead of running tests.
 const callerRole = "TAPEDECK_TEST_CALLER"
 
 // call calls the service of server.

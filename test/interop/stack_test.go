@@ -1,5 +1,5 @@
-// Package interop tests the installed executables against the ROS 2 that is sourced, on each of its RMW
-// implementations. Its tests are the rows of docs/reference/interoperation.md.
+// Package interop tests the installed executables against the sourced ROS 2, on each of its RMW implementations. Each
+// test is a row of docs/reference/interoperation.md.
 package interop
 
 import (
@@ -21,16 +21,16 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// stack is a ROS 2 stack with one RMW implementation, in a domain of its own on loopback, and our executables on one
+// stack is a ROS 2 stack with one RMW implementation in a new domain on loopback, with tapedeck's executables on one
 // middleware.
 type stack struct {
 	t          *testing.T
-	middleware string // "dds" or "rcl": ours
-	rmw        string // of the stack
+	middleware string // of tapedeck's executables: "dds" or "rcl"
+	rmw        string // RMW implementation of ROS 2
 	domain     int
 	env        []string
-	dir        string  // where the processes work
-	spin       float64 // s, how long the ros2 command looks at the graph
+	dir        string  // working directory of the processes
+	spin       float64 // seconds in which the ros2 command discovers the graph
 }
 
 func TestMain(m *testing.M) {
@@ -42,24 +42,26 @@ func TestMain(m *testing.M) {
 		return
 	}
 	flag.Parse()
-	if !installed() { // one skipped test says so for all
+	if !installed() { // only TestInstalled and TestTable run
 		_ = flag.Set("test.run", "^(TestInstalled|TestTable)$")
 	}
 	os.Exit(process.Main(m, nil))
 }
 
+// installed reports whether tapedeck is installed in the sourced workspaces.
 func installed() bool { return find("lib/tapedeck/recorder") != "" }
 
-// TestInstalled is skipped in place of all tests that need ROS 2 where there is none.
+// TestInstalled is skipped if tapedeck is not installed in a ROS 2 workspace. The tests that need ROS 2 do not run
+// then.
 func TestInstalled(t *testing.T) {
 	if !installed() {
-		t.Skip("nothing here but TestTable runs: tapedeck is not installed in a sourced ROS 2 workspace; see test/ros2")
+		t.Skip("only TestTable runs: tapedeck is not installed in a sourced ROS 2 workspace; see test/ros2")
 	}
 	require.Contains(t, version(), "tapedeck ")
 }
 
-// each runs the cells of a row of the table: for each middleware of ours with each RMW implementation. With -short each
-// of them is in one cell, of different vendors for dds.
+// each runs the cells of a row of the table: each middleware of tapedeck with each RMW implementation. With -short,
+// each middleware and each RMW implementation has one cell: dds with Fast DDS, and rcl with Cyclone DDS.
 func each(t *testing.T, cell func(*testing.T, *stack)) {
 	t.Parallel()
 	for _, middleware := range []string{"dds", "rcl"} {
@@ -78,7 +80,7 @@ func each(t *testing.T, cell func(*testing.T, *stack)) {
 	}
 }
 
-// find returns the first file of that name in the sourced workspaces, "" if there is none.
+// find returns the path of the first file with this name in the sourced workspaces, or "".
 func find(name string) string {
 	for _, prefix := range filepath.SplitList(os.Getenv("AMENT_PREFIX_PATH")) {
 		path := filepath.Join(prefix, name)
@@ -106,10 +108,10 @@ func newStack(t *testing.T, rmw string) *stack {
 
 var domains atomic.Int32
 
-// domain returns the id of a ROS domain in which nobody is.
+// domain returns the id of an unused ROS domain.
 func domain(t *testing.T) int {
 	for range 100 {
-		// Other tests, which Fast DDS would not tell apart by their tags, begin at 20.
+		// Other tests use domains from 20 on. Fast DDS would not separate them by their tags.
 		id := 1 + (os.Getpid()+int(domains.Add(1)))%19
 		port := 7400 + 250*id
 		if unused(port) && unused(port+10) {
@@ -142,7 +144,8 @@ func (s *stack) start(program string, args ...string) *process.Process {
 	return process.Start(s.t, cmd)
 }
 
-// on returns a copy of the stack with our executables on a middleware. It skips the test where they lack it.
+// on returns a copy of the stack with tapedeck's executables on a middleware. It skips the test if they were built
+// without the middleware.
 func (s *stack) on(middleware string) *stack {
 	s.t.Helper()
 	if !strings.Contains(version(), " "+middleware+" ") {
@@ -154,20 +157,20 @@ func (s *stack) on(middleware string) *stack {
 	return &other
 }
 
-// other returns a copy of the stack with our executables on our other middleware.
+// other returns a copy of the stack with tapedeck's executables on the other middleware.
 func (s *stack) other() *stack {
 	s.t.Helper()
 	return s.on(map[string]string{"dds": "rcl", "rcl": "dds"}[s.middleware])
 }
 
-// ours starts one of our executables.
+// ours starts one of tapedeck's executables.
 func (s *stack) ours(name string, args ...string) *process.Process {
 	s.t.Helper()
-	find("lib/tapedeck/" + name + "_dds") // so that the go tool runs the test again when it has changed
+	find("lib/tapedeck/" + name + "_dds") // the go tool caches the test until this file changes
 	return s.start(find("lib/tapedeck/"+name), args...)
 }
 
-// python is the Python that ROS 2 uses, which need not be the first on the PATH.
+// python is the Python of ROS 2, which need not be the first one on the PATH.
 const python = "/usr/bin/python3"
 
 // ros2 starts the ros2 command.
@@ -176,28 +179,28 @@ func (s *stack) ros2(args ...string) *process.Process {
 	return s.start("ros2", args...)
 }
 
-// run starts an executable of a package, which it skips the test without.
+// run starts an executable of a package. It skips the test if the package is not installed.
 func (s *stack) run(pkg, name string, args ...string) *process.Process {
 	s.t.Helper()
-	s.needs(pkg)
+	s.needPackage(pkg)
 	return s.start(find(filepath.Join("lib", pkg, name)), args...)
 }
 
-// needs skips the test where a package is not installed.
-func (s *stack) needs(pkg string) {
+// needPackage skips the test if a package is not installed.
+func (s *stack) needPackage(pkg string) {
 	s.t.Helper()
 	if find("share/"+pkg) == "" {
 		s.t.Skipf("this ROS 2 has no %s", pkg)
 	}
 }
 
-// look has the ros2 command look at the graph, for longer if need be, until what it prints holds all texts, and returns
-// that.
-func (s *stack) look(texts []string, args ...string) string {
+// awaitTexts runs a ros2 command, each time with more time for discovery, until its output has all texts. It returns
+// the output.
+func (s *stack) awaitTexts(texts []string, args ...string) string {
 	s.t.Helper()
 	begin := time.Now()
 	for ; ; s.spin = min(2*s.spin, 8) {
-		// A daemon would stay.
+		// A daemon would outlive the test.
 		p := s.ros2(append(args, "--no-daemon", "--spin-time", fmt.Sprint(s.spin))...)
 		p.Ended()
 		var missing []string

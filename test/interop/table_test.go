@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTable checks that the table in the documentation has a row for each test here, and none without a test.
+// TestTable checks that the rows of the table in docs/reference/interoperation.md are the tests of this package.
 func TestTable(t *testing.T) {
 	const page = "../../docs/reference/interoperation.md"
 	text, err := os.ReadFile(page)

@@ -15,7 +15,7 @@ import (
 // TestTopicEcho checks that `ros2 topic echo` prints the played messages.
 func TestTopicEcho(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
-		tape(t, s.path("talk.record"), "record", "std_msgs/msg/String", codec.DefaultQoS(), []message{
+		writeRecording(t, s.path("talk.record"), "record", "std_msgs/msg/String", codec.DefaultQoS(), []message{
 			{"/chatter", epoch, words(t, "for all who listen")},
 		})
 		echo := s.ros2("topic", "echo", "--no-daemon", "--once", "/chatter", "std_msgs/msg/String")
@@ -24,7 +24,7 @@ func TestTopicEcho(t *testing.T) {
 	})
 }
 
-// TestTopicPub records what `ros2 topic pub` publishes.
+// TestTopicPub checks that the recorder records the messages of `ros2 topic pub`.
 func TestTopicPub(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		recorder := s.ours("recorder", "-o", "pub", "/n")
@@ -36,7 +36,7 @@ func TestTopicPub(t *testing.T) {
 	})
 }
 
-// publish publishes a message several times with `ros2 topic pub`, once there is a subscriber.
+// publish waits for a subscriber, and publishes a message several times with `ros2 topic pub`.
 func (s *stack) publish(times int, topic, typeName, text string) {
 	s.t.Helper()
 	s.ros2("topic", "pub", "--times", strconv.Itoa(times), "--rate", "50", "--print", "0", "--keep-alive", "1",
@@ -46,14 +46,14 @@ func (s *stack) publish(times int, topic, typeName, text string) {
 // TestTopicHz checks that `ros2 topic hz` measures the rate of the played messages.
 func TestTopicHz(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
-		numbers(t, s.path("n.record"), "record", 500, 10*time.Millisecond, "/n")
+		writeNumbers(t, s.path("n.record"), "record", 500, 10*time.Millisecond, "/n")
 		s.ours("player", "n.record", "--loop")
-		rate(t, s.ros2("topic", "hz", "/n"), 100)
+		awaitRate(t, s.ros2("topic", "hz", "/n"), 100)
 	})
 }
 
-// rate waits until `ros2 topic hz` has printed about that rate.
-func rate(t *testing.T, hz *process.Process, want float64) {
+// awaitRate waits until `ros2 topic hz` has printed about the rate want, in Hz.
+func awaitRate(t *testing.T, hz *process.Process, want float64) {
 	t.Helper()
 	printed := regexp.MustCompile(`average rate: ([\d.]+)`)
 	require.Eventually(t, func() bool {
@@ -66,19 +66,19 @@ func rate(t *testing.T, hz *process.Process, want float64) {
 	}, process.Patience, 100*time.Millisecond)
 }
 
-// TestTopicInfo has `ros2 topic info -v` show our endpoints with their node, type and QoS.
+// TestTopicInfo checks that `ros2 topic info -v` prints tapedeck's endpoints with their node, type and QoS.
 func TestTopicInfo(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
-		numbers(t, s.path("n.record"), "record", 500, 10*time.Millisecond, "/n")
+		writeNumbers(t, s.path("n.record"), "record", 500, 10*time.Millisecond, "/n")
 		s.ours("player", "n.record", "--loop", "--ros-args", "-r", "__ns:=/robot")
 		s.ours("recorder", "-o", "info", "/n")
-		out := s.look([]string{
+		out := s.awaitTexts([]string{
 			"Publisher count: 1", "Subscription count: 1", "Node name: player\nNode namespace: /robot\n",
 			"Node name: recorder\nNode namespace: /\n",
 		}, "topic", "info", "-v", "/n")
 		require.NotContains(t, out, "Failed to parse type hash")
 		require.Contains(t, out, "Type: std_msgs/msg/UInt32")
-		for _, kind := range []string{"PUBLISHER", "SUBSCRIPTION"} { // since Iron with a hash
+		for _, kind := range []string{"PUBLISHER", "SUBSCRIPTION"} { // since Iron with the type hash
 			require.Regexp(t, `Topic type: std_msgs/msg/UInt32
 (Topic type hash: RIHS01_\w{64}
 )?Endpoint type: `+kind, out)

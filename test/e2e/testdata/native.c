@@ -1,5 +1,6 @@
 // Native publishes on DDS as CARLA does with --ros2: from a participant that is not a ROS node. Its writers keep the
-// last message for late subscribers, or are best effort, as those of CARLA for UE5. It writes until standard input ends.
+// last message for late subscribers, or are best effort, as those of CARLA for UE5. It writes until standard input
+// ends.
 #include <dds/dds.h>
 #include <stddef.h>
 #include <stdlib.h>
