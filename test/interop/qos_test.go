@@ -66,7 +66,7 @@ func TestLatePublication(t *testing.T) {
 		recorder := s.ours("recorder", "-o", "late", "/map")
 		recorder.Prints("recording /map ")
 		path := s.path("late.record.00000")
-		process.Await(t, func() bool { return len(readSoFar(t, path, "/map")) > 0 }, "the file that is being written has no message")
+		process.Await(t, func() bool { return len(readSoFar(t, path, "/map")) > 0 }, "the active file is empty")
 		recorder.Interrupt()
 		list := messages(t, path, "/map")
 		require.Len(t, list, 1)

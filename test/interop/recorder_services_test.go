@@ -57,8 +57,8 @@ func TestRecorderServices(t *testing.T) {
 	})
 }
 
-// publishNumbers publishes 5 numbers once the topic has a subscriber. The publisher stays for another 10 s, in which the
-// recorder can discover it.
+// publishNumbers publishes 5 numbers once the topic has a subscriber. The publisher stays for another 10 s, in which
+// the recorder can discover it.
 func (s *stack) publishNumbers(topic string) {
 	s.t.Helper()
 	s.ros2("topic", "pub", "--times", "5", "--rate", "50", "--print", "0", "--keep-alive", "10", "--qos-history",
