@@ -59,6 +59,16 @@ func TestEasyTeleop(t *testing.T) {
 	require.Equal(t, uint64(3*30+2*3*30), info.MessageCount)
 }
 
+// createFile returns the path of a new file with the objects that put writes.
+func createFile(t testing.TB, put func(f *h5.File)) string {
+	path := filepath.Join(t.TempDir(), "a.hdf5")
+	f, err := h5.Create(path)
+	require.NoError(t, err)
+	put(f)
+	require.NoError(t, f.Close())
+	return path
+}
+
 // writeALOHA writes an episode in the layout of ALOHA and ACT. Its vectors have the given width.
 func writeALOHA(t testing.TB, rows, images, width int) string {
 	path := filepath.Join(t.TempDir(), "episode_0.hdf5")
@@ -84,6 +94,7 @@ func writeALOHA(t testing.TB, rows, images, width int) string {
 	return path
 }
 
+// TestALOHA reads files in the layout of ALOHA, with different numbers of arms and joints.
 func TestALOHA(t *testing.T) {
 	e := readEpisodes(t, writeALOHA(t, 5, 5, 14))[0]
 	require.Len(t, e.Arms, 2)
@@ -100,23 +111,21 @@ func TestALOHA(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []any{"rgb8", 6, 4, 18, byte(3)}, []any{f.Encoding, f.Width, f.Height, f.Step, f.Data[0]})
 	require.NoError(t, frames.Close())
-	for width, want := range map[int][]int{7: {6, 1}, 8: {7, 1}, 6: {6, 0}} {
-		e := readEpisodes(t, writeALOHA(t, 5, 5, width))[0]
+	for _, c := range []struct {
+		width, joints int
+		gripper       bool
+	}{{6, 6, false}, {7, 6, true}, {8, 7, true}} {
+		e := readEpisodes(t, writeALOHA(t, 5, 5, c.width))[0]
 		require.Len(t, e.Arms, 1)
-		require.Len(t, e.Arms[0].Streams[episode.Joint].Columns, want[0])
-		require.Equal(t, want[1] == 1, e.Arms[0].Streams[episode.Gripper] != nil)
+		require.Len(t, e.Arms[0].Streams[episode.Joint].Columns, c.joints)
+		require.Equal(t, c.gripper, e.Arms[0].Streams[episode.Gripper] != nil)
 	}
 }
 
 // Datasets of numbers that are not read are losses.
 func TestUnreadNumbers(t *testing.T) {
 	losses := func(put func(f *h5.File)) map[string]string {
-		path := filepath.Join(t.TempDir(), "a.hdf5")
-		f, err := h5.Create(path)
-		require.NoError(t, err)
-		put(f)
-		require.NoError(t, f.Close())
-		s, err := Open(nil, path)
+		s, err := Open(nil, createFile(t, put))
 		require.NoError(t, err)
 		defer s.Close()
 		_, err = s.Episodes()
@@ -160,12 +169,10 @@ func TestUnreadNumbers(t *testing.T) {
 
 // An empty group of states does not hide the vectors of all arms.
 func TestEmptyState(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.hdf5")
-	f, err := h5.Create(path)
-	require.NoError(t, err)
-	require.NoError(t, f.MakeGroup("/observations/state"))
-	require.NoError(t, h5.Put(f, "/observations/qpos", make([]float32, 5*7), 5, 7))
-	require.NoError(t, f.Close())
+	path := createFile(t, func(f *h5.File) {
+		require.NoError(t, f.MakeGroup("/observations/state"))
+		require.NoError(t, h5.Put(f, "/observations/qpos", make([]float32, 5*7), 5, 7))
+	})
 	require.Len(t, readEpisodes(t, path)[0].Arms, 1)
 }
 
@@ -188,32 +195,22 @@ func TestDifferentLengths(t *testing.T) {
 
 // An episode ends at the last written image.
 func TestUnwrittenImages(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.hdf5")
-	f, err := h5.Create(path)
-	require.NoError(t, err)
-	require.NoError(t, f.MakeGroup("/observations/images"))
-	require.NoError(t, h5.Put(f, "/observations/qpos", make([]float32, 100*7), 100, 7))
-	set, err := f.CreateSequences("/observations/images/cam_high", 100)
-	require.NoError(t, err)
-	data := newFrame("jpeg", 1, 8, 8).Data
-	for i := range 37 {
-		require.NoError(t, set.WriteSequences(i, [][]byte{data}))
-	}
-	require.NoError(t, f.Close())
+	path := createFile(t, func(f *h5.File) {
+		require.NoError(t, f.MakeGroup("/observations/images"))
+		require.NoError(t, h5.Put(f, "/observations/qpos", make([]float32, 100*7), 100, 7))
+		set, err := f.CreateSequences("/observations/images/cam_high", 100)
+		require.NoError(t, err)
+		data := newFrame("jpeg", 1, 8, 8).Data
+		for i := range 37 {
+			require.NoError(t, set.WriteSequences(i, [][]byte{data}))
+		}
+	})
 	require.Len(t, readEpisodes(t, path)[0].Cameras[0].Stamps, 37)
 }
 
 // Errors about unreadable files name the file and the reason.
 func TestUnreadableFiles(t *testing.T) {
 	folder := t.TempDir()
-	write := func(name string, put func(f *h5.File)) string {
-		path := filepath.Join(folder, name)
-		f, err := h5.Create(path)
-		require.NoError(t, err)
-		put(f)
-		require.NoError(t, f.Close())
-		return path
-	}
 	text := filepath.Join(folder, "text.hdf5")
 	require.NoError(t, os.WriteFile(text, []byte("no HDF5"), 0o644))
 	complete, err := os.ReadFile(writeALOHA(t, 50, 50, 14))
@@ -225,31 +222,31 @@ func TestUnreadableFiles(t *testing.T) {
 		folder:                             "not a file",
 		text:                               "the HDF5 signature is missing",
 		truncated:                          "the file is damaged, or its writer did not close it",
-		write("other.hdf5", func(f *h5.File) {
+		createFile(t, func(f *h5.File) {
 			h5.Put(f, "/weights", []float32{1}, 1)
 		}): "no episodes in a known layout; the file has /weights; convert the file to the layout of EasyTeleop",
-		write("links.hdf5", func(f *h5.File) {
+		createFile(t, func(f *h5.File) {
 			f.MakeGroup("/episodes")
 			f.LinkExternal("gone.hdf5", "/episodes/episode_0", "/episodes/episode_0")
 		}): "/episodes/episode_0: the target of the link is missing",
-		write("cube.hdf5", func(f *h5.File) {
+		createFile(t, func(f *h5.File) {
 			f.MakeGroup("/observations")
 			h5.Put(f, "/observations/qpos", make([]float32, 8), 2, 2, 2)
 		}): "/observations/qpos: unexpected shape [2 2 2]",
-		write("strings.hdf5", func(f *h5.File) {
+		createFile(t, func(f *h5.File) {
 			f.MakeGroup("/observations")
 			f.PutStrings("/observations/qpos", []string{"a", "b"})
 		}): "not numbers",
-		write("floats.hdf5", func(f *h5.File) {
+		createFile(t, func(f *h5.File) {
 			f.MakeGroup("/observations/images")
 			h5.Put(f, "/observations/images/cam_1", make([]float32, 8), 2, 4)
 		}): "not images: a dataset of shape [2 4] with elements of 4 bytes",
-		write("words.hdf5", func(f *h5.File) {
+		createFile(t, func(f *h5.File) {
 			f.MakeGroup("/observations/images")
 			d, _ := f.CreateSequences("/observations/images/cam_1", 1)
 			d.WriteSequences(0, [][]byte{[]byte("a word")})
 		}): "neither a JPEG nor a PNG: the image begins with 6120776f7264",
-		write("times.hdf5", func(f *h5.File) {
+		createFile(t, func(f *h5.File) {
 			f.MakeGroup("/observations")
 			h5.Put(f, "/observations/qpos", make([]float32, 2), 2, 1)
 			h5.Put(f, "/observations/timestamps", []float64{1, 1e300}, 2)
@@ -309,7 +306,7 @@ func TestFolder(t *testing.T) {
 func TestUnreadableDatasets(t *testing.T) {
 	for _, c := range []struct {
 		put  func(f *h5.File) error
-		want string
+		want string // part of the event
 	}{
 		{func(f *h5.File) error {
 			d, err := f.CreateSequences("/observations/images/cam_low", 0)
@@ -323,13 +320,11 @@ func TestUnreadableDatasets(t *testing.T) {
 		{func(f *h5.File) error { return f.PutStrings("/action", []string{"a"}) },
 			"/action is skipped: read /action: not numbers"},
 	} {
-		path := filepath.Join(t.TempDir(), "a.hdf5")
-		f, err := h5.Create(path)
-		require.NoError(t, err)
-		require.NoError(t, f.MakeGroup("/observations/images"))
-		require.NoError(t, h5.Put(f, "/observations/qpos", make([]float32, 42), 3, 14))
-		require.NoError(t, c.put(f))
-		require.NoError(t, f.Close())
+		path := createFile(t, func(f *h5.File) {
+			require.NoError(t, f.MakeGroup("/observations/images"))
+			require.NoError(t, h5.Put(f, "/observations/qpos", make([]float32, 42), 3, 14))
+			require.NoError(t, c.put(f))
+		})
 		r, err := codec.Formats{Format}.Open(path)
 		require.NoError(t, err)
 		defer r.Close()
@@ -344,15 +339,13 @@ func TestUnreadableDatasets(t *testing.T) {
 
 // In files of other tools, the colour and depth images of a camera have one name. They become two cameras.
 func TestColourAndDepthOfOneName(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.hdf5")
-	f, err := h5.Create(path)
-	require.NoError(t, err)
-	require.NoError(t, f.MakeGroup("/observations/images"))
-	require.NoError(t, f.MakeGroup("/observations/images_depth"))
-	require.NoError(t, h5.Put(f, "/observations/qpos", make([]float32, 42), 3, 14))
-	require.NoError(t, h5.Put(f, "/observations/images/cam_high", make([]uint8, 3*4*6*3), 3, 4, 6, 3))
-	require.NoError(t, h5.Put(f, "/observations/images_depth/cam_high", make([]uint16, 3*4*6), 3, 4, 6))
-	require.NoError(t, f.Close())
+	path := createFile(t, func(f *h5.File) {
+		require.NoError(t, f.MakeGroup("/observations/images"))
+		require.NoError(t, f.MakeGroup("/observations/images_depth"))
+		require.NoError(t, h5.Put(f, "/observations/qpos", make([]float32, 42), 3, 14))
+		require.NoError(t, h5.Put(f, "/observations/images/cam_high", make([]uint8, 3*4*6*3), 3, 4, 6, 3))
+		require.NoError(t, h5.Put(f, "/observations/images_depth/cam_high", make([]uint16, 3*4*6), 3, 4, 6))
+	})
 	e := readEpisodes(t, path)[0]
 	require.Equal(t, []string{"cam_high", "cam_high_depth"}, []string{e.Cameras[0].Name, e.Cameras[1].Name})
 	path = writeEpisodes(t, Options{}, alignRows(t, e, align.Options{}))
@@ -367,12 +360,7 @@ func TestUnsupportedLayouts(t *testing.T) {
 		"/joint_action":    "the layout of RoboTwin (/joint_action) is not supported; convert the file to ",
 		"/other":           "no episodes in a known layout; the file has /other; convert the file to ",
 	} {
-		path := filepath.Join(t.TempDir(), "a.hdf5")
-		f, err := h5.Create(path)
-		require.NoError(t, err)
-		require.NoError(t, f.MakeGroup(group))
-		require.NoError(t, f.Close())
-		s, err := Open(nil, path)
+		s, err := Open(nil, createFile(t, func(f *h5.File) { require.NoError(t, f.MakeGroup(group)) }))
 		require.NoError(t, err)
 		_, err = s.Episodes()
 		require.ErrorContains(t, err, want)

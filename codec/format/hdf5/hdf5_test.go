@@ -181,6 +181,7 @@ func writeEpisodes(t *testing.T, o Options, episodes ...*episode.Rows) string {
 	return path
 }
 
+// readEpisodes returns the episodes of a file, which stays open until the test ends.
 func readEpisodes(t *testing.T, path string) []*episode.Episode {
 	s, err := Open(nil, path)
 	require.NoError(t, err)
@@ -198,6 +199,7 @@ func requireNear(t *testing.T, want, got []float64) {
 	}
 }
 
+// TestRoundTrip writes an episode with different options, and compares the read episode with the written one.
 func TestRoundTrip(t *testing.T) {
 	for _, o := range []Options{
 		{}, {Images: ImagesPadded}, {Images: ImagesRaw}, {JointUnit: JointDeg, Workers: 3}, {SwapRB: true},
@@ -238,33 +240,40 @@ func TestRoundTrip(t *testing.T) {
 
 			require.Len(t, got.Cameras, 3)
 			for i, c := range got.Cameras {
-				want := e.Cameras[i]
-				require.Equal(t, want.Track, c.Track)
-				require.JSONEq(t, string(want.Device), string(c.Device))
-				frames, err := c.Open()
-				require.NoError(t, err)
-				for k := range c.Stamps {
-					f, err := frames.Frame(k)
-					require.NoError(t, err)
-					if i == 0 && o.Images != ImagesRaw && !o.SwapRB {
-						frames, _ := want.Open()
-						original, _ := frames.Frame(k)
-						require.Equal(t, original, f, "a JPEG is stored unchanged")
-					}
-					m, err := f.Decode()
-					require.NoError(t, err)
-					require.Equal(t, image.Pt(32, 24), m.Bounds().Size())
-					r, g, b, _ := m.At(16, 12).RGBA()
-					require.InDelta(t, 200, r>>8, 6)
-					require.InDelta(t, 10*k, g>>8, 6)
-					require.InDelta(t, 30, b>>8, 6)
-				}
-				_, err = frames.Frame(len(c.Stamps))
-				require.Error(t, err)
-				require.NoError(t, frames.Close())
+				unchanged := i == 0 && o.Images != ImagesRaw && !o.SwapRB
+				requireCamera(t, e.Cameras[i], c, unchanged)
 			}
 		})
 	}
+}
+
+// requireCamera compares a read camera with the written one. unchanged reports whether frames are stored unchanged.
+func requireCamera(t *testing.T, want, got *episode.Camera, unchanged bool) {
+	require.Equal(t, want.Track, got.Track)
+	require.JSONEq(t, string(want.Device), string(got.Device))
+	written, err := want.Open()
+	require.NoError(t, err)
+	frames, err := got.Open()
+	require.NoError(t, err)
+	for i := range got.Stamps {
+		f, err := frames.Frame(i)
+		require.NoError(t, err)
+		if unchanged {
+			original, err := written.Frame(i)
+			require.NoError(t, err)
+			require.Equal(t, original, f)
+		}
+		m, err := f.Decode()
+		require.NoError(t, err)
+		require.Equal(t, image.Pt(32, 24), m.Bounds().Size())
+		r, g, b, _ := m.At(16, 12).RGBA()
+		require.InDelta(t, 200, r>>8, 6)
+		require.InDelta(t, 10*i, g>>8, 6)
+		require.InDelta(t, 30, b>>8, 6)
+	}
+	_, err = frames.Frame(len(got.Stamps))
+	require.Error(t, err)
+	require.NoError(t, frames.Close())
 }
 
 // Aligning an episode that was read returns the written rows.
@@ -285,6 +294,7 @@ func TestReadAgain(t *testing.T) {
 	}
 }
 
+// TestSeveralEpisodes reads the episodes of one file, and of a file with links to two files.
 func TestSeveralEpisodes(t *testing.T) {
 	path := writeEpisodes(t, Options{}, alignRows(t, newEpisode(10), align.Options{}),
 		alignRows(t, newEpisode(5), align.Options{}))
@@ -311,8 +321,7 @@ func TestSeveralEpisodes(t *testing.T) {
 	require.NoError(t, f.Acquire())
 	defer f.Release()
 	for path, want := range map[string]int64{"/info/total_episodes": 3, "/info/total_frames": 18,
-		"/info/num_cameras": 3,
-		"/info/num_arms":    2} {
+		"/info/num_cameras": 3, "/info/num_arms": 2} {
 		got, err := integers(f, path)
 		require.NoError(t, err)
 		require.Equal(t, []int64{want}, got, path)
@@ -355,6 +364,7 @@ func TestMissingFrames(t *testing.T) {
 	}
 }
 
+// With ImagesRaw, frames of any encoding become pixels.
 func TestPixels(t *testing.T) {
 	for _, encoding := range []string{"rgb8", "bgra8", "mono8", "png", "jpeg"} {
 		t.Run(encoding, func(t *testing.T) {
@@ -403,6 +413,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
+// Depth images are stored as pixels of 16 bits.
 func TestDepth(t *testing.T) {
 	e := newEpisode(3)
 	e.Cameras = append(e.Cameras, newCamera("depth", newFrames("16UC1", 3, 30, 20)...),
@@ -523,6 +534,7 @@ func TestDamagedImages(t *testing.T) {
 	}
 }
 
+// Invalid options, existing files and files without episodes are errors.
 func TestCreate(t *testing.T) {
 	path := writeEpisodes(t, Options{}, alignRows(t, newEpisode(3), align.Options{}))
 	_, err := Create(path, Options{})
@@ -536,6 +548,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
+// TestCodec recognises and reads files through package codec.
 func TestCodec(t *testing.T) {
 	path := writeEpisodes(t, Options{}, alignRows(t, newEpisode(10), align.Options{}))
 	// A block of other data may precede the HDF5 data.
