@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// assigned are some options.
+// assigned has options for TestAssign.
 type assigned struct {
 	Topics  []string      `param:"topics"`
 	MaxSize Size          `param:"max_size" alias:"size"`
@@ -16,6 +16,7 @@ type assigned struct {
 	Strict  bool          `param:"strict"`
 }
 
+// TestAssign checks the options after Assign, and its errors.
 func TestAssign(t *testing.T) {
 	o := assigned{Topics: []string{"/old"}, Mode: "fast", After: time.Second}
 	require.NoError(t, Assign(&o, nil))

@@ -40,7 +40,8 @@ func execute(t *testing.T, opts any, argv ...string) (*Input, error) {
 	return got, err
 }
 
-// Cobra takes the arguments of the process if it is given nil, so that --ros-args would reach it.
+// TestNoArgumentsButROS checks a command line without arguments but --ros-args. Cobra takes the arguments of the
+// process instead if it gets nil.
 func TestNoArgumentsButROS(t *testing.T) {
 	for _, argv := range [][]string{nil, {}} {
 		args, err := (&commandLine{}).completeFlags(New("recorder", "", "", nil, nil).Flags(), argv)
@@ -338,7 +339,8 @@ func TestExtra(t *testing.T) {
 	require.Equal(t, defaults(), opts)
 }
 
-// A command may lack a parameter because its name was misspelled.
+// TestWarningsBehindUsageErrors checks that a usage error is followed by warnings of unknown parameters: a parameter
+// may be missing because its name was misspelled.
 func TestWarningsBehindUsageErrors(t *testing.T) {
 	failing := func(err error) *cobra.Command {
 		return New("recorder", "", "", defaults(), func(context.Context, *Input) error { return err })
@@ -647,7 +649,7 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// A usage error of any length names the help of the command that was called.
+// TestLongUsageError checks that a usage error of any length names the help of the called command.
 func TestLongUsageError(t *testing.T) {
 	t.Parallel()
 	p := start(t, os.Args[0], "x", "--"+strings.Repeat("n", 20_000))
@@ -682,7 +684,7 @@ func TestInstalledDefaults(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(lib, "recorder"), text, 0o755))
 	link := filepath.Join(t.TempDir(), "recorder")
 	require.NoError(t, os.Symlink(filepath.Join(lib, "recorder"), link))
-	linked := filepath.Join(lib, "linked") // as after colcon build --symlink-install
+	linked := filepath.Join(lib, "linked") // colcon build --symlink-install makes such links
 	require.NoError(t, os.Symlink(os.Args[0], linked))
 
 	for exe, want := range map[string]string{
@@ -706,7 +708,7 @@ func TestSignals(t *testing.T) {
 		require.Empty(t, p.stderr.String(), s)
 	}
 
-	// A command whose output nobody reads completes its work.
+	// A command completes its work if the reader of its output ends.
 	closed := start(t, os.Args[0], "wait")
 	require.Equal(t, "ready", closed.line(t))
 	require.NoError(t, closed.pipe.Close())
@@ -715,7 +717,7 @@ func TestSignals(t *testing.T) {
 
 	kept := start(t, "nohup", os.Args[0], "wait")
 	require.Equal(t, "ready", kept.line(t))
-	require.NoError(t, kept.Process.Signal(syscall.SIGHUP)) // is ignored
+	require.NoError(t, kept.Process.Signal(syscall.SIGHUP)) // the process ignores SIGHUP
 	require.NoError(t, kept.Process.Signal(syscall.SIGTERM))
 	require.Equal(t, "stopping", kept.line(t))
 	require.Equal(t, 0, kept.end())
@@ -761,7 +763,7 @@ func TestNodeName(t *testing.T) {
 	require.Equal(t, "slow", o.Mode)
 }
 
-// The words after a value of a flag that takes several are values if they can be.
+// TestListsEnd checks which words after a value of a flag with several values are also values.
 func TestListsEnd(t *testing.T) {
 	for line, want := range map[string][2]string{
 		"--words /a b c.mcap -q d":            {"/a b c.mcap", "d"},
@@ -822,7 +824,8 @@ func TestListsEnd(t *testing.T) {
 	}
 }
 
-// A letter that other programs use otherwise is explained once, before the command runs.
+// TestLettersAreExplained checks that the meaning of a letter is printed once, before the command runs, if other
+// programs give the letter another meaning.
 func TestLettersAreExplained(t *testing.T) {
 	for line, want := range map[string]string{
 		"-d 60": "recorder: -d is --max-bag-duration, as in ros2 bag\nruns\n",
@@ -848,7 +851,7 @@ func TestLettersAreExplained(t *testing.T) {
 	}
 }
 
-// Names after a value of a flag that takes several are values. Paths are not.
+// TestSeveralValues checks that names after a value of a flag with several values are also values, and paths are not.
 func TestSeveralValues(t *testing.T) {
 	folder := t.TempDir()
 	for line, want := range map[string][2]string{

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Hint adds hints to errors about unknown flags of a command: what to use instead of a flag of another program. hints
+// Hint adds hints to errors about unknown flags of a command: replacements of flags of other programs. hints
 // has them by name ("lz4") or letter ("j"). Keys for a subcommand begin with its name, "info y", or with a * for all
 // subcommands.
 //

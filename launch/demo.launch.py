@@ -1,6 +1,6 @@
 """Records two publishers for a few seconds, prints what was recorded and ends: ros2 launch tapedeck demo.launch.py
 
-Copy it for a stack of your own: its publishers and the recorder in one launch file.
+Copy this file for another stack, to start its publishers and the recorder together.
 """
 
 import os
@@ -24,7 +24,7 @@ def publisher(topic, kind, message):
 
 
 def generate_launch_description():
-    # The group keeps the recorder's arguments to itself.
+    # Launch arguments of the recorder are not visible outside of the group.
     recorder = GroupAction([IncludeLaunchDescription(
         PythonLaunchDescriptionSource([ThisLaunchFileDir(), '/recorder.launch.py']),
         launch_arguments={

@@ -1,7 +1,7 @@
 """Starts the publishers of a robot's hardware, and the recorder.
 
-ros2 launch tapedeck hardware.launch.py config:=hardware.yaml output:=take starts those of camera_publisher,
-arm_publisher, mavlink_publisher and recorder that have a section in the parameter file.
+ros2 launch tapedeck hardware.launch.py config:=hardware.yaml output:=take starts each of camera_publisher,
+arm_publisher, mavlink_publisher and recorder that has a section in the parameter file.
 """
 
 import os

@@ -9,7 +9,7 @@ from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-# What is empty is as the parameter file says.
+# Empty arguments keep the value of the parameter file.
 ARGUMENTS = [
     ('files', '', 'recordings to play, separated by blanks'),
     ('rate', '', 'recorded seconds to play in a second'),

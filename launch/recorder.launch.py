@@ -9,7 +9,7 @@ from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-# What is empty is as the parameter file says.
+# Empty arguments keep the value of the parameter file.
 ARGUMENTS = [
     ('topics', '', 'topics to record, separated by blanks; without a parameter file, all of them'),
     ('output', '', 'name of the recording; by default tapedeck_ and the time'),

@@ -1,6 +1,6 @@
 // Package configtest checks, in tests, that documentation and default parameter files list all options of a command,
 // and that commands take the flags of other programs. With the environment variable UPDATE_REFERENCE, as go generate
-// sets it, it writes what documentation and files lack.
+// sets it, it writes missing options to documentation and files.
 package configtest
 
 import (
@@ -62,7 +62,7 @@ func flagText(p config.Parameter) string {
 // updating reports whether the checks write missing content to the files.
 func updating() bool { return os.Getenv("UPDATE_REFERENCE") != "" }
 
-// advise joins errors. If there are any, it adds what to do.
+// advise joins errors. If there are any, it adds the command that mends the files.
 func advise(errs ...error) error {
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("%w\n'go generate ./nodes/...' writes what the options say", err)

@@ -70,7 +70,7 @@ func TestCheckTable(t *testing.T) {
 	require.ErrorContains(t, CheckTable(filepath.Join(t.TempDir(), "missing.md"), "play", defaults()), "no such file")
 }
 
-// A written table passes the check, and text beside it does not change.
+// TestUpdateTable checks that a written table passes the check, and that text beside the table does not change.
 func TestUpdateTable(t *testing.T) {
 	table := Table(defaults())
 	const begin, end = "# Options\n\n## other\n\n### Topics\n\n| a |\n\n## play\n\nSee | there.\n\n",
@@ -188,7 +188,7 @@ func TestCheckFile(t *testing.T) {
 			strings.Replace(string(text), ": which there are", "", 1))
 	}
 	require.ErrorContains(t, CheckFile(filepath.Join(t.TempDir(), "missing.yaml"), opts()), "no such file")
-	// A default whose text means another value.
+	// The written default means another value.
 	odd := opts()
 	odd.Topics = []string{"a,b"}
 	path := write(t, head)

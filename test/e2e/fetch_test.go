@@ -68,7 +68,7 @@ func TestDefinitionFromItsPublisher(t *testing.T) {
 	}
 }
 
-// TestDefinitionFromThePlayer records what the player plays. It checks that the recorder gets the definition, which
+// TestDefinitionFromThePlayer records played messages. It checks that the recorder gets the definition, which
 // only the played recording has, from the player.
 func TestDefinitionFromThePlayer(t *testing.T) {
 	for _, storage := range []string{"record", "mcap"} {

@@ -49,7 +49,7 @@ func (s *stack) record(bag string, topics []string, options ...string) *process.
 	return s.ros2(slices.Concat(args, topics, options)...)
 }
 
-// finish ends `ros2 bag record`, which may not have written yet what it has acknowledged.
+// finish ends `ros2 bag record`. It waits before, because not all acknowledged messages may be written.
 func finish(bags ...*process.Process) {
 	time.Sleep(3 * time.Second)
 	for _, bag := range bags {

@@ -1,5 +1,5 @@
-// Package samples finds real recordings, which tests read where they are. No checkout has them, because their sources
-// decide on their licences. Package generate makes stand-ins for some of them.
+// Package samples finds real recordings for tests. They are not in the repository, because they have other licences.
+// Package generate makes stand-ins for some of them.
 package samples
 
 import (
@@ -14,7 +14,7 @@ import (
 // The go tool caches the results of tests by this variable, but not by files outside the module; test/run sets it.
 const Variable = "TAPEDECK_SAMPLES"
 
-// Missing begins the message of each test that is skipped because a recording is not here.
+// Missing begins the message of each test that is skipped because a recording is missing.
 const Missing = "sample recordings are not here"
 
 // Folder returns the folder where real recordings are expected.
@@ -42,14 +42,14 @@ func Folder() string {
 	return filepath.Join(root, folder)
 }
 
-// Find returns the path of a real recording and reports whether it is here. The name is relative to the folder.
+// Find returns the path of a real recording and reports whether it exists. The name is relative to Folder.
 func Find(name string) (path string, ok bool) {
 	path = filepath.Join(Folder(), name)
 	_, err := os.Stat(path)
 	return path, err == nil
 }
 
-// Path returns the path of a real recording. It skips the test that has none.
+// Path returns the path of a real recording. It skips the test if the recording is missing.
 func Path(t testing.TB, name string) string {
 	t.Helper()
 	path, ok := Find(name)
@@ -59,7 +59,7 @@ func Path(t testing.TB, name string) string {
 	return path
 }
 
-// Seeds returns the contents of the files that match the patterns, for fuzz tests. What is not here is left out.
+// Seeds returns the contents of the files in Folder that match the patterns, for fuzz tests.
 func Seeds(t testing.TB, patterns ...string) (seeds [][]byte) {
 	t.Helper()
 	for _, pattern := range patterns {

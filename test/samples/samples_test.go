@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestFolder checks the folder for values of the environment variable.
 func TestFolder(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
@@ -21,7 +22,7 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// skipped is a test that keeps the message with which it is skipped.
+// skipped is a test that keeps its skip message.
 type skipped struct {
 	testing.TB
 	message string
@@ -29,6 +30,7 @@ type skipped struct {
 
 func (s *skipped) Skipf(format string, args ...any) { s.message = fmt.Sprintf(format, args...) }
 
+// TestRecordings checks Path and Seeds with one recording in the folder.
 func TestRecordings(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv(Variable, folder)

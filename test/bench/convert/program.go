@@ -101,7 +101,8 @@ func sizeOf(path string) (size int64) {
 	return size
 }
 
-// version returns what a program prints about its version. It returns "" if the program is not installed or fails.
+// version returns the output of a program that prints its version. It returns "" if the program is not installed or
+// fails.
 func version(name string, args ...string) string {
 	output, err := exec.Command(name, args...).Output()
 	if err != nil {

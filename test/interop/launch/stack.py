@@ -1,4 +1,4 @@
-"""What the launch tests share: a ROS domain of their own, and what they start."""
+"""Helpers of the launch tests: a new ROS domain, processes and recordings."""
 
 import json
 import os
@@ -10,26 +10,26 @@ from ament_index_python.packages import get_package_prefix
 from launch.actions import ExecuteProcess, GroupAction, IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 
-# What a shell started in the background ignores it, and so would all that is started here.
+# A process that a shell started in the background ignores SIGINT, and so would its children.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Other tests may run on this machine. Those of the Go packages have the domains from 20 on. Releases after Humble warn
-# of ROS_LOCALHOST_ONLY, or ignore it.
+# Other tests may run on this machine. Tests of Go packages have the domains from 20 on. Releases after Humble warn of
+# ROS_LOCALHOST_ONLY, or ignore it.
 os.environ['ROS_DOMAIN_ID'] = str(1 + os.getpid() % 19)
 if os.environ.get('ROS_DISTRO') == 'humble':
     os.environ['ROS_LOCALHOST_ONLY'] = '1'
 else:
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
 
-PATIENT = 60.0  # seconds; an idle machine needs a moment
+PATIENT = 60.0  # seconds; on an idle machine nothing takes that long
 CHECKOUT = os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', '..', '..')
 
 
-_folder = tempfile.TemporaryDirectory()  # goes when the test ends
+_folder = tempfile.TemporaryDirectory()  # removed at the end of the test
 
 
 def path(name):
-    """Return the path of a file for the test's own use."""
+    """Return the path of a file in a temporary folder."""
     return os.path.join(_folder.name, name)
 
 
@@ -50,7 +50,7 @@ def publisher(topic, kind, message):
 
 
 def run(*command, **options):
-    """Run a command to its good end and return what it printed."""
+    """Run a command, require the exit code 0 and return the output."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           timeout=PATIENT, **options)
     assert done.returncode == 0, f'{command} ended with {done.returncode}: {done.stdout}'
@@ -58,7 +58,7 @@ def run(*command, **options):
 
 
 def record(recording, topic, count):
-    """Record so many messages of a topic on which something is published."""
+    """Publish a topic and record that many messages of it."""
     command = ['ros2', 'topic', 'pub', '--rate', '10', topic, 'std_msgs/msg/String', '{data: hello}']
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as publisher:
         try:
@@ -68,26 +68,26 @@ def record(recording, topic, count):
 
 
 def info(recording):
-    """Return what converter info says of a recording."""
+    """Return the info of a recording, as converter info --json prints it."""
     return json.loads(run(executable('converter'), 'info', '--json', recording))
 
 
 def topics(recording):
-    """Return the names of the topics of a recording's info, but for what the recorder says of itself."""
+    """Return the names of the topics in a recording's info, without the topic of the recorder's events."""
     return [topic['name'] for topic in recording['topics'] if topic['name'] != '/tapedeck/events']
 
 
 def count(recording, topic):
-    """Return how many messages of a topic are in a recording."""
+    """Return the number of messages of a topic in a recording."""
     return sum(t['message_count'] for t in info(recording)['topics'] if t['name'] == topic)
 
 
 def ended_well(proc_info, name):
-    """Check that the processes of that name, of which there is one at least, ended with 0."""
+    """Check that at least one process has this name, and that all such processes ended with 0."""
     codes = [p.returncode for p in proc_info if p.process_name.startswith(name)]
     assert codes and not any(codes), f'{name} ended with {codes}'
 
 
-# Without rcl the nodes are certain to understand Cyclone DDS alone.
+# Without rcl, nodes are only sure to understand Cyclone DDS.
 if ', dds (' in run(executable('recorder'), '--version'):
     os.environ['RMW_IMPLEMENTATION'] = 'rmw_cyclonedds_cpp'

@@ -1,4 +1,4 @@
-"""The hardware's launch file: the nodes that have a section, in a namespace, and a session of what they publish."""
+"""hardware.launch.py starts the nodes that have a section, in a namespace, and records their topics to a session."""
 
 import glob
 import json

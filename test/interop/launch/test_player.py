@@ -1,4 +1,4 @@
-"""The player by its launch file, into a recorder."""
+"""player.launch.py plays a recording, which a recorder records."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The recorder by its launch file: the topics of a publisher, snapshots when asked for, a complete file at the end."""
+"""recorder.launch.py records topics and takes snapshots. Its recording is complete."""
 
 import glob
 import os

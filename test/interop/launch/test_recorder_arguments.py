@@ -1,4 +1,4 @@
-"""The recorder's launch file: namespace, parameter file, simulated time, and what ends with the recorder."""
+"""Arguments of recorder.launch.py: namespace, parameter file and simulated time. The launch ends with the recorder."""
 
 import os
 import sys

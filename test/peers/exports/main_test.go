@@ -1,5 +1,5 @@
-// Package exports tests the formats for pictures, videos, clouds and tracks against other programs: ffprobe,
-// loaders.gl, togeojson, gpsbabel and GDAL read what the converter writes.
+// Package exports tests that ffprobe, loaders.gl, togeojson, gpsbabel and GDAL read the converter's pictures, videos,
+// clouds and tracks.
 package exports
 
 import (

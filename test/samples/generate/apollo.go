@@ -19,11 +19,12 @@ import (
 	"tapedeck/msgs"
 )
 
-// apolloTopics are the channels of a car. In texts, TIME is the time in seconds and SEQ the number of the message.
+// apolloTopics has the channels of a car. In texts, TIME stands for the time in seconds, SEQ for the number of the
+// message, and HEADER for apolloHeader.
 var apolloTopics = []struct {
-	topic, ros2 string // the ROS 2 type that becomes the Apollo type
-	every       int    // so many times 10 ms, 0: once
-	text        string
+	topic, ros2 string // ros2 is the ROS 2 type that becomes the Apollo type
+	every       int    // interval in units of 10 ms; 0: one message
+	text        string // of a message, as prototext
 }{
 	{"/tf_static", "tf2_msgs/msg/TFMessage", 0, `transforms { HEADER child_frame_id: "lidar"
 		transform { translation { x: 1 y: 0 z: 1.5 } rotation { qx: 0 qy: 0 qz: 0 qw: 1 } } }`},
@@ -56,7 +57,7 @@ var apolloTopics = []struct {
 
 const apolloHeader = `header { timestamp_sec: TIME module_name: "car" sequence_num: SEQ frame_id: "world" }`
 
-// sensors writes 2 s of the messages of an Apollo car.
+// sensors writes a record with 2 s of an Apollo car's messages.
 func sensors(path string) error {
 	w, err := formats.Create(path, codec.CreateOptions{})
 	if err != nil {
@@ -94,7 +95,7 @@ func sensors(path string) error {
 	return w.Close()
 }
 
-// apolloChannel returns the channel of Apollo's that one of ROS 2 becomes, and a message of its type.
+// apolloChannel returns the Apollo channel that a ROS 2 topic becomes, and a message of the channel's type.
 func apolloChannel(topic, ros2 string) (*codec.Channel, *dynamicpb.Message, error) {
 	c, err := codec.NewChannel(msgs.Release(""), topic, ros2, codec.DefaultQoS())
 	if err != nil {
@@ -125,8 +126,8 @@ func apolloChannel(topic, ros2 string) (*codec.Channel, *dynamicpb.Message, erro
 		dynamicpb.NewMessage(d.(protoreflect.MessageDescriptor)), nil
 }
 
-// chunks returns a generator of a record of so many messages in turn on two channels, with 51 in each chunk. A killed
-// one is as the file was before its writer closed it.
+// chunks returns a function that writes a record with count messages on two channels in turn, 51 in each chunk. If
+// killed is set, the record is as if its writer had been killed.
 func chunks(count int64, killed bool) func(string) error {
 	return func(path string) error {
 		w, err := formats.Create(path, codec.CreateOptions{Format: "record", ChunkSize: 51 * 200})

@@ -19,9 +19,10 @@ import (
 // Drive writes a log as CARLA's recorder does: a hero drives in a circle for 10 s.
 func Drive(path string) error { return drive(path, carla.UE4, start, 10*time.Second) }
 
-// earlier writes a longer log of an older CARLA.
-func earlier(path string) error { return drive(path, carla.UE4Old, start-3600e9, 23*time.Second) }
+// driveOld writes a longer log of an older CARLA.
+func driveOld(path string) error { return drive(path, carla.UE4Old, start-3600e9, 23*time.Second) }
 
+// drive writes a log that begins at begin, in ns since the Unix epoch.
 func drive(path string, profile carla.Profile, begin int64, length time.Duration) error {
 	const radius, speed = 20.0, 8.0 // m, m/s
 	file, err := formats.Create(path, codec.CreateOptions{})
@@ -46,6 +47,7 @@ func drive(path string, profile carla.Profile, begin int64, length time.Duration
 	return errors.Join(err, w.Close())
 }
 
+// write writes a ROS 2 message at a time in ns.
 func write(w codec.Writer, c *codec.Channel, at int64, m msgs.Message) error {
 	data, err := cdr.Marshal(m)
 	if err != nil {

@@ -1,21 +1,21 @@
-// Package generate makes stand-ins for real recordings, for tests of general properties, where these are not here:
+// Package generate makes stand-ins for missing real recordings, for tests of general properties:
 //
-//	apollo/apollo_cpp_sensors.record, multichunk, incomplete_killed  by our writer
+//	apollo/apollo_cpp_sensors.record, multichunk, incomplete_killed  by tapedeck
 //	apollo/ others                                                   real only
-//	bag/py_none.bag, py_lz4.bag, py_unindexed_active.bag             by python3-rosbag, the very bytes
+//	bag/py_none.bag, py_lz4.bag, py_unindexed_active.bag             by python3-rosbag, equal bytes
 //	bag/ others                                                      real only
-//	carla/                                                           by our writer
-//	mavlink/synthetic_px4_v2.tlog                                    by gomavlib, the very bytes
+//	carla/                                                           by tapedeck
+//	mavlink/synthetic_px4_v2.tlog                                    by gomavlib, equal bytes
 //	mavlink/dronekit_flight.tlog                                     real only
 //	mcap/                                                            real only
-//	rosbag2/rosbags_rs/test_bag_mcap, test_bag_sqlite3               by our writer
+//	rosbag2/rosbags_rs/test_bag_mcap, test_bag_sqlite3               by tapedeck
 //	rosbag2/ others                                                  real only
 //	session/easyteleop_reference/hdf5                                by h5py
-//	session/easyteleop_reference/temp                                by our writer
+//	session/easyteleop_reference/temp                                by tapedeck
 //	ulog/flight.ulg                                                  by hand
 //	ulog/ others                                                     real only
 //
-// What tests expect of one real file is in those tests, which use package samples alone.
+// Tests that expect values of a real recording use package samples only.
 package generate
 
 import (
@@ -33,7 +33,7 @@ const CARLALog = "carla/scenario_runner_DistanceToLaneCenter.log"
 
 const reference = "session/easyteleop_reference/"
 
-// generators are by the name of the sample for which they write a stand-in to a path.
+// generators has the functions that write stand-ins to a path, by the name of the sample.
 var generators = map[string]func(path string) error{
 	"apollo/apollo_cpp_sensors.record": sensors,
 	"apollo/incomplete_killed.record":  chunks(459, true),
@@ -44,7 +44,7 @@ var generators = map[string]func(path string) error{
 	"bag/py_unindexed_active.bag": bag("unfinished"),
 
 	CARLALog:                                Drive,
-	"carla/sr2020_DistanceToLaneCenter.log": earlier,
+	"carla/sr2020_DistanceToLaneCenter.log": driveOld,
 
 	"mavlink/synthetic_px4_v2.tlog": flight,
 
@@ -59,7 +59,7 @@ var generators = map[string]func(path string) error{
 	"ulog/flight.ulg": ulog,
 }
 
-// Path returns the path of a real recording, or else of one that it generates, if it can. Otherwise it skips the test.
+// Path returns the path of a real recording, or of its stand-in. It skips the test if there is neither.
 func Path(t testing.TB, name string) string {
 	t.Helper()
 	if path, ok := Find(t, name); ok {

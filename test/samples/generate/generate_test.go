@@ -16,7 +16,7 @@ import (
 	"tapedeck/test/samples"
 )
 
-// Stand-ins for files that python3-rosbag and gomavlib wrote have equal bytes.
+// TestBytes checks that stand-ins by python3-rosbag and gomavlib are identical to the real files.
 func TestBytes(t *testing.T) {
 	for _, name := range []string{
 		"bag/py_none.bag", "bag/py_lz4.bag", "bag/py_unindexed_active.bag", "mavlink/synthetic_px4_v2.tlog",
@@ -33,7 +33,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// Each stand-in can be read, and has equal bytes each time.
+// TestGenerators checks that stand-ins can be read, and that repeated generation gives equal messages.
 func TestGenerators(t *testing.T) {
 	counts := map[string]int{
 		"apollo/apollo_cpp_sensors.record": 881, "apollo/incomplete_killed.record": 459,

@@ -13,8 +13,8 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/streamwriter"
 )
 
-// flight writes 10 s of a PX4 quadrotor on a steady course, as a log of MAVLink 2. The values are those that
-// TestKnownLog of bridge/translate/mavros expects.
+// flight writes a log of MAVLink 2 with 10 s of a PX4 quadrotor on a steady course. TestKnownLog of
+// bridge/translate/mavros expects its values.
 func flight(path string) error {
 	messages := &dialect.ReadWriter{Dialect: common.Dialect}
 	if err := messages.Initialize(); err != nil {
@@ -45,7 +45,7 @@ func flight(path string) error {
 	return os.WriteFile(path, log.Bytes(), 0o666)
 }
 
-// step returns the messages of the i-th step: unix in µs, boot in ms.
+// step returns the messages of step i. unix is the Unix time in µs, and boot the time since boot in ms.
 func step(i int, unix uint64, boot uint32) []message.Message {
 	sin, cos := math.Sincos(0.01 * float64(i) / 2)
 	q := [4]float32{float32(cos), 0, 0, float32(sin)}

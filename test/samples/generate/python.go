@@ -12,8 +12,8 @@ import (
 	"os/exec"
 )
 
-// errNoModule says that Python or one of its modules is missing, see test/install.
-var errNoModule = errors.New("python3 or a module of it is not here")
+// errNoModule is returned if Python or a required module is missing; see test/install.
+var errNoModule = errors.New("python3 or a required module is not installed")
 
 //go:embed bags.py
 var bags string
@@ -33,7 +33,7 @@ func python(script string, args ...string) error {
 	return nil
 }
 
-// bag returns a generator of one of the kinds of bags that bags.py knows.
+// bag returns a function that writes a bag of a kind of bags.py.
 func bag(kind string) func(string) error {
 	return func(path string) error { return python(bags, path, kind) }
 }

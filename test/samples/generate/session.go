@@ -16,7 +16,7 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// pictures are frames that are kept.
+// pictures implements episode.Frames with PNGs.
 type pictures [][]byte
 
 // Frame implements episode.Frames.
@@ -27,13 +27,13 @@ func (p pictures) Frame(i int) (episode.Frame, error) {
 // Close implements episode.Frames.
 func (pictures) Close() error { return nil }
 
-// sessions writes a folder of one session.
+// sessions writes a folder with one session.
 func sessions(path string) error {
 	return errors.Join(os.Mkdir(path, 0o777), teleoperation(filepath.Join(path, "20261121_082214")))
 }
 
-// teleoperation writes a session of 1.1 s as EasyTeleop does, of three cameras and two arms. The second camera misses
-// two frames.
+// teleoperation writes a session of 1.1 s with three cameras and two arms, as EasyTeleop does. Two frames of the second
+// camera are missing.
 func teleoperation(path string) error {
 	const begin = int64(1_764_000_000e9)
 	e := &episode.Episode{Name: filepath.Base(path), Start: begin, End: begin + 1100e6}

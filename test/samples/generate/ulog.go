@@ -6,10 +6,10 @@ import (
 	"os"
 )
 
-// ULog makes logs of PX4, as its logger writes them.
+// ULog builds a log as PX4's logger writes it.
 type ULog struct{ bytes []byte }
 
-// NewULog begins a log with a time of the start in µs.
+// NewULog begins a log with the start time in µs.
 func NewULog(start uint64) *ULog {
 	return &ULog{binary.LittleEndian.AppendUint64([]byte("ULog\x01\x12\x35\x01"), start)}
 }
@@ -17,7 +17,7 @@ func NewULog(start uint64) *ULog {
 // Bytes returns the log.
 func (l *ULog) Bytes() []byte { return l.bytes }
 
-// Add adds a message of parts: integers and floats of a size, strings as they are.
+// Add appends a message. Its content is the parts: little-endian numbers, and strings without a length.
 func (l *ULog) Add(kind byte, parts ...any) *ULog {
 	var data []byte
 	for _, p := range parts {
@@ -35,13 +35,13 @@ func (l *ULog) Add(kind byte, parts ...any) *ULog {
 	return l
 }
 
-// Keyed adds a message of a named value: its type and name, and the value. first comes before the length of the name.
+// Keyed appends a message with a named value. key is its type and name. first comes before the length of key.
 func (l *ULog) Keyed(kind byte, first, key string, value any) *ULog {
 	return l.Add(kind, first, uint8(len(key)), key, value)
 }
 
 // Flight returns a log of a second of flight: an attitude each 20 ms, a GPS receiver that gets a fix, two batteries, an
-// own topic with nested structs, texts, a dropout, parameters.
+// user-defined topic with nested structs, texts, a dropout, and parameters.
 func Flight() []byte {
 	l := NewULog(5_000_000)
 	l.Add('B', make([]byte, 40))

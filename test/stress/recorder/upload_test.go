@@ -203,7 +203,7 @@ func objectExists(s *storetest.Server, key string) bool {
 }
 
 // TestUploadAfterTheRecording interrupts recorders that upload. It checks that they send the rest, or stop after
-// upload_timeout or a second interrupt, and that 'recorder upload' sends what they left.
+// upload_timeout or a second interrupt, and that 'recorder upload' sends the rest.
 func TestUploadAfterTheRecording(t *testing.T) {
 	s := storetest.New(t)
 	g := newGraph(t)
