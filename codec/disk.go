@@ -227,6 +227,15 @@ func (OS) Mkdir(path string) error { return os.Mkdir(path, 0o777) }
 // MkdirAll implements Disk.
 func (OS) MkdirAll(path string) error { return os.MkdirAll(path, 0o777) }
 
+// SyncFile syncs the file at path to the disk. It opens the file for writing, because Windows syncs no others.
+func SyncFile(path string) error {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), file.Close())
+}
+
 // SyncFolder implements Disk.
 func (OS) SyncFolder(path string) {
 	if folder, err := os.Open(path); err == nil {

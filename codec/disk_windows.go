@@ -55,12 +55,7 @@ func (OS) SyncAll(path string) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
-		file, err := os.OpenFile(path, os.O_RDWR, 0)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		return file.Sync()
+		return SyncFile(path)
 	})
 }
 

@@ -245,10 +245,6 @@ func (w *Writer) sync() error {
 			codec.OS{}.SyncFolder(path)
 			return nil
 		}
-		file, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		return errors.Join(file.Sync(), file.Close())
+		return codec.SyncFile(path)
 	})
 }

@@ -60,7 +60,7 @@ func newOutput(j *Job, format formats.Format, overwrite bool, inputs []*codec.In
 		}
 		return o, nil
 	}
-	o.tempFolder = o.path + ".part"
+	o.tempFolder = filepath.FromSlash(o.path) + ".part"
 	err := os.Mkdir(o.tempFolder, 0o755)
 	if errors.Is(err, fs.ErrExist) {
 		if !overwrite {
@@ -86,7 +86,7 @@ func (o *output) checkSplit(tempPath string) error {
 	if o.isURL() && !o.overwrite { // send replaces no object
 		return nil
 	}
-	return o.checkFile(o.beside(strings.TrimPrefix(tempPath, o.tempFolder+"/")))
+	return o.checkFile(o.beside(strings.TrimPrefix(tempPath, o.tempFolder+string(filepath.Separator))))
 }
 
 // create creates the recording's writer.
@@ -104,7 +104,7 @@ func (o *output) renamed(err error) error {
 		return err
 	}
 	folder := strings.TrimSuffix(o.path, store.Base(o.path))
-	return codec.WithText(err, strings.ReplaceAll(err.Error(), o.tempFolder+"/", folder))
+	return codec.WithText(err, strings.ReplaceAll(err.Error(), o.tempFolder+string(filepath.Separator), folder))
 }
 
 // commit moves or uploads the recording, whose writer must be closed, to its path. It returns the paths of the

@@ -265,11 +265,7 @@ func syncEntry(path string, d fs.DirEntry, err error) error {
 	case !d.Type().IsRegular():
 		return nil
 	}
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(file.Sync(), file.Close())
+	return codec.SyncFile(path)
 }
 
 // Release ends the claim without a conversion. It restores the earlier content of the entry.
