@@ -26,8 +26,8 @@ import (
 
 var formats = codec.Formats{mcap.Format, record.Format, rosbag2.Format}
 
-// recordings returns the samples of formats, with bags as folders, or substitutes for missing samples.
-func recordings(t *testing.T) (paths []string) {
+// sampleRecordings returns the samples of formats, with bags as folders, or substitutes for missing samples.
+func sampleRecordings(t *testing.T) (paths []string) {
 	if _, ok := samples.Find(""); !ok {
 		for _, name := range []string{
 			"apollo/apollo_cpp_sensors.record", "apollo/incomplete_killed.record", "apollo/multichunk.record",
@@ -66,8 +66,8 @@ type seen struct {
 	sum                uint64 // of the payload
 }
 
-// read returns up to most messages of it. Damage is skipped.
-func read(t *testing.T, most int, it codec.Iterator, err error) (messages []seen) {
+// readMessages returns up to most messages of it. Damage is skipped.
+func readMessages(t *testing.T, most int, it codec.Iterator, err error) (messages []seen) {
 	require.NoError(t, err)
 	for {
 		m, err := it.Next()
@@ -84,8 +84,8 @@ func read(t *testing.T, most int, it codec.Iterator, err error) (messages []seen
 
 var seed = maphash.MakeSeed()
 
-// same is require.Equal for many messages.
-func same(t *testing.T, want, got []seen, text string, at int64) {
+// requireSameMessages is require.Equal for many messages.
+func requireSameMessages(t *testing.T, want, got []seen, text string, at int64) {
 	if !slices.Equal(want, got) {
 		require.Equal(t, want, got, text, at)
 	}
@@ -94,7 +94,7 @@ func same(t *testing.T, want, got []seen, text string, at int64) {
 // A seek to any time yields the rest of the whole recording, and the latest messages that the whole recording has
 // there.
 func TestSeekInSamples(t *testing.T) {
-	for _, path := range recordings(t) {
+	for _, path := range sampleRecordings(t) {
 		t.Run(strings.TrimPrefix(path, samples.Folder()+"/"), func(t *testing.T) {
 			t.Parallel()
 			r, err := formats.Open(path)
@@ -104,21 +104,21 @@ func TestSeekInSamples(t *testing.T) {
 			if testing.Short() {
 				times = 12
 			}
-			seek(t, r, times)
+			requireSeeks(t, r, times)
 		})
 	}
 }
 
-// seek compares the messages from random times on with the whole recording.
-func seek(t *testing.T, r codec.Reader, times int) {
+// requireSeeks compares the messages from random times on with the whole recording.
+func requireSeeks(t *testing.T, r codec.Reader, times int) {
 	random := rand.New(rand.NewPCG(1, 2))
 	damaged := func(error) {}
 	it, err := r.Read(codec.Query{Damaged: damaged})
-	whole := read(t, codec.All, it, err)
+	whole := readMessages(t, codec.All, it, err)
 	require.True(t, slices.IsSortedFunc(whole, func(a, b seen) int { return cmp.Compare(a.logTime, b.logTime) }))
 	if len(whole) == 0 {
 		it, err := r.Read(codec.Query{Last: func(*codec.Channel) int { return 1 }})
-		require.Empty(t, read(t, codec.All, it, err))
+		require.Empty(t, readMessages(t, codec.All, it, err))
 		return
 	}
 	first, last := whole[0].logTime, whole[len(whole)-1].logTime
@@ -137,7 +137,8 @@ func seek(t *testing.T, r codec.Reader, times int) {
 		if i%10 == 0 {
 			most = len(whole)
 		}
-		same(t, whole[begin:min(begin+most, len(whole))], read(t, most, it, err), "from %d on", at)
+		got := readMessages(t, most, it, err)
+		requireSameMessages(t, whole[begin:min(begin+most, len(whole))], got, "from %d on", at)
 		if i%4 != 0 {
 			continue
 		}
@@ -159,7 +160,7 @@ func seek(t *testing.T, r codec.Reader, times int) {
 		slices.Reverse(want)
 		it, err = r.Read(codec.Query{End: at, Damaged: damaged,
 			Last: func(c *codec.Channel) int { return depths[c] }})
-		same(t, want, read(t, codec.All, it, err), "before %d", at)
+		requireSameMessages(t, want, readMessages(t, codec.All, it, err), "before %d", at)
 	}
 }
 
@@ -227,7 +228,7 @@ func TestSeekInDisorder(t *testing.T) {
 			info, err := r.Info()
 			require.NoError(t, err)
 			require.EqualValues(t, n, info.MessageCount)
-			seek(t, r, 40)
+			requireSeeks(t, r, 40)
 		})
 	}
 }

@@ -326,7 +326,7 @@ func TestPathOffset(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			p, err := s.Path(path)
 			require.NoError(t, err)
-			require.Empty(t, p.steps, "all of it is fixed")
+			require.Empty(t, p.steps, "all fields have fixed offsets")
 			payload, err := s.Encode(nil)
 			require.NoError(t, err)
 			require.Len(t, payload, 48)
@@ -537,7 +537,7 @@ func TestShape(t *testing.T) {
 	require.NoError(t, err)
 	shape = wide.Shape()
 	shape.Same(payload)
-	require.False(t, shape.Same(payload), "the contents of a wstring tell how wide it is")
+	require.False(t, shape.Same(payload), "the contents of a wstring determine the size of a character")
 }
 
 func TestPathText(t *testing.T) {

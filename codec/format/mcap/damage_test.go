@@ -32,18 +32,18 @@ func smallMessages() []codec.Message {
 	return messages
 }
 
-// small returns the bytes of a file of 14 messages in chunks of four or so, or "unchunked".
-func small(t testing.TB, compression string) ([]byte, []codec.Message) {
+// smallFile returns the bytes of a file of 14 messages in chunks of four or so, or "unchunked".
+func smallFile(t testing.TB, compression string) ([]byte, []codec.Message) {
 	if compression == "unchunked" {
-		return unchunked(t)
+		return unchunkedFile(t)
 	}
 	messages := smallMessages()
 	o := codec.CreateOptions{ChunkSize: 220, Compression: compression}
 	return codectest.Write(t, Format, o, messages...), messages
 }
 
-// unchunked returns the bytes of a file without chunks, written by the reference library.
-func unchunked(t testing.TB) ([]byte, []codec.Message) {
+// unchunkedFile returns the bytes of a file without chunks, written by the reference library.
+func unchunkedFile(t testing.TB) ([]byte, []codec.Message) {
 	messages := smallMessages()
 	channel := messages[0].Channel
 	var b bytes.Buffer
@@ -140,7 +140,7 @@ func TestTruncatedAnywhere(t *testing.T) {
 	}
 	for _, name := range []string{"none", "zstd", "lz4", "unchunked"} {
 		t.Run(name, func(t *testing.T) {
-			data, messages := small(t, name)
+			data, messages := smallFile(t, name)
 			path := "a.mcap"
 			most := 0
 			for n := 0; n < len(data); n += step {
@@ -176,7 +176,7 @@ func TestFlippedBits(t *testing.T) {
 	}
 	for _, name := range []string{"none", "zstd", "lz4", "unchunked"} {
 		t.Run(name, func(t *testing.T) {
-			data, messages := small(t, name)
+			data, messages := smallFile(t, name)
 			path := "a.mcap"
 			random := rand.New(rand.NewPCG(3, 4))
 			worst := 0
@@ -220,7 +220,7 @@ func TestRandomDamage(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	path := "a.mcap"
 	for _, compression := range []string{"none", "zstd", "lz4"} {
-		data, _ := small(t, compression)
+		data, _ := smallFile(t, compression)
 		for range count {
 			broken := slices.Clone(data)
 			for range 1 + random.IntN(20) {
@@ -245,7 +245,7 @@ func TestRandomDamage(t *testing.T) {
 
 // TestZerosAtTheEnd reads files that end with zeros, as after a crash of the system.
 func TestZerosAtTheEnd(t *testing.T) {
-	data, messages := small(t, "zstd")
+	data, messages := smallFile(t, "zstd")
 	summary := int(binary.LittleEndian.Uint64(data[len(data)-28:]))
 	path := "a.mcap"
 	got, err := tryRead(t, path, append(data[:summary:summary], make([]byte, 300_000)...), false)
@@ -259,7 +259,7 @@ func TestZerosAtTheEnd(t *testing.T) {
 // TestHugeLengths makes every length in a file huge and watches the memory.
 func TestHugeLengths(t *testing.T) {
 	for _, compression := range []string{"none", "zstd", "lz4"} {
-		data, _ := small(t, compression)
+		data, _ := smallFile(t, compression)
 		path := "a.mcap"
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -281,7 +281,7 @@ func TestHugeLengths(t *testing.T) {
 
 // TestNegativeLengths reads a file that ends with a chunk whose lengths are negative as signed numbers.
 func TestNegativeLengths(t *testing.T) {
-	data, messages := small(t, "none")
+	data, messages := smallFile(t, "none")
 	summary := int(binary.LittleEndian.Uint64(data[len(data)-28:]))
 	data = append(data[:summary:summary], byte(mcap.OpChunk))
 	data = binary.LittleEndian.AppendUint64(data, math.MaxUint64)
@@ -295,7 +295,7 @@ func TestNegativeLengths(t *testing.T) {
 
 // TestReservedRecords reads a long row of records with an unused opcode. Each record must be checked once.
 func TestReservedRecords(t *testing.T) {
-	data, messages := unchunked(t)
+	data, messages := unchunkedFile(t)
 	const count = 1 << 17
 	var odd []byte
 	for range count {
@@ -343,7 +343,7 @@ func TestNotAFile(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, nil, 0o666))
 	_, err = Format.Open(path)
 	require.EqualError(t, err, "read "+path+": not an MCAP file: unexpected EOF")
-	data, _ := small(t, "none")
+	data, _ := smallFile(t, "none")
 	data[5] = '1'
 	require.NoError(t, os.WriteFile(path, data, 0o666))
 	_, err = codec.Formats{Format}.Open(path)
@@ -352,11 +352,11 @@ func TestNotAFile(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	for _, compression := range []string{"none", "zstd", "lz4"} {
-		data, _ := small(f, compression)
+		data, _ := smallFile(f, compression)
 		f.Add(data)
 		f.Add(data[:len(data)*2/3])
 	}
-	data, _ := unchunked(f)
+	data, _ := unchunkedFile(f)
 	f.Add(data)
 	for _, path := range []string{
 		"mcap/conformance/TenMessages/TenMessages-ch-chx-mx-pad-rch-rsh-st-sum.mcap",
@@ -380,7 +380,7 @@ func FuzzRead(f *testing.F) {
 
 // TestZeroedSector clears the length of a chunk's records, as a disk may. The chunk must not be taken for an empty one.
 func TestZeroedSector(t *testing.T) {
-	data, messages := small(t, "none")
+	data, messages := smallFile(t, "none")
 	path := "a.mcap"
 	chunk := bytes.Index(data[len(mcap.Magic):], []byte{byte(mcap.OpHeader)}) + len(mcap.Magic)
 	for mcap.OpCode(data[chunk]) != mcap.OpChunk {
@@ -399,7 +399,7 @@ func TestZeroedSector(t *testing.T) {
 
 // TestChangedMagic reads a file whose first bytes are damaged, but not the version in them.
 func TestChangedMagic(t *testing.T) {
-	data, messages := small(t, "none")
+	data, messages := smallFile(t, "none")
 	data[6] = 0
 	got, err := tryRead(t, "a.mcap", data, true)
 	require.NoError(t, err)

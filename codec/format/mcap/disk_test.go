@@ -8,8 +8,8 @@ import (
 	"tapedeck/codec/internal/codectest"
 )
 
-// onDisk describes the format for tests on a simulated disk.
-func onDisk() disktest.Format {
+// diskFormat describes the format for tests on a simulated disk.
+func diskFormat() disktest.Format {
 	channels := testChannels()
 	return disktest.Format{
 		First: "drive_0.mcap", Channels: channels[:3],
@@ -26,7 +26,7 @@ func TestDiskErrors(t *testing.T) {
 	if testing.Short() {
 		stride = 5
 	}
-	disktest.Pieces(t, func(t *testing.T) { onDisk().TestErrors(t, stride) })
+	disktest.Pieces(t, func(t *testing.T) { diskFormat().TestErrors(t, stride) })
 }
 
 func TestCrash(t *testing.T) {
@@ -37,7 +37,7 @@ func TestCrash(t *testing.T) {
 	for _, compression := range []string{"none", "zstd"} {
 		t.Run(compression, func(t *testing.T) {
 			disktest.Pieces(t, func(t *testing.T) {
-				onDisk().TestCrashes(t, step, stride, codec.CreateOptions{Compression: compression})
+				diskFormat().TestCrashes(t, step, stride, codec.CreateOptions{Compression: compression})
 			})
 		})
 	}

@@ -102,7 +102,7 @@ func TestChannelsShare(t *testing.T) {
 		messages = append(messages, codec.Message{Channel: &codec.Channel{Topic: "/a", Type: "x/msg/A",
 			Encoding: codec.EncodingCDR, Metadata: map[string]string{"node": fmt.Sprint(i)}}})
 	}
-	info, err := memory(t, codectest.Write(t, Format, codec.CreateOptions{}, messages...)).Info()
+	info, err := openBytes(t, codectest.Write(t, Format, codec.CreateOptions{}, messages...)).Info()
 	require.NoError(t, err)
 	require.Len(t, info.Topics, 1)
 	require.EqualValues(t, 3, info.Topics[0].MessageCount)

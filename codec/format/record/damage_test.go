@@ -14,7 +14,7 @@ import (
 
 // messageEnds returns where the messages of smallFile end, in the order of the file.
 func messageEnds(t *testing.T, b []byte) []int64 {
-	r := memory(t, b)
+	r := openBytes(t, b)
 	var ends []int64
 	for _, p := range r.shallow.pieces {
 		var m singleMessage
@@ -45,7 +45,7 @@ func TestTruncated(t *testing.T) {
 				}
 			}
 			damaged := closed && size < len(whole) && size >= bytes.Index(whole, []byte{0x68, 1, 0x70})+2
-			r := memory(t, b)
+			r := openBytes(t, b)
 			all, err := readAll(t, r, codec.Query{})
 			require.Len(t, all, want, "cut at %d", size)
 			requireOrdered(t, append(all, got{time: 1 << 62}))
@@ -75,7 +75,7 @@ func TestZeroTail(t *testing.T) {
 	ends := messageEnds(t, whole)
 	for _, size := range []int64{int64(len(whole)), ends[9], ends[9] + 1, ends[9] + 7, ends[7]} {
 		b := append(bytes.Clone(whole[:size]), make([]byte, 10000)...)
-		all, err := readAll(t, memory(t, b), codec.Query{})
+		all, err := readAll(t, openBytes(t, b), codec.Query{})
 		require.NoError(t, err)
 		want := 0
 		for _, end := range ends {
@@ -110,7 +110,7 @@ func TestBitFlips(t *testing.T) {
 				b := bytes.Clone(whole)
 				b[i] ^= 1 << bit
 				at := fmt.Sprintf("byte %#x bit %d, closed %v", i, bit, closed)
-				r := memory(t, b)
+				r := openBytes(t, b)
 				all, err := readAll(t, r, codec.Query{})
 				if err != nil {
 					require.ErrorIs(t, err, ErrDamaged, at)
@@ -150,7 +150,7 @@ func TestOverwrittenStretch(t *testing.T) {
 	for i := from; i < to; i++ {
 		b[i] = byte(i * 7)
 	}
-	broken := memory(t, b)
+	broken := openBytes(t, b)
 	before, err := readAll(t, broken, codec.Query{})
 	require.ErrorIs(t, err, ErrDamaged)
 	last := len(before) - 1 // contents have no checksum

@@ -11,8 +11,8 @@ import (
 	"tapedeck/codec/disktest"
 )
 
-// onDisk describes the format for tests on a simulated disk. Files are read in the folder dir.
-func onDisk(dir string) disktest.Format {
+// diskFormat describes the format for tests on a simulated disk. Files are read in the folder dir.
+func diskFormat(dir string) disktest.Format {
 	return disktest.Format{
 		First: "drive.record.00000",
 		Channels: []*codec.Channel{
@@ -36,7 +36,7 @@ func TestDiskErrors(t *testing.T) {
 	if testing.Short() {
 		stride = 5
 	}
-	disktest.Pieces(t, func(t *testing.T) { onDisk(t.TempDir()).TestErrors(t, stride) })
+	disktest.Pieces(t, func(t *testing.T) { diskFormat(t.TempDir()).TestErrors(t, stride) })
 }
 
 func TestCrash(t *testing.T) {
@@ -44,5 +44,7 @@ func TestCrash(t *testing.T) {
 	if testing.Short() {
 		step, stride = 610, 7
 	}
-	disktest.Pieces(t, func(t *testing.T) { onDisk(t.TempDir()).TestCrashes(t, step, stride, codec.CreateOptions{}) })
+	disktest.Pieces(t, func(t *testing.T) {
+		diskFormat(t.TempDir()).TestCrashes(t, step, stride, codec.CreateOptions{})
+	})
 }

@@ -61,8 +61,8 @@ func FuzzRead(f *testing.F) {
 		require.True(t, half <= plain || reports > 0)
 		if reports == 0 { // headers and index may still give wrong times and counts
 			q := codec.Query{End: info.StartTime + (info.EndTime-info.StartTime)/2}
-			all, _ := latest(t, r, q, func(*codec.Channel) int { return codec.All })
-			some, _ := latest(t, r, q, func(*codec.Channel) int { return 2 })
+			all, _ := readLatest(t, r, q, func(*codec.Channel) int { return codec.All })
+			some, _ := readLatest(t, r, q, func(*codec.Channel) int { return 2 })
 			require.Subset(t, all, some)
 		}
 	})

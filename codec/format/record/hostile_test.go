@@ -48,7 +48,7 @@ func TestTinyChunks(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			it, err := memory(t, tinyChunks(count, header)).Read(codec.Query{})
+			it, err := openBytes(t, tinyChunks(count, header)).Read(codec.Query{})
 			require.NoError(t, err)
 			defer func() { require.NoError(t, it.Close()) }()
 			want := count
@@ -88,7 +88,7 @@ func TestAlmostMessages(t *testing.T) {
 		b = protowire.AppendVarint(b, uint64(size/2-3-4-5))
 		b = append(b, make([]byte, 32-24)...)
 	}
-	r := memory(t, b)
+	r := openBytes(t, b)
 	info, err := r.Info()
 	require.NoError(t, err)
 	require.EqualValues(t, 1, info.MessageCount)

@@ -34,8 +34,9 @@ func openCounted(t testing.TB, b []byte) (*reader, *int64) {
 	return r, n
 }
 
-// latest returns the latest messages that r returns for a Query.Last, and the latest messages by reading all messages.
-func latest(t testing.TB, r codec.Reader, q codec.Query, keep func(*codec.Channel) int) (got, want []string) {
+// readLatest returns the latest messages that r returns for a Query.Last, and the latest messages by reading all
+// messages.
+func readLatest(t testing.TB, r codec.Reader, q codec.Query, keep func(*codec.Channel) int) (got, want []string) {
 	q.Last = keep
 	byAll := func(q codec.Query) (codec.Iterator, error) { return codec.ReadLast(q, r.Read) }
 	for _, read := range []func(codec.Query) (codec.Iterator, error){r.Read, byAll} {
@@ -81,7 +82,7 @@ func TestLatestByPlaces(t *testing.T) {
 			_, err = it.Next()
 		}
 		require.Less(t, *n, int64(100_000), "of %d", len(b))
-		got, want := latest(t, r, codec.Query{End: end}, codec.LatchedDepth)
+		got, want := readLatest(t, r, codec.Query{End: end}, codec.LatchedDepth)
 		require.Equal(t, want, got)
 	}
 
@@ -126,7 +127,7 @@ func TestLatestByPlaces(t *testing.T) {
 			}
 			require.Less(t, *n, int64(len(b)/10))
 			for _, end := range []int64{2, 1000, 0} {
-				got, want := latest(t, r, codec.Query{End: end}, codec.LatchedDepth)
+				got, want := readLatest(t, r, codec.Query{End: end}, codec.LatchedDepth)
 				require.Equal(t, want, got)
 			}
 		})
@@ -160,7 +161,7 @@ func TestSeekInLargeChunks(t *testing.T) {
 		if i > 0 { // the first reading finds where messages are
 			require.Less(t, *n, int64(len(b)/3))
 		}
-		got, want := latest(t, r, codec.Query{End: at}, func(*codec.Channel) int { return 5 })
+		got, want := readLatest(t, r, codec.Query{End: at}, func(*codec.Channel) int { return 5 })
 		require.Equal(t, want, got)
 		require.NotEmpty(t, append(got, "nothing"))
 		rest, err := readAll(t, r, codec.Query{Start: at})

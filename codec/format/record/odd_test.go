@@ -15,8 +15,8 @@ import (
 	"tapedeck/codec/internal/output"
 )
 
-// sections returns the offsets of a file's sections by type.
-func sections(b []byte) map[sectionType][]int {
+// sectionOffsets returns the offsets of a file's sections by type.
+func sectionOffsets(b []byte) map[sectionType][]int {
 	at := map[sectionType][]int{headerSection: {0}}
 	for pos := firstSection; pos < len(b); {
 		s := parseSection(b[pos:])
@@ -69,7 +69,7 @@ func TestOddButReadable(t *testing.T) {
 			nil,
 		} {
 			t.Run(test, func(t *testing.T) {
-				r := memory(t, oddFile(head, rawSection(chunkBodySection, body.message)))
+				r := openBytes(t, oddFile(head, rawSection(chunkBodySection, body.message)))
 				for _, damaged := range []func(error){nil, func(err error) { t.Error(err) }} {
 					all, err := readAll(t, r, codec.Query{Damaged: damaged})
 					require.NoError(t, err)
@@ -89,13 +89,13 @@ func TestOddButReadable(t *testing.T) {
 // Old writers left garbage in the padding of the sections.
 func TestPaddingIsIgnored(t *testing.T) {
 	b := smallFile(t, true)
-	for _, positions := range sections(b) {
+	for _, positions := range sectionOffsets(b) {
 		for _, pos := range positions {
 			binary.LittleEndian.PutUint32(b[pos+4:], 0xdeadbeef)
 		}
 	}
 	require.True(t, sniff(nil, "", b[:min(len(b), 4096)]))
-	all, err := readAll(t, memory(t, b), codec.Query{})
+	all, err := readAll(t, openBytes(t, b), codec.Query{})
 	require.NoError(t, err)
 	require.Equal(t, smallMessages(), all)
 }
@@ -155,9 +155,9 @@ func TestDamage(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := smallFile(t, true)
-			b = test.spoil(b, sections(b))
+			b = test.spoil(b, sectionOffsets(b))
 			require.True(t, sniff(nil, "", b[:min(len(b), 4096)]))
-			r := memory(t, b)
+			r := openBytes(t, b)
 			plain, err := readAll(t, r, codec.Query{})
 			if test.name == "no header" { // which hides nothing
 				require.NoError(t, err)

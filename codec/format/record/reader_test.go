@@ -227,7 +227,7 @@ func TestIsCompleteLies(t *testing.T) {
 		"cut":     append(bytes.Clone(whole[:firstSection]), killed[firstSection:]...),
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := memory(t, b)
+			r := openBytes(t, b)
 			info, err := r.Info()
 			require.NoError(t, err)
 			require.Equal(t, name == "indexed", info.Complete)
@@ -242,8 +242,8 @@ func TestIsCompleteLies(t *testing.T) {
 	}
 }
 
-// memory opens a file in memory.
-func memory(t testing.TB, b []byte) *reader {
+// openBytes opens a file in memory.
+func openBytes(t testing.TB, b []byte) *reader {
 	r, err := newReader("memory.record", codectest.NewFile(b), int64(len(b)), b[:min(len(b), firstSection)])
 	require.NoError(t, err)
 	return r
@@ -333,7 +333,7 @@ func TestEventsByIndex(t *testing.T) {
 	i := bytes.LastIndex(b, appendBytes(nil, extension, "")[:3])
 	require.Positive(t, i)
 	b[i] += 8 // another field
-	r = memory(t, b)
+	r = openBytes(t, b)
 	info, err = r.Info()
 	require.NoError(t, err)
 	require.Equal(t, []codec.Event{want, want, want}, info.Events)

@@ -50,7 +50,7 @@ func TestSeveralFiles(t *testing.T) {
 		for i := 1; i < len(all); i++ {
 			require.LessOrEqual(t, all[i-1].time, all[i].time)
 		}
-		got, want := latest(t, r, codec.Query{End: 120}, func(*codec.Channel) int { return 9 })
+		got, want := readLatest(t, r, codec.Query{End: 120}, func(*codec.Channel) int { return 9 })
 		require.Equal(t, want, got)
 		require.Len(t, got, 9)
 	}

@@ -11,8 +11,8 @@ import (
 	"tapedeck/codec"
 )
 
-// chunks writes 24 chunks of 101 real messages each. It returns the content of the file and its messages.
-func chunks(t *testing.T) ([]byte, []got) {
+// chunkedFile writes 24 chunks of 101 real messages each. It returns the content of the file and its messages.
+func chunkedFile(t *testing.T) ([]byte, []got) {
 	example := openAt(t, sample(t, "example.record.00000"))
 	var all []got
 	path := filepath.Join(t.TempDir(), "all.record")
@@ -45,8 +45,8 @@ func chunks(t *testing.T) ([]byte, []got) {
 // TestSalvage damages one chunk in ways in which Apollo's recover loses all chunks behind it, and keeps 505 of 2424
 // messages.
 func TestSalvage(t *testing.T) {
-	whole, all := chunks(t)
-	r := memory(t, whole)
+	whole, all := chunkedFile(t)
+	r := openBytes(t, whole)
 	body := r.shallow.pieces[5]
 	var messages []singleMessage
 	for pos := body.start; pos < body.end; {
@@ -74,7 +74,7 @@ func TestSalvage(t *testing.T) {
 			b := bytes.Clone(whole)
 			test.damage(b)
 			reported := 0
-			saved, err := readAll(t, memory(t, b), codec.Query{Damaged: func(error) { reported++ }})
+			saved, err := readAll(t, openBytes(t, b), codec.Query{Damaged: func(error) { reported++ }})
 			require.NoError(t, err)
 			require.NotZero(t, reported)
 			want := all
@@ -90,7 +90,7 @@ func TestSalvage(t *testing.T) {
 // TestAppendedFile reads a file to which another file was appended.
 func TestAppendedFile(t *testing.T) {
 	one := smallFile(t, true)
-	r := memory(t, append(bytes.Clone(one), one...))
+	r := openBytes(t, append(bytes.Clone(one), one...))
 	_, err := readAll(t, r, codec.Query{})
 	require.ErrorContains(t, err, "another recording follows here")
 	reported := 0
@@ -106,9 +106,9 @@ func TestAppendedFile(t *testing.T) {
 
 // TestMissingBeginning reads files without their first bytes.
 func TestMissingBeginning(t *testing.T) {
-	whole, all := chunks(t)
+	whole, all := chunkedFile(t)
 	for _, gone := range []int{1, 16, 2048, 2064, 2070, 3000, 4000, 100_000} {
-		saved, err := readAll(t, memory(t, whole[gone:]), codec.Query{Damaged: func(error) {}})
+		saved, err := readAll(t, openBytes(t, whole[gone:]), codec.Query{Damaged: func(error) {}})
 		require.NoError(t, err)
 		require.NotEmpty(t, saved)
 		require.Equal(t, all[len(all)-len(saved):], saved, "without %d bytes", gone)

@@ -33,7 +33,7 @@ func TestDefinitionsFit(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.db3")
-			bag(t, path, 3)
+			writeDatabase(t, path, 3)
 			sqlitetest.Run(t, path, "INSERT INTO topics VALUES (2, '/range', 'sensor_msgs/msg/Range', 'cdr', '')")
 			if test.payload != nil {
 				sqlitetest.Run(t, path, fmt.Sprintf("INSERT INTO messages(topic_id, timestamp, data) "+

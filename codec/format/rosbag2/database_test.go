@@ -74,22 +74,22 @@ func TestSQLiteQuery(t *testing.T) {
 	require.Empty(t, read(t, open(t, path), codec.Query{Topics: func(*codec.Channel) bool { return false }}))
 }
 
-// bag writes a database as Humble lays it out, with n messages.
-func bag(t *testing.T, path string, n int) {
+// writeDatabase writes a database as Humble lays it out, with n messages.
+func writeDatabase(t *testing.T, path string, n int) {
 	t.Helper()
-	sqlitetest.Run(t, path, append(schema(), inserts(0, n)...)...)
+	sqlitetest.Run(t, path, append(schemaStatements(), insertStatements(0, n)...)...)
 }
 
-// schema returns the statements that make the tables and a topic.
-func schema() []string {
+// schemaStatements returns the statements that make the tables and a topic.
+func schemaStatements() []string {
 	return []string{
 		createSchema, createTopics + ")", createMessages, createIndex,
 		"INSERT INTO topics VALUES (1, '/n', 'std_msgs/msg/UInt32', 'cdr', '')",
 	}
 }
 
-// inserts returns the statements that add the messages from first to last.
-func inserts(first, last int) (statements []string) {
+// insertStatements returns the statements that add the messages from first to last.
+func insertStatements(first, last int) (statements []string) {
 	for i := first; i < last; i++ {
 		statements = append(statements, fmt.Sprintf("INSERT INTO messages(topic_id, timestamp, data) "+
 			"VALUES (1, %d, x'%x')", i, payload(i)))
@@ -100,7 +100,7 @@ func inserts(first, last int) (statements []string) {
 // damagedBags writes bags with the rows of TestSQLiteDamaged: one by SQLite, one by our writer.
 func damagedBags(t *testing.T) map[string][]byte {
 	theirs := filepath.Join(t.TempDir(), "odd %23?name.db3")
-	bag(t, theirs, 60)
+	writeDatabase(t, theirs, 60)
 	require.Len(t, read(t, open(t, theirs), codec.Query{}), 60)
 	dir := filepath.Join(t.TempDir(), "ours")
 	w, err := Options{Storage: storageSQLite}.Create(dir, codec.CreateOptions{})
@@ -209,13 +209,13 @@ func TestSQLiteJournal(t *testing.T) {
 	for _, mode := range []string{"DELETE", "WAL"} {
 		dir := t.TempDir()
 		killed := t.TempDir()
-		statements := append([]string{"PRAGMA cache_size=5", "PRAGMA journal_mode=" + mode}, schema()...)
-		statements = append(statements, inserts(0, 20)...)
-		statements = append(append(statements, "BEGIN"), inserts(20, 60)...)
+		statements := append([]string{"PRAGMA cache_size=5", "PRAGMA journal_mode=" + mode}, schemaStatements()...)
+		statements = append(statements, insertStatements(0, 20)...)
+		statements = append(append(statements, "BEGIN"), insertStatements(20, 60)...)
 		statements = append(statements, fmt.Sprintf(".system cp %s/a.db3 %[1]s/a.db3-[jw]* %s", dir, killed),
 			"ROLLBACK")
 		sqlitetest.Run(t, filepath.Join(dir, "a.db3"), statements...)
-		require.Len(t, names(t, killed), 2, "the database and its journal")
+		require.Len(t, fileNames(t, killed), 2, "the database and its journal")
 		got := read(t, open(t, filepath.Join(killed, "a.db3")), codec.Query{Damaged: func(error) {}})
 		require.GreaterOrEqual(t, len(got), 20, mode)
 		for i, m := range got {
@@ -230,9 +230,9 @@ func TestSQLiteJournal(t *testing.T) {
 func TestSQLiteLog(t *testing.T) {
 	const messages = 300
 	dir, session := t.TempDir(), t.TempDir()
-	statements := append([]string{"PRAGMA journal_mode=WAL", "PRAGMA wal_autocheckpoint=0"}, schema()...)
-	statements = append(append(statements, inserts(0, 100)...), "PRAGMA wal_checkpoint(FULL)")
-	statements = append(statements, inserts(100, messages)...)
+	statements := append([]string{"PRAGMA journal_mode=WAL", "PRAGMA wal_autocheckpoint=0"}, schemaStatements()...)
+	statements = append(append(statements, insertStatements(0, 100)...), "PRAGMA wal_checkpoint(FULL)")
+	statements = append(statements, insertStatements(100, messages)...)
 	statements = append(statements, fmt.Sprintf(".system cp %s/a.db3 %[1]s/a.db3-wal %s", session, dir))
 	sqlitetest.Run(t, filepath.Join(session, "a.db3"), statements...)
 	copied := func(t *testing.T, change func(log []byte) []byte) string {
@@ -271,7 +271,7 @@ func TestSQLiteLog(t *testing.T) {
 				to := copied(t, test.change)
 				require.NoError(t, os.Chmod(to, mode))
 				defer func() { require.NoError(t, os.Chmod(to, 0o777)) }()
-				before := names(t, to)
+				before := fileNames(t, to)
 				r := open(t, filepath.Join(to, "a.db3"))
 				info, err := r.Info()
 				require.NoError(t, err)
@@ -287,9 +287,9 @@ func TestSQLiteLog(t *testing.T) {
 				for i, m := range got {
 					require.Equal(t, payload(i), m.Data)
 				}
-				require.Equal(t, before, names(t, to))
+				require.Equal(t, before, fileNames(t, to))
 				require.NoError(t, r.Close())
-				require.Equal(t, before, names(t, to))
+				require.Equal(t, before, fileNames(t, to))
 			})
 		}
 	}
@@ -310,9 +310,9 @@ func TestSQLiteOddRows(t *testing.T) {
 		statements := append([]string{
 			createTopics + ")", "CREATE TABLE messages(id INTEGER PRIMARY KEY,topic_id,timestamp,data)", createIndex,
 			"INSERT INTO topics VALUES (1, '/n', 'std_msgs/msg/UInt32', 'cdr', '')",
-		}, inserts(0, 10)...)
+		}, insertStatements(0, 10)...)
 		statements = append(statements, "INSERT INTO messages(topic_id, timestamp, data) VALUES "+odd)
-		sqlitetest.Run(t, path, append(statements, inserts(10, 20)...)...)
+		sqlitetest.Run(t, path, append(statements, insertStatements(10, 20)...)...)
 		r := open(t, path)
 		info, err := r.Info()
 		require.NoError(t, err, odd)
@@ -387,7 +387,7 @@ func TestOddQoS(t *testing.T) {
 // Unreadable profiles are also reported if a damaged database is read page by page.
 func TestOddQoSOfDamagedDatabase(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db3")
-	bag(t, path, 10)
+	writeDatabase(t, path, 10)
 	sqlitetest.Run(t, path, "UPDATE topics SET offered_qos_profiles = '- history: odd'")
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -408,7 +408,7 @@ func TestSQLiteOddTopics(t *testing.T) {
 	for _, odd := range []string{"(2, NULL, NULL, NULL, NULL)", "(2, 7, 8, 9, x'00')",
 		"(2, '/m', 'a/b', 'cdr', '- history: [')"} {
 		path := filepath.Join(t.TempDir(), "a.db3")
-		bag(t, path, 10)
+		writeDatabase(t, path, 10)
 		sqlitetest.Run(t, path, "ALTER TABLE topics RENAME TO old", "CREATE TABLE topics(id INTEGER PRIMARY "+
 			"KEY,name,type,serialization_format,offered_qos_profiles)", "INSERT INTO topics SELECT * FROM old",
 			"DROP TABLE old", "INSERT INTO topics VALUES "+odd)

@@ -47,7 +47,7 @@ func TestLayouts(t *testing.T) {
 					require.NoError(t, w.Close())
 					require.Len(t, completed, 2)
 					require.Equal(t, name, completed[1])
-					require.Equal(t, append(completed, metadataFile), names(t, dir))
+					require.Equal(t, append(completed, metadataFile), fileNames(t, dir))
 
 					r := open(t, dir)
 					info, err := r.Info()
@@ -56,7 +56,7 @@ func TestLayouts(t *testing.T) {
 					require.Empty(t, info.Events)
 					require.Len(t, info.Topics, 2)
 					requireMessages(t, want, read(t, r, codec.Query{}))
-					m := listed(t, dir)
+					m := readMetadata(t, dir)
 					require.Equal(t, version, m.Version)
 					require.Equal(t, storage, m.Storage)
 					require.Equal(t, completed, m.Paths)

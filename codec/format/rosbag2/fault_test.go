@@ -74,7 +74,7 @@ func TestOnADisk(t *testing.T) {
 				if overwrite {
 					files = 2
 				}
-				require.Len(t, disk.Files(), files, "metadata.yaml among them")
+				require.Len(t, disk.Files(), files, "the files include metadata.yaml")
 			}
 			_, err := b.Create("drive", codec.CreateOptions{Disk: disk})
 			require.ErrorIs(t, err, fs.ErrExist)

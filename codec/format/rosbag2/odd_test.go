@@ -151,7 +151,7 @@ func TestUnlabelledCompression(t *testing.T) {
 				info, err := Reindex(dir, func(text string) { t.Error(text) })
 				require.NoError(t, err)
 				require.True(t, info.Complete)
-				m := listed(t, dir)
+				m := readMetadata(t, dir)
 				require.Equal(t, "MESSAGE", m.Mode)
 				require.Equal(t, "zstd", m.Compression)
 				requireRead(dir, 0)
@@ -167,7 +167,7 @@ func TestUnlabelledCompression(t *testing.T) {
 			require.NoError(t, os.WriteFile(path+codec.ActiveSuffix, data, 0o666))
 			_, err = Reindex(dir, func(string) {})
 			require.NoError(t, err)
-			require.Equal(t, "MESSAGE", listed(t, dir).Mode)
+			require.Equal(t, "MESSAGE", readMetadata(t, dir).Mode)
 			requireRead(dir, 0)
 		})
 	}
@@ -190,7 +190,7 @@ func TestLZ4Payload(t *testing.T) {
 // TestRenamedFile reads a bag whose file has another name than in metadata.yaml.
 func TestRenamedFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "drive")
-	want := write(t, dir, codec.CreateOptions{}, 3)
+	want := writeBag(t, dir, codec.CreateOptions{}, 3)
 	renamed := filepath.Join(dir, "night_0.mcap")
 	require.NoError(t, os.Rename(filepath.Join(dir, "drive_0.mcap"), renamed))
 	r := open(t, dir)
@@ -202,14 +202,14 @@ func TestRenamedFile(t *testing.T) {
 	requireMessages(t, want, read(t, r, codec.Query{Start: math.MinInt64}))
 	_, err = Reindex(dir, func(text string) { t.Error(text) })
 	require.NoError(t, err)
-	require.Equal(t, []string{"night_0.mcap"}, listed(t, dir).Paths)
+	require.Equal(t, []string{"night_0.mcap"}, readMetadata(t, dir).Paths)
 }
 
 // TestEmptyStorageIdentifier reads a bag by the names of its files.
 func TestEmptyStorageIdentifier(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "drive")
-	want := write(t, dir, codec.CreateOptions{}, 3)
-	m := listed(t, dir)
+	want := writeBag(t, dir, codec.CreateOptions{}, 3)
+	m := readMetadata(t, dir)
 	m.Storage = ""
 	require.NoError(t, m.save(codec.OS{}, dir))
 	r := open(t, dir)
@@ -248,7 +248,7 @@ func TestRenamedSplit(t *testing.T) {
 		require.NoError(t, w.Write(&want[i]))
 	}
 	require.NoError(t, w.Close())
-	files := listed(t, dir).Paths
+	files := readMetadata(t, dir).Paths
 	rename := func(from, to string) {
 		require.NoError(t, os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)))
 	}

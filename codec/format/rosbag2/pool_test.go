@@ -114,7 +114,7 @@ func TestPacked(t *testing.T) {
 
 // Compressed files that together exceed the memory limit are decompressed again.
 func TestPackedTakeTurns(t *testing.T) {
-	dir, want := severalFiles(t)
+	dir, want := writeSplitBag(t)
 	for i := range 12 {
 		path := filepath.Join(dir, fmt.Sprintf("bag_%d.mcap", i))
 		data, err := os.ReadFile(path)

@@ -49,7 +49,7 @@ func TestReindex(t *testing.T) {
 					require.NoError(t, w.Write(&want[i]))
 				}
 				require.NoError(t, w.Close())
-				files := listed(t, dir).Paths
+				files := readMetadata(t, dir).Paths
 
 				path := filepath.Join(dir, metadataFile)
 				switch metadata {
@@ -77,7 +77,7 @@ func TestReindex(t *testing.T) {
 				require.Empty(t, info.Events)
 				got := read(t, open(t, dir), codec.Query{})
 				require.Greater(t, len(got), 70, "more than half of what was cut")
-				m := listed(t, dir)
+				m := readMetadata(t, dir)
 				require.EqualValues(t, len(got), m.Messages)
 				require.Equal(t, files, m.Paths)
 				requireMessages(t, want[:30], got[:30])
@@ -101,7 +101,7 @@ func TestReindex(t *testing.T) {
 				_, err = Reindex(dir, func(text string) { reports = append(reports, text) })
 				require.NoError(t, err)
 				require.Empty(t, reports)
-				again := listed(t, dir)
+				again := readMetadata(t, dir)
 				require.Equal(t, m, again)
 			})
 		}
@@ -151,7 +151,7 @@ func TestReindexRefuses(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a_0.db3"), nil, 0o666))
 	_, err = Reindex(dir, func(string) {})
 	require.ErrorContains(t, err, "two storages")
-	require.Equal(t, []string{"a_0.db3", "a_0.mcap"}, names(t, dir))
+	require.Equal(t, []string{"a_0.db3", "a_0.mcap"}, fileNames(t, dir))
 }
 
 // TestSeveralRecordings opens folders with several recordings.

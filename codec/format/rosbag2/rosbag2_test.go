@@ -134,8 +134,8 @@ func testMessages(n int, c *codec.Channel) []codec.Message {
 	return messages
 }
 
-// write writes a bag of testMessages.
-func write(t testing.TB, path string, o codec.CreateOptions, n int) []codec.Message {
+// writeBag writes a bag of testMessages.
+func writeBag(t testing.TB, path string, o codec.CreateOptions, n int) []codec.Message {
 	channels := testChannels()
 	messages := testMessages(n, channels[0])
 	w, err := codec.Formats{Format}.Create(path, o)
@@ -161,7 +161,8 @@ func requireMessages(t testing.TB, want, got []codec.Message) {
 
 func TestRoundTrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "drive")
-	want := write(t, path+"/", codec.CreateOptions{Metadata: map[string]string{"ros_distro": "humble", "robot": "r2"}},
+	want := writeBag(t, path+"/",
+		codec.CreateOptions{Metadata: map[string]string{"ros_distro": "humble", "robot": "r2"}},
 		50)
 	r := open(t, path)
 	requireMessages(t, want, read(t, r, codec.Query{}))
@@ -324,7 +325,7 @@ const wantMetadata = `rosbag2_bagfile_information:
 
 func TestMetadataFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "drive")
-	write(t, path, codec.CreateOptions{}, 3)
+	writeBag(t, path, codec.CreateOptions{}, 3)
 	text, err := os.ReadFile(filepath.Join(path, metadataFile))
 	require.NoError(t, err)
 	require.Equal(t, wantMetadata, string(text))
@@ -359,8 +360,8 @@ func TestKilled(t *testing.T) {
 	require.NoError(t, w.Close())
 }
 
-// severalFiles makes a bag of several files: bag_0 to bag_11 with messages 0 to 9, 8 to 19 and so on, twelve each.
-func severalFiles(t testing.TB) (string, []codec.Message) {
+// writeSplitBag makes a bag of several files: bag_0 to bag_11 with messages 0 to 9, 8 to 19 and so on, twelve each.
+func writeSplitBag(t testing.TB) (string, []codec.Message) {
 	dir := filepath.Join(t.TempDir(), "bag")
 	require.NoError(t, os.Mkdir(dir, 0o777))
 	all := testMessages(120, testChannels()[0])
@@ -385,7 +386,7 @@ func severalFiles(t testing.TB) (string, []codec.Message) {
 }
 
 func TestSeveralFiles(t *testing.T) {
-	dir, want := severalFiles(t)
+	dir, want := writeSplitBag(t)
 	r := open(t, dir)
 	requireMessages(t, want, read(t, r, codec.Query{}))
 	info, err := r.Info()
@@ -423,7 +424,7 @@ func TestSeveralFiles(t *testing.T) {
 }
 
 func TestMissingAndDamagedFiles(t *testing.T) {
-	dir, want := severalFiles(t)
+	dir, want := writeSplitBag(t)
 	require.NoError(t, os.Remove(filepath.Join(dir, "bag_3.mcap")))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "bag_11.mcap"), nil, 0o666))
 	r := open(t, dir)
@@ -443,7 +444,7 @@ func TestMissingAndDamagedFiles(t *testing.T) {
 }
 
 func TestDamagedMetadata(t *testing.T) {
-	dir, want := severalFiles(t)
+	dir, want := writeSplitBag(t)
 	text, err := os.ReadFile(filepath.Join(dir, metadataFile))
 	require.NoError(t, err)
 	for _, broken := range [][]byte{nil, text[:10], text[:60], []byte("rosbag2_bagfile_information: 7"),
@@ -466,7 +467,7 @@ func pack(t testing.TB, data []byte) []byte {
 
 func TestCompressedFiles(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "nowhere"))
-	dir, want := severalFiles(t)
+	dir, want := writeSplitBag(t)
 	var last []byte
 	for i := range 12 {
 		path := filepath.Join(dir, fmt.Sprintf("bag_%d.mcap", i))
@@ -560,10 +561,10 @@ func TestParseEmbedded(t *testing.T) {
 
 func TestOverwrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "bag")
-	write(t, dir, codec.CreateOptions{}, 5)
+	writeBag(t, dir, codec.CreateOptions{}, 5)
 	_, err := codec.Formats{Format}.Create(dir, codec.CreateOptions{})
 	require.ErrorIs(t, err, os.ErrExist)
-	write(t, dir, codec.CreateOptions{Overwrite: true}, 7)
+	writeBag(t, dir, codec.CreateOptions{Overwrite: true}, 7)
 	require.Len(t, read(t, open(t, dir), codec.Query{}), 7)
 
 	note := filepath.Join(dir, "notes.txt")

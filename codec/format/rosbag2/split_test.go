@@ -15,8 +15,8 @@ import (
 	"tapedeck/codec/format/mcap"
 )
 
-// listed returns the metadata.yaml of a folder, or nil if there is none.
-func listed(t testing.TB, dir string) *metadata {
+// readMetadata returns the metadata.yaml of a folder, or nil if there is none.
+func readMetadata(t testing.TB, dir string) *metadata {
 	text, err := os.ReadFile(filepath.Join(dir, metadataFile))
 	if os.IsNotExist(err) {
 		return nil
@@ -27,8 +27,8 @@ func listed(t testing.TB, dir string) *metadata {
 	return m
 }
 
-// names returns the names of the files in a folder.
-func names(t testing.TB, dir string) []string {
+// fileNames returns the names of the files in a folder.
+func fileNames(t testing.TB, dir string) []string {
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	var all []string
@@ -47,21 +47,21 @@ func TestSplit(t *testing.T) {
 		defer mu.Unlock()
 		completed = append(completed, fmt.Sprintf("%s %d %d-%d %v", filepath.Base(f.Path), f.MessageCount, f.StartTime,
 			f.EndTime, err))
-		require.Contains(t, listed(t, dir).Paths, filepath.Base(f.Path), "it is listed by now")
+		require.Contains(t, readMetadata(t, dir).Paths, filepath.Base(f.Path), "the completed file is listed")
 	}})
 	require.NoError(t, err)
 	channels := testChannels()
 	require.NoError(t, w.Declare(channels[1]))
 	require.Equal(t, filepath.Join(dir, "drive_0.mcap"), w.File())
-	require.Equal(t, []string{"drive_0.mcap.active"}, names(t, dir))
+	require.Equal(t, []string{"drive_0.mcap.active"}, fileNames(t, dir))
 	var want []codec.Message
-	for part := range 4 {
-		if part > 0 {
+	for number := range 4 {
+		if number > 0 {
 			require.NoError(t, w.Split())
 		}
-		require.Equal(t, filepath.Join(dir, fmt.Sprintf("drive_%d.mcap", part)), w.File())
-		for i := range 10 * part {
-			at := int64(1000*part + i)
+		require.Equal(t, filepath.Join(dir, fmt.Sprintf("drive_%d.mcap", number)), w.File())
+		for i := range 10 * number {
+			at := int64(1000*number + i)
 			m := codec.Message{Channel: channels[0], LogTime: at, PublishTime: at,
 				Data: fmt.Appendf(nil, "message %d", at)}
 			require.NoError(t, w.Write(&m))
@@ -70,18 +70,18 @@ func TestSplit(t *testing.T) {
 		// At any time the folder has all messages, and all listed files are complete.
 		require.NoError(t, w.Sync())
 		requireMessages(t, want, read(t, open(t, dir), codec.Query{}))
-		if part > 0 {
-			require.Len(t, listed(t, dir).Paths, part)
+		if number > 0 {
+			require.Len(t, readMetadata(t, dir).Paths, number)
 		}
 	}
 	require.NoError(t, w.Remove(filepath.Join(dir, "drive_1.mcap")))
 	require.Error(t, w.Remove(filepath.Join(dir, "drive_1.mcap")))
-	require.Error(t, w.Remove(filepath.Join(dir, "drive_3.mcap")), "it is being written")
-	require.Equal(t, []string{"drive_0.mcap", "drive_2.mcap"}, listed(t, dir).Paths)
+	require.Error(t, w.Remove(filepath.Join(dir, "drive_3.mcap")), "the recorder still writes drive_3.mcap")
+	require.Equal(t, []string{"drive_0.mcap", "drive_2.mcap"}, readMetadata(t, dir).Paths)
 	require.NoError(t, w.Close())
 	require.Equal(t, []string{"drive_0.mcap 0 0-0 <nil>", "drive_1.mcap 10 1000-1009 <nil>",
 		"drive_2.mcap 20 2000-2019 <nil>", "drive_3.mcap 30 3000-3029 <nil>"}, completed)
-	require.Equal(t, []string{"drive_0.mcap", "drive_2.mcap", "drive_3.mcap", metadataFile}, names(t, dir))
+	require.Equal(t, []string{"drive_0.mcap", "drive_2.mcap", "drive_3.mcap", metadataFile}, fileNames(t, dir))
 
 	r := open(t, dir)
 	requireMessages(t, want[10:], read(t, r, codec.Query{}))
@@ -90,7 +90,7 @@ func TestSplit(t *testing.T) {
 	require.True(t, info.Complete)
 	require.Empty(t, info.Events)
 	require.Len(t, info.Topics, 2)
-	m := listed(t, dir)
+	m := readMetadata(t, dir)
 	require.Equal(t, []string{"drive_0.mcap", "drive_2.mcap", "drive_3.mcap"}, m.Paths)
 	require.Equal(t, []fileInfo{
 		{Path: "drive_0.mcap"},
@@ -104,10 +104,10 @@ func TestSplit(t *testing.T) {
 	require.Equal(t, "/silent", m.Topics[0].Topic.Name)
 	require.EqualValues(t, 50, m.Topics[1].Messages)
 	// Each file embeds the metadata that rosbag2 needs for a single file.
-	for _, part := range m.Paths {
-		info, err := open(t, filepath.Join(dir, part)).Info()
+	for _, file := range m.Paths {
+		info, err := open(t, filepath.Join(dir, file)).Info()
 		require.NoError(t, err)
-		require.Equal(t, part != "drive_0.mcap", len(info.Topics) == 2, "those that are known by then")
+		require.Equal(t, file != "drive_0.mcap", len(info.Topics) == 2, "topics when the file was completed")
 		require.Equal(t, "ros2", info.Extra.(mcap.Extra).Profile)
 	}
 }
@@ -120,11 +120,11 @@ func TestCrash(t *testing.T) {
 		factor, stride = 10, 19
 	}
 	for storage, step := range map[string]int{storageMCAP: 131, storageSQLite: 20_011} {
-		t.Run(storage, func(t *testing.T) { crash(t, storage, factor*step, stride) })
+		t.Run(storage, func(t *testing.T) { testCrashes(t, storage, factor*step, stride) })
 	}
 }
 
-func crash(t *testing.T, storage string, step, stride int) {
+func testCrashes(t *testing.T, storage string, step, stride int) {
 	disk := &disktest.Disk{}
 	folder := filepath.Join(t.TempDir(), "drive")
 	w, err := Options{Storage: storage}.createOn(disk, folder, codec.CreateOptions{ChunkSize: 200})
@@ -159,7 +159,7 @@ func crash(t *testing.T, storage string, step, stride int) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, filepath.Base(name)), content, 0o666))
 		}
 		defer os.RemoveAll(filepath.Dir(dir))
-		if m := listed(t, dir); m != nil {
+		if m := readMetadata(t, dir); m != nil {
 			for _, name := range m.Paths {
 				content := string(c.Files[filepath.Join(folder, name)])
 				if sound[content] {

@@ -308,7 +308,7 @@ func TestFailingTopic(t *testing.T) {
 	require.False(t, info.Complete)
 	require.Len(t, info.Events, 3)
 	require.Contains(t, info.Events[0].Text+info.Events[1].Text+info.Events[2].Text, "is announced 19999 times more")
-	require.Equal(t, "/px4/late", info.Topics[0].Channel.Topic, "its second format can be used")
+	require.Equal(t, "/px4/late", info.Topics[0].Channel.Topic, "the second format of the topic can be used")
 
 	l = generate.NewULog(0)
 	for i := range 20000 {

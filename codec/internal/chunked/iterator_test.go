@@ -53,8 +53,8 @@ func (l *memory) Cut(records []byte, off int, m *Message) int {
 	return off + recordSize
 }
 
-// build returns a file with a segment for each list of times. Channels are 0 and 1 in turn.
-func build(segments ...[]int64) (*Contents, *memory) {
+// newContents returns a file with a segment for each list of times. Channels are 0 and 1 in turn.
+func newContents(segments ...[]int64) (*Contents, *memory) {
 	c := &Contents{Path: "file", Channels: []*codec.Channel{{Topic: "/a"}, {Topic: "/b"}}}
 	l := &memory{}
 	for _, times := range segments {
@@ -73,8 +73,8 @@ func build(segments ...[]int64) (*Contents, *memory) {
 	return c, l
 }
 
-// times returns the times of an iterator's messages, and the error that ended it, nil for io.EOF.
-func times(it codec.Iterator) ([]int64, error) {
+// readTimes returns the times of an iterator's messages, and the error that ended it, nil for io.EOF.
+func readTimes(it codec.Iterator) ([]int64, error) {
 	defer it.Close()
 	list := []int64{}
 	for {
@@ -109,7 +109,7 @@ func TestOverlapsInLittleMemory(t *testing.T) {
 		want = append(want, list...)
 	}
 	slices.Sort(want)
-	c, l := build(segments...)
+	c, l := newContents(segments...)
 	const limit = 7 * 30 * recordSize
 	it := c.Read(l, codec.Query{}).(*iterator)
 	it.limit = limit
@@ -124,13 +124,13 @@ func TestOverlapsInLittleMemory(t *testing.T) {
 		got = append(got, m.LogTime)
 	}
 	require.Equal(t, want, got)
-	require.Greater(t, l.loads[c.Segments[19].Offset], 1, "it was let go of")
+	require.Greater(t, l.loads[c.Segments[19].Offset], 1, "the iterator released the segment and loaded it again")
 	require.Len(t, it.open, 0)
 }
 
 // Only segments that may have wanted messages are loaded.
 func TestQuery(t *testing.T) {
-	c, l := build([]int64{10, 20}, []int64{15, 25, 12}, []int64{30, 40}, []int64{50})
+	c, l := newContents([]int64{10, 20}, []int64{15, 25, 12}, []int64{30, 40}, []int64{50})
 	for _, test := range []struct {
 		query codec.Query
 		want  []int64
@@ -145,7 +145,7 @@ func TestQuery(t *testing.T) {
 		{codec.Query{Topics: func(*codec.Channel) bool { return false }}, []int64{}, 0},
 	} {
 		l.loads = nil
-		got, err := times(c.Read(l, test.query))
+		got, err := readTimes(c.Read(l, test.query))
 		require.NoError(t, err)
 		require.Equal(t, test.want, got)
 		require.Len(t, l.loads, test.loads)
@@ -154,7 +154,7 @@ func TestQuery(t *testing.T) {
 
 // The last messages are searched backwards, in as few segments as possible.
 func TestLatest(t *testing.T) {
-	c, l := build([]int64{10, 20}, []int64{15, 25, 12}, []int64{30, 40}, []int64{50})
+	c, l := newContents([]int64{10, 20}, []int64{15, 25, 12}, []int64{30, 40}, []int64{50})
 	for _, test := range []struct {
 		keep  int
 		query codec.Query
@@ -169,7 +169,7 @@ func TestLatest(t *testing.T) {
 	} {
 		l.loads = nil
 		test.query.Last = func(*codec.Channel) int { return test.keep }
-		got, err := times(c.Read(l, test.query))
+		got, err := readTimes(c.Read(l, test.query))
 		require.NoError(t, err)
 		require.Equal(t, test.want, got)
 		require.Len(t, l.loads, test.loads)
@@ -178,25 +178,25 @@ func TestLatest(t *testing.T) {
 
 // Damage ends the reading before it, unless Query.Damaged is set.
 func TestDamage(t *testing.T) {
-	c, l := build([]int64{10, 20}, []int64{30, 40})
+	c, l := newContents([]int64{10, 20}, []int64{30, 40})
 	c.Damaged(c.Segments[1].Offset, errors.New("broken"))
-	got, err := times(c.Read(l, codec.Query{}))
+	got, err := readTimes(c.Read(l, codec.Query{}))
 	require.EqualError(t, err, "read file: broken")
 	require.Equal(t, []int64{10, 20}, got)
 	reports := 0
-	got, err = times(c.Read(l, codec.Query{Damaged: func(error) { reports++ }}))
+	got, err = readTimes(c.Read(l, codec.Query{Damaged: func(error) { reports++ }}))
 	require.NoError(t, err)
 	require.Equal(t, []int64{10, 20, 30, 40}, got)
 	require.Equal(t, 1, reports)
 
 	// Damage found in loading is reported unless Contents.Damage has it. An unknown channel is reported, too.
 	for _, known := range []bool{false, true} {
-		c, l := build([]int64{10, 20}, []int64{30, 40})
+		c, l := newContents([]int64{10, 20}, []int64{30, 40})
 		l.err = errors.New("broken")
 		c.Channels = c.Channels[:1]
 		c.Scanned, c.Segments[0].Reported, c.Segments[1].Reported = known, known, known
 		var damage []error
-		got, err := times(c.Read(l, codec.Query{Damaged: func(err error) { damage = append(damage, err) }}))
+		got, err := readTimes(c.Read(l, codec.Query{Damaged: func(err error) { damage = append(damage, err) }}))
 		require.NoError(t, err)
 		require.Equal(t, []int64{10, 30}, got)
 		if known {
@@ -206,7 +206,7 @@ func TestDamage(t *testing.T) {
 		require.Len(t, damage, 3)
 		require.EqualError(t, damage[0], "read file: broken")
 		require.EqualError(t, damage[1], "read file: left out messages of channel 1, which the file does not describe")
-		_, err = times(c.Read(l, codec.Query{}))
+		_, err = readTimes(c.Read(l, codec.Query{}))
 		require.EqualError(t, err, "read file: broken")
 	}
 }
@@ -239,7 +239,7 @@ func TestHeads(t *testing.T) {
 		"damage":                  {load: broken, want: []int64{10, 12, 15, 20}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, l := build([]int64{10, 20}, []int64{15, 12})
+			c, l := newContents([]int64{10, 20}, []int64{15, 12})
 			c.Heads, l.err = true, test.load
 			h := &heads{memory: l, fails: test.fails}
 			test.query.Damaged = func(err error) { require.ErrorIs(t, err, broken) }

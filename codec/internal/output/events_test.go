@@ -66,7 +66,7 @@ func TestEvents(t *testing.T) {
 				require.Equal(t, map[string]uint64{"/0 std_msgs/msg/String": 300,
 					"/tapedeck/events std_msgs/msg/String":         1,
 					"/tapedeck/events tapedeck/msg/RecordingEvent": 10}, counts)
-				require.Len(t, times(t, path, codec.EventTopic), 11)
+				require.Len(t, readTimes(t, path, codec.EventTopic), 11)
 			})
 		}
 	}

@@ -31,8 +31,8 @@ func smallDisk(t *testing.T, size string) string {
 	return dir
 }
 
-// times returns the LogTime of the messages on the topics, and reads all others.
-func times(t *testing.T, path string, topics ...string) []int64 {
+// readTimes returns the LogTime of the messages on the topics, and reads all others.
+func readTimes(t *testing.T, path string, topics ...string) []int64 {
 	r, err := formats.Open(path)
 	require.NoError(t, err)
 	defer r.Close()
@@ -155,7 +155,7 @@ func TestFullDisk(t *testing.T) {
 
 				info := infoOf(t, first)
 				require.True(t, info.Complete)
-				got := times(t, first, "/0", "/1")
+				got := readTimes(t, first, "/0", "/1")
 				slices.Sort(got)
 				require.Len(t, got, int(kept))
 				require.True(t, kept == 0 || got[0] == 1e18 && got[kept-1] == 1e18+(kept-1)*1000,
@@ -168,7 +168,7 @@ func TestFullDisk(t *testing.T) {
 				require.True(t, info.Complete)
 				require.Empty(t, info.Events)
 				require.GreaterOrEqual(t, len(info.Topics), len(channels))
-				require.Len(t, times(t, second, "/0", "/1"), int(taken-again))
+				require.Len(t, readTimes(t, second, "/0", "/1"), int(taken-again))
 				if format.Name == "rosbag2" {
 					info = infoOf(t, filepath.Join(dir, format.path))
 					require.True(t, info.Complete, info.Events)
@@ -192,12 +192,12 @@ func manyChannels(n int) []*codec.Channel {
 	return all
 }
 
-// other returns err without errors of type MissingError.
-func other(err error) error {
+// withoutMissing returns err without errors of type MissingError.
+func withoutMissing(err error) error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var list []error
 		for _, e := range joined.Unwrap() {
-			list = append(list, other(e))
+			list = append(list, withoutMissing(e))
 		}
 		return errors.Join(list...)
 	}
@@ -225,7 +225,7 @@ func TestDeletingFromAFullDisk(t *testing.T) {
 				Completed: func(f codec.FileInfo, err error) {
 					mu.Lock()
 					defer mu.Unlock()
-					assert.NoError(t, other(err))
+					assert.NoError(t, withoutMissing(err))
 					complete = append(complete, f.Path)
 				},
 			})
@@ -255,7 +255,7 @@ func TestDeletingFromAFullDisk(t *testing.T) {
 					err = w.Split()
 				}
 			}
-			require.NoError(t, other(w.Close()))
+			require.NoError(t, withoutMissing(w.Close()))
 			for _, path := range complete {
 				require.True(t, infoOf(t, path).Complete)
 			}

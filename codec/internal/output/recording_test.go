@@ -182,7 +182,7 @@ func TestGoOnAfterError(t *testing.T) {
 
 	f = newFake(t, func(p *fakeFile) { p.writeErr = missing })
 	require.Equal(t, missing, f.Write(nil))
-	require.Equal(t, missing, f.Close(), "nothing came after it")
+	require.Equal(t, missing, f.Close(), "no other error followed")
 	require.Equal(t, missing, f.Close())
 
 	// An error about one message changes nothing.
@@ -226,7 +226,7 @@ func TestFile(t *testing.T) {
 	file, err := output.NewSeries(codec.OS{}).Create(path, false)
 	require.NoError(t, err)
 	_, err = output.NewSeries(codec.OS{}).Create(path, false)
-	require.ErrorIs(t, err, fs.ErrExist, "it is being written")
+	require.ErrorIs(t, err, fs.ErrExist, "another recording writes the file")
 	require.NoError(t, file.Reserve(1<<20))
 	require.NoError(t, file.Append([]byte("one "), nil, []byte("two ")))
 	require.NoError(t, file.WriteAt([]byte("ONE"), 0))
@@ -249,7 +249,7 @@ func TestFile(t *testing.T) {
 	require.NoError(t, err)
 	content, err = os.ReadFile(path)
 	require.NoError(t, err)
-	require.NotEmpty(t, content, "it is replaced when there is something to replace it by")
+	require.NotEmpty(t, content, "the old file is replaced only by a new file")
 	file.Discard()
 	entries, err = os.ReadDir(dir)
 	require.NoError(t, err)
@@ -332,7 +332,7 @@ func TestListOnAFullDisk(t *testing.T) {
 	require.NoError(t, r.Sync())
 	require.NoError(t, r.Remove("0"))
 	require.NotContains(t, disk.Files(), "0")
-	require.ErrorIs(t, r.Close(), syscall.ENOSPC, "they are not listed")
+	require.ErrorIs(t, r.Close(), syscall.ENOSPC, "the files are not listed")
 
 	full = false
 	require.NoError(t, r.Remove("1"))
@@ -369,7 +369,7 @@ func TestReserveIsForTheEnd(t *testing.T) {
 	require.NoError(t, ending.Append([]byte("x")))
 	select {
 	case <-written:
-		require.Fail(t, "it takes the space of the file that ends")
+		require.Fail(t, "the write takes the space of the file that ends")
 	case <-time.After(100 * time.Millisecond):
 	}
 	require.NoError(t, ending.Complete(true))

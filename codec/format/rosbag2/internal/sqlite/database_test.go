@@ -13,7 +13,7 @@ import (
 func TestScan(t *testing.T) {
 	for _, size := range []int{10, 4055, 4060, 5000, 100_000} {
 		path := filepath.Join(t.TempDir(), "a.db3")
-		build(t, path, 100, func(i int) int { return size + i }, func(i int) int64 { return -int64(i) })
+		writeDatabase(t, path, 100, func(i int) int { return size + i }, func(i int) int64 { return -int64(i) })
 		data, err := os.ReadFile(path)
 		require.NoError(t, err)
 		d, err := NewDatabase(bytes.NewReader(data), int64(len(data)))
@@ -58,7 +58,7 @@ func TestScan(t *testing.T) {
 
 func FuzzScan(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "a.db3")
-	build(f, path, 9, func(i int) int { return 1000 * i }, func(i int) int64 { return int64(i) })
+	writeDatabase(f, path, 9, func(i int) int { return 1000 * i }, func(i int) int64 { return int64(i) })
 	data, err := os.ReadFile(path)
 	require.NoError(f, err)
 	f.Add(data, 0, []byte{})

@@ -46,8 +46,8 @@ var queries = []string{
 	"SELECT t, id FROM m WHERE t NOTNULL ORDER BY t, id",
 }
 
-// contents returns the results of queries, as SQLite prints them.
-func contents(d *Database) (lines []string, err error) {
+// dumpDatabase returns the results of queries, as SQLite prints them.
+func dumpDatabase(d *Database) (lines []string, err error) {
 	objects, err := d.Objects()
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func TestPeer(t *testing.T) {
 			d, err := NewDatabase(bytes.NewReader(data), int64(len(data)))
 			require.NoError(t, err)
 			require.NoError(t, d.Cut())
-			got, err := contents(d)
+			got, err := dumpDatabase(d)
 			require.NoError(t, err)
 			requireLines(t, sqlitetest.Run(t, path, queries...), got)
 
@@ -183,7 +183,7 @@ func TestPeerLog(t *testing.T) {
 			require.NoError(t, err)
 			d, err := NewDatabase(all, all.Size())
 			require.NoError(t, err)
-			got, err := contents(d)
+			got, err := dumpDatabase(d)
 			require.NoError(t, err)
 			requireLines(t, sqlitetest.Run(t, path, queries...), got)
 		})
@@ -224,7 +224,7 @@ func TestPeerDamage(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, data, 0o666))
 		d, err := NewDatabase(bytes.NewReader(data), int64(len(data)))
 		require.NoError(t, err)
-		got, err := contents(d)
+		got, err := dumpDatabase(d)
 		if err == nil {
 			err = d.Cut()
 		}

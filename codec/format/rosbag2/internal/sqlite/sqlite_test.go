@@ -38,8 +38,8 @@ func content(i, size int) []byte {
 	return b
 }
 
-// build writes a database with a table of numbers and payloads.
-func build(t testing.TB, path string, n int, size func(int) int, value func(int) int64) {
+// writeDatabase writes a database with a table of numbers and payloads.
+func writeDatabase(t testing.TB, path string, n int, size func(int) int, value func(int) int64) {
 	p := &Pages{First: 2}
 	var table Table
 	for i := range n {
@@ -72,7 +72,8 @@ func TestDatabase(t *testing.T) {
 			}
 			t.Run(fmt.Sprint(n, " rows of ", size), func(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "a.db3")
-				build(t, path, n, func(i int) int { return size + i%37 }, func(i int) int64 { return int64(i/3) - 40 })
+				writeDatabase(t, path, n, func(i int) int { return size + i%37 },
+					func(i int) int64 { return int64(i/3) - 40 })
 				sqlitetest.Check(t, path)
 				lines := sqlitetest.Run(t, path, "SELECT id, v, hex(data) FROM m ORDER BY v, id")
 				require.Len(t, lines, n)
@@ -92,7 +93,7 @@ func TestSearch(t *testing.T) {
 	const n = 30_000
 	path := filepath.Join(t.TempDir(), "a.db3")
 	value := func(i int) int64 { return int64(i/3) - 40 }
-	build(t, path, n, func(i int) int { return i % 50 * 20 }, value)
+	writeDatabase(t, path, n, func(i int) int { return i % 50 * 20 }, value)
 	content, err := os.ReadFile(path)
 	require.NoError(t, err)
 	d, err := NewDatabase(bytes.NewReader(content), int64(len(content)))
