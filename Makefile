@@ -1,36 +1,36 @@
 # make demo   records, snapshots, inspects, replays and compares, in about a minute
-# make test   passes the tests but those of test-all, in a few minutes the first time
-# make test-all  passes all tests, also beside other projects' programs, which it installs
-# make quick  passes the short tests of what depends on what has changed since the last commit, in a minute or two;
-#             SINCE=main is since another one
-# make stress runs all tests 5 times on a busy machine, in about an hour, and prints which failed how often;
+# make test   runs the short tests, in a few minutes the first time
+# make test-all  runs all tests, also with other projects' programs, which it installs
+# make quick  runs the short tests of packages that have changed since the last commit, and of packages that depend on
+#             them, in a minute or two; SINCE=main compares with another commit
+# make stress runs all tests 5 times beside busy processes, in about an hour, and prints how often each test failed;
 #             N=20 runs them 20 times
 # make build  puts the nodes into bin/
 # make static puts a converter into bin/static/ that needs no libraries: without HDF5
 # make reference  runs go generate, which writes the options into docs/reference/ and config/*.yaml
 # make pictures  makes docs/pictures from the recording of make demo, with Chromium
 # make lint   runs gofmt, the linters, among them go vet and staticcheck, and the tests of test/layers
-# make fuzz   runs each fuzz test for FUZZTIME, 1m: can damaged input upset what reads it? About an hour in all
-# make bench  measures recording, writing and reading beside a baseline
-# make bench-recorder  measures recording beside the recorders of ROS 2 that are installed, in about 25 minutes;
-#                      with BENCH="-rounds 1 -only 50k" less, and -help for what else
-# make bench-player    measures playing beside ROS 2's players, in about 10 minutes; BENCH as for bench-recorder
-# make bench-convert   measures converting beside the installed programs of others, in about 5 minutes;
+# make fuzz   runs each fuzz test for FUZZTIME, by default 1m, in about an hour
+# make bench  measures recording, writing and reading, and compares with a baseline
+# make bench-recorder  compares recording with the installed recorders of ROS 2, in about 25 minutes;
+#                      BENCH="-rounds 1 -only 50k" measures less, and BENCH=-help prints all flags
+# make bench-player    compares playing with ROS 2's players, in about 10 minutes; BENCH as for bench-recorder
+# make bench-convert   compares converting with other projects' installed programs, in about 5 minutes;
 #                      BENCH as for bench-recorder
-# make bench-hardware  measures what the publishers of hardware take, in half a minute
+# make bench-hardware  measures the processor time of the publishers of hardware, in half a minute
 # make bench-seek      measures seeks in recordings of 10 GB, in about 5 minutes
 
 SHELL := /bin/bash
 GO ?= go
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-# Of the Go build: rcl for bridge/graph/rcl, see test/ros2.
+# Tags of the Go build: rcl for bridge/graph/rcl, see test/ros2.
 TAGS ?=
 
-# What make lint vets needs no vetting by go test.
+# make lint runs go vet, so go test need not.
 GOTEST := -p 4 -vet=off -timeout 20m -tags "$(TAGS)"
 
-# The tests of make test. With the flags that CMakeLists.txt has, too, colcon finds their results.
+# The packages of make test. The flags are those of CMakeLists.txt, so that colcon finds cached results.
 TESTED := ./bridge/... ./codec/... ./config/... ./msgs/... ./nodes/... ./test/e2e/...
 SHORT := test/lean -race test/run -- -short $(GOTEST) $(TESTED)
 
