@@ -122,7 +122,7 @@ func TestALOHA(t *testing.T) {
 	}
 }
 
-// Datasets of numbers that are not read are losses.
+// Datasets of numbers that are not read are counted as losses.
 func TestUnreadNumbers(t *testing.T) {
 	losses := func(put func(f *h5.File)) map[string]string {
 		s, err := Open(nil, createFile(t, put))

@@ -47,6 +47,7 @@ type parquetTable struct {
 // fieldReader reads a field of a message to its leaves. repetition and definition are Parquet's levels of the message.
 type fieldReader func(d *wire.Decoder, repetition, definition byte)
 
+// newParquet returns the rowWriter of a Parquet file, and writes the beginning of the file.
 func newParquet(t *table, f *file) (rowWriter, error) {
 	p := &parquetTable{table: t, groupBytes: groupBytes, pageBytes: pageBytes}
 	if t.create.ChunkSize > 0 {
@@ -136,9 +137,9 @@ func (p *parquetTable) addField(n *field.Node, path []string, repetition, defini
 		l := p.addLeaf(path, n.Kind, parquet.Leaf(parquet.ByteArrayType), repetition, definition)
 		return func(d *wire.Decoder, r, def byte) { l.add(d.Raw(1, n.Count(d)), r, def) }
 	}
-	level := repetition + 1
+	level := repetition + 1 // repetition level of the array's elements
 	first := len(p.leaves)
-	one := int32(1)
+	one := int32(1) // number of children of the two groups
 	p.addSchemaElement(path[len(path)-1], parquet.List(parquet.String()), format.Required, &one)
 	p.addSchemaElement("list", nil, format.Repeated, &one)
 	read := p.addSingle(n, append(path, "list", "element"), level, definition+1)

@@ -73,6 +73,7 @@ type rowWriter interface {
 	close()
 }
 
+// format returns the codec.Format of a file type.
 func (o Options) format(t fileType) codec.Format {
 	extension := "." + t.name
 	return codec.Format{

@@ -14,7 +14,7 @@ import (
 // lineWriter implements rowWriter for files with a line of text for each message.
 type lineWriter struct {
 	*table
-	header     []byte // header line; nil: written, or the file has none
+	header     []byte // header line; nil if it is written or the file has none
 	appendLine func(b []byte, m *codec.Message) ([]byte, error)
 	buffer     []byte // memory of the last line
 }
@@ -48,6 +48,7 @@ func (t *lineWriter) appendTime(b []byte, ns int64, quote string) []byte {
 	return append(b, quote...)
 }
 
+// newJSONL returns the rowWriter of a JSON Lines file.
 func newJSONL(t *table, _ *file) (rowWriter, error) {
 	t.json.Nulls = true
 	r := &lineWriter{table: t}
@@ -74,6 +75,7 @@ func (t *lineWriter) appendObject(b []byte, m *codec.Message) ([]byte, error) {
 	return append(b, "}\n"...), t.finishMessage()
 }
 
+// newCSV returns the rowWriter of a CSV file.
 func newCSV(t *table, _ *file) (rowWriter, error) {
 	r := &lineWriter{table: t}
 	r.appendLine = r.appendRecord

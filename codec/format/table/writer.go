@@ -50,6 +50,7 @@ func (t fileType) check(c codec.CreateOptions) error {
 	return fmt.Errorf("%s has no compression %q, only %s", t.name, c.Compression, strings.Join(t.compressions, ", "))
 }
 
+// newWriter returns a writer of a folder, a file or, if stream is not nil, a stream.
 func newWriter(o Options, t fileType, path string, stream io.Writer, c codec.CreateOptions) (codec.Writer, error) {
 	if err := t.check(c); err != nil {
 		return nil, fmt.Errorf("create %s: %w", path, err)
@@ -243,7 +244,7 @@ func (w *writer) Close() error {
 // file is a file with tables, or the stream. It keeps the first error.
 type file struct {
 	info  codec.FileInfo
-	topic string
+	topic string      // topic of the first table
 	disk  *files.File // nil for a stream
 	out   *bufio.Writer
 
@@ -259,7 +260,7 @@ func (f *file) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// count counts a message with log time t.
+// count counts a message with the log time t in ns.
 func (f *file) count(t int64) {
 	if f.info.MessageCount == 0 {
 		f.info.StartTime, f.info.EndTime = t, t
@@ -285,6 +286,7 @@ func (f *file) setError(err error) {
 	}
 }
 
+// firstError returns the first error of the file, or nil.
 func (f *file) firstError() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
