@@ -40,8 +40,8 @@ func execute(t *testing.T, opts any, argv ...string) (*Input, error) {
 	return got, err
 }
 
-// TestNoArgumentsButROS checks a command line without arguments but --ros-args. Cobra takes the arguments of the
-// process instead if it gets nil.
+// TestNoArgumentsButROS checks that completeFlags never returns nil. Cobra would replace nil by the arguments of the
+// process, with --ros-args.
 func TestNoArgumentsButROS(t *testing.T) {
 	for _, argv := range [][]string{nil, {}} {
 		args, err := (&commandLine{}).completeFlags(New("recorder", "", "", nil, nil).Flags(), argv)
@@ -50,6 +50,7 @@ func TestNoArgumentsButROS(t *testing.T) {
 	}
 }
 
+// TestPrecedence checks which source of an option wins.
 func TestPrecedence(t *testing.T) {
 	config := write(t, "/**:\n  ros__parameters:\n    rate: 2\n")
 	file1 := write(t, "/**:\n  ros__parameters:\n    rate: 5\n")
@@ -90,6 +91,7 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
+// TestFlags checks the options and the positional arguments of command lines.
 func TestFlags(t *testing.T) {
 	for _, c := range []struct {
 		argv   string
@@ -320,6 +322,7 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
+// TestExtra checks the node's name, parameters that are not options, and warnings.
 func TestExtra(t *testing.T) {
 	file := write(t, "/robot/rec:\n  ros__parameters:\n    use_sim_time: true\n    max_duraton: 1.5\n    "+
 		"qos_overrides: {/tf: {subscription: {depth: 5}}}\nrec:\n  ros__parameters: {rate: 3}\n")
@@ -352,6 +355,7 @@ func TestWarningsBehindUsageErrors(t *testing.T) {
 	require.EqualError(t, Execute(context.Background(), failing(io.ErrClosedPipe), argv), io.ErrClosedPipe.Error())
 }
 
+// TestValues checks all options as ROS parameters.
 func TestValues(t *testing.T) {
 	in, err := execute(t, defaults(), "--seed", "7")
 	require.NoError(t, err)
@@ -629,6 +633,7 @@ func (p *process) end() int {
 	return p.ProcessState.ExitCode()
 }
 
+// TestProcess checks exit codes and errors of a process that runs Main.
 func TestProcess(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -658,6 +663,7 @@ func TestLongUsageError(t *testing.T) {
 	require.Contains(t, p.stderr.String(), "... (see recorder --help)\n")
 }
 
+// TestCalled checks which command a command line names.
 func TestCalled(t *testing.T) {
 	root := New("converter", "", "", nil, nil)
 	root.AddCommand(New("check", "", "", nil, nil))
@@ -671,6 +677,7 @@ func TestCalled(t *testing.T) {
 	}
 }
 
+// TestInstalledDefaults checks that an installed executable reads its installed parameter file, also through links.
 func TestInstalledDefaults(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(os.Args[0])

@@ -93,6 +93,7 @@ func TestSplitROSArgsErrors(t *testing.T) {
 	}
 }
 
+// TestIdentity checks the name and the namespace of a node after remapping.
 func TestIdentity(t *testing.T) {
 	for _, c := range []struct {
 		rules    string

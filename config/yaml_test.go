@@ -112,6 +112,7 @@ func TestReadFileWarnsOfNamespace(t *testing.T) {
 	require.Contains(t, warnings[0], "line 2: section for /tk ignored: the node is /robot/tk")
 }
 
+// TestMatches checks which nodes match the pattern of a section in a parameter file.
 func TestMatches(t *testing.T) {
 	for _, c := range []struct {
 		pattern, name string

@@ -17,7 +17,7 @@ import (
 
 // TestBagRecord checks that `ros2 bag record` records all messages that the player plays: 3,000 messages in 3 s.
 func TestBagRecord(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		s.needPackage("ros2bag")
 		storages := []string{"mcap", "sqlite3"}
 		writeNumbers(t, s.path("n.record"), "record", 3000, time.Millisecond, "/mcap", "/sqlite3")
@@ -59,7 +59,7 @@ func finish(bags ...*process.Process) {
 
 // TestBagInfo checks that `ros2 bag info` reads a recording of several files.
 func TestBagInfo(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		s.needPackage("ros2bag")
 		recorder := s.ours("recorder", "-s", "mcap", "--max-bag-messages", "8", "--repeat-latched=false", "-o", "ours",
 			"/n")
@@ -74,7 +74,7 @@ func TestBagInfo(t *testing.T) {
 // TestBagPlay checks that the recorder records all messages that `ros2 bag play` plays of tapedeck's compressed MCAP:
 // 3,000 messages in 3 s.
 func TestBagPlay(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		s.needPackage("ros2bag")
 		writeNumbers(t, s.path("n.record"), "record", 3000, time.Millisecond, "/n")
 		s.ours("converter", "n.record", "ours", "--to", "rosbag2", "--compression", "zstd").Wait(0)
@@ -87,7 +87,7 @@ func TestBagPlay(t *testing.T) {
 
 // TestBagSQLite checks that `ros2 bag info`, `convert` and `reindex` read tapedeck's databases, in each form.
 func TestBagSQLite(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		s.needPackage("ros2bag")
 		for name, o := range map[string]rosbag2.Options{
 			"plain": {}, "older": {Version: 5}, "file": {CompressionMode: "file"},
@@ -120,7 +120,7 @@ func (s *stack) play(recorder *process.Process, topic string, args ...string) *p
 
 // TestPlayBags checks that the player plays all messages of `ros2 bag record`, in each form of bags.
 func TestPlayBags(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		s.needPackage("ros2bag")
 		forms := map[string][]string{
 			"mcap":      {"-s", "mcap"},

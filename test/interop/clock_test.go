@@ -9,7 +9,7 @@ import (
 
 // TestClockOfPlayer checks that `ros2 bag record` stamps messages with the time on the player's /clock.
 func TestClockOfPlayer(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		s.needPackage("ros2bag")
 		writeNumbers(t, s.path("n.record"), "record", 200, 10*time.Millisecond, "/n")
 		bag := s.record("simulated", []string{"/n"}, "--use-sim-time")
@@ -21,7 +21,7 @@ func TestClockOfPlayer(t *testing.T) {
 
 // TestClockOfBagPlay checks that the recorder stamps messages with the time on /clock of `ros2 bag play`.
 func TestClockOfBagPlay(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		s.needPackage("ros2bag")
 		writeNumbers(t, s.path("bag"), "rosbag2", 200, 10*time.Millisecond, "/n")
 		recorder := s.ours("recorder", "-o", "simulated", "/n", "--ros-args", "-p", "use_sim_time:=true")

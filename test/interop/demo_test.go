@@ -16,7 +16,7 @@ import (
 
 // TestTalker checks that the recorder records the talker of ROS 2's C++ demos.
 func TestTalker(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		recorder := s.ours("recorder", "-o", "talk", "/chatter")
 		talker := s.run("demo_nodes_cpp", "talker")
 		process.Await(t, func() bool { return len(readSoFar(t, s.path("talk.record.00000"), "/chatter")) > 1 })
@@ -38,7 +38,7 @@ func TestTalker(t *testing.T) {
 
 // TestListener checks that the listener of ROS 2's C++ demos prints played messages.
 func TestListener(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		var list []message
 		for i := range 100 {
 			list = append(list, message{"/chatter", epoch + int64(i)*int64(10*time.Millisecond),

@@ -8,7 +8,7 @@ import (
 
 // TestLaunch starts recorder and player with `ros2 launch`. Further tests of launch files are in test/interop/launch.
 func TestLaunch(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		recorder := s.ros2("launch", "tapedeck", "recorder.launch.py", "topics:=/n", "output:=launched",
 			"middleware:="+s.middleware)
 		s.publish(20, "/n", "std_msgs/msg/UInt32", "{data: 7}")

@@ -15,7 +15,7 @@ import (
 // TestCarla records a message of the CARLA bridge that `ros2 topic pub` publishes. It checks that `ros2 topic echo`
 // prints the played message.
 func TestCarla(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		s.needPackage("carla_msgs")
 		const topic, typeName = "/carla/ego_vehicle/vehicle_control_cmd", "carla_msgs/msg/CarlaEgoVehicleControl"
 		recorder := s.ours("recorder", "-o", "carla", topic)
@@ -35,7 +35,7 @@ func TestCarla(t *testing.T) {
 // TestLargeMessages checks that `ros2 bag record` records images and point clouds that the player plays, and that the
 // recorder records images and point clouds that `ros2 bag play` plays.
 func TestLargeMessages(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		s.needPackage("ros2bag")
 		sent := map[string][]message{}
 		for i := range 10 {

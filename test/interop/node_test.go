@@ -4,7 +4,7 @@ import "testing"
 
 // TestNodeList checks that `ros2 node list` prints tapedeck's nodes.
 func TestNodeList(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		s.ours("recorder", "-o", "list", "--all", "--ros-args", "-r", "__ns:=/robot", "-r", "__node:=taper")
 		s.awaitTexts([]string{"/robot/taper\n"}, "node", "list")
 	})
@@ -12,7 +12,7 @@ func TestNodeList(t *testing.T) {
 
 // TestNodeInfo checks that `ros2 node info` prints the endpoints of tapedeck's nodes.
 func TestNodeInfo(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		s.ours("recorder", "-o", "info", "--snapshot", "/n")
 		s.ros2("topic", "pub", "--print", "0", "/n", "std_msgs/msg/UInt32", "{data: 7}")
 		s.awaitTexts([]string{
@@ -25,7 +25,7 @@ func TestNodeInfo(t *testing.T) {
 
 // TestParam checks each verb of `ros2 param` on the recorder's options, which cannot be set.
 func TestParam(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		s.ours("recorder", "-o", "param", "-s", "record", "--snapshot", "/n")
 		s.awaitTexts([]string{"snapshot_duration", "use_sim_time", "storage"}, "param", "list", "/recorder")
 		s.awaitTexts([]string{"String value is: record"}, "param", "get", "/recorder", "storage")

@@ -9,7 +9,7 @@ import (
 
 // TestOurs checks that a recorder on tapedeck's other middleware records all played messages.
 func TestOurs(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		writeNumbers(t, s.path("n.record"), "record", 3000, time.Millisecond, "/n")
 		recorder := s.other().ours("recorder", "-o", "copy", "/n")
 		s.ours("player", "n.record", "--wait-for-subscribers").Wait(0)
@@ -20,7 +20,7 @@ func TestOurs(t *testing.T) {
 
 // TestTrigger calls the service of a recorder on tapedeck's other middleware.
 func TestTrigger(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		recorder := s.other().ours("recorder", "-o", "drive", "--snapshot-mode", "/n", "--allow-unmatched")
 		require.Contains(t, s.ours("recorder", "trigger").Wait(0), "snapshot_drive_")
 		recorder.Interrupt()

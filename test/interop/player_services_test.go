@@ -9,7 +9,7 @@ import (
 
 // TestPlayerServices calls each service of rosbag2's newest player with `ros2 service call`.
 func TestPlayerServices(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		s = s.newest()
 		writeNumbers(t, s.path("n.record"), "record", 100, time.Second, "/n")
 		player := s.ours("player", "n.record", "--start-paused", "--keep-alive")
@@ -57,7 +57,7 @@ print('followed from', times[0] // 10**9, 'to', times[-1] // 10**9)
 
 // TestUseSimTime checks that a node of rclpy follows the player's /clock through rounds of a loop.
 func TestUseSimTime(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		writeNumbers(t, s.path("n.record"), "record", 10, 100*time.Millisecond, "/n")
 		player := s.ours("player", "n.record", "--clock", "100", "--loop")
 		require.Contains(t, s.start(python, "-c", follower).Wait(0), "followed from 17000000")

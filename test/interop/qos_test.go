@@ -12,7 +12,7 @@ import (
 
 // TestQoSMismatchOfRecorder checks that the recorder and `ros2 topic pub` warn if their QoS do not match.
 func TestQoSMismatchOfRecorder(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		s.write("qos.yaml", "/n: {reliability: reliable}\n")
 		recorder := s.ours("recorder", "-o", "mismatch", "--allow-unmatched", "--qos-profile-overrides-path",
 			"qos.yaml",
@@ -28,7 +28,7 @@ func TestQoSMismatchOfRecorder(t *testing.T) {
 
 // TestQoSMismatchOfPlayer checks that the player and `ros2 topic echo` warn if their QoS do not match.
 func TestQoSMismatchOfPlayer(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		writeNumbers(t, s.path("n.record"), "record", 500, 10*time.Millisecond, "/n")
 		s.write("qos.yaml", "/n: {reliability: best_effort}\n")
 		player := s.ours("player", "n.record", "--loop", "--qos-profile-overrides-path", "qos.yaml")
@@ -41,7 +41,7 @@ func TestQoSMismatchOfPlayer(t *testing.T) {
 
 // TestLateSubscriber checks that `ros2 topic echo` gets a latched message that was played before.
 func TestLateSubscriber(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		latched := codec.DefaultQoS()
 		latched.Depth, latched.Durability = 1, codec.TransientLocal
 		writeRecording(t, s.path("map.record"), "record", "std_msgs/msg/UInt32", latched, []message{
@@ -59,7 +59,7 @@ func TestLateSubscriber(t *testing.T) {
 
 // TestLatePublication checks that the recorder gets a latched message that `ros2 topic pub` published before.
 func TestLatePublication(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		pub := s.ros2("topic", "pub", "--once", "-w", "0", "--keep-alive", "600", "--qos-durability", "transient_local",
 			"/map", "std_msgs/msg/UInt32", "{data: 7}")
 		pub.Prints("publishing #1")

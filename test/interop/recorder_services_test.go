@@ -17,7 +17,7 @@ import (
 
 // TestRecorderServices calls each service of rosbag2's newest recorder with `ros2 service call`.
 func TestRecorderServices(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		s = s.newest()
 		recorder := s.ours("recorder", "-s", "mcap", "-o", "drive", "--repeat-latched=false", "/n")
 		s.publish(10, "/n", "std_msgs/msg/UInt32", "{data: 7}")
@@ -74,7 +74,7 @@ func (s *stack) call(service, typeName, request, reply string) {
 
 // TestRecorderEvents checks that `ros2 topic echo` prints the recorder's split events, in the installed form.
 func TestRecorderEvents(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		s.needPackage("rosbag2_interfaces")
 		recorder := s.ours("recorder", "-o", "drive", "--max-bag-messages", "10", "--publish", "/n")
 		split := s.echo("/events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent")
@@ -93,7 +93,7 @@ func TestRecorderEvents(t *testing.T) {
 // TestRecorderOfAnotherRelease checks that `ros2` with the installed rosbag2_interfaces can call a recorder that uses
 // the newest rosbag2_interfaces, whose types may have other fields.
 func TestRecorderOfAnotherRelease(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		s.needPackage("rosbag2_interfaces")
 		if s.middleware != "dds" {
 			t.Skip("on rcl the recorder uses the installed types")
@@ -113,7 +113,7 @@ func TestRecorderOfAnotherRelease(t *testing.T) {
 
 // TestMessagesLost checks that `ros2 topic echo` prints the recorder's losses, in the newest rosbag2's form.
 func TestMessagesLost(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		s = s.newest()
 		var list []message
 		for i := range 40 {

@@ -14,7 +14,7 @@ import (
 // messages, if all of them have keys. Messages without keys must not be received. The keystore is made by sros2, or by
 // openssl without sros2.
 func TestSecured(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		if s.middleware == "dds" && s.rmw == "rmw_fastrtps_cpp" {
 			t.Skip("with SROS 2, nodes on Cyclone DDS do not match nodes on Fast DDS, also without tapedeck")
 		}

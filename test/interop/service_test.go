@@ -10,7 +10,7 @@ import (
 
 // TestServiceList checks that `ros2 service list -t` prints the recorder's services with their types.
 func TestServiceList(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		s.ours("recorder", "-o", "drive", "--snapshot", "/n")
 		s.awaitTexts([]string{
 			"/snapshot [std_srvs/srv/Trigger]", "/recorder/take_snapshot [tapedeck/srv/TakeSnapshot]",
@@ -21,7 +21,7 @@ func TestServiceList(t *testing.T) {
 
 // TestServiceCall calls the services of the nodes with `ros2 service call`.
 func TestServiceCall(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		recorder := s.ours("recorder", "-o", "drive", "--snapshot", "/n")
 		s.publish(20, "/n", "std_msgs/msg/UInt32", "{data: 7}")
 		for _, call := range []struct{ service, typeName, request, reply string }{

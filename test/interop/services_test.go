@@ -73,7 +73,7 @@ func (s *stack) caller(depth int) *process.Process {
 
 // TestServiceCalls calls a service of the recorder many times in a row.
 func TestServiceCalls(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		s.ours("recorder", "-o", "drive", "/n")
 		require.Contains(t, s.caller(10).Wait(0), fmt.Sprint(calls, " calls answered"))
 	})
@@ -82,7 +82,7 @@ func TestServiceCalls(t *testing.T) {
 // TestServiceClients checks that several clients at once, on plain DDS and on each installed RMW implementation, get
 // all replies.
 func TestServiceClients(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		s.ours("recorder", "-o", "drive", "/n")
 		other := *s
 		if s.middleware == "dds" {
@@ -102,7 +102,7 @@ func TestServiceClients(t *testing.T) {
 
 // TestServer calls a service of rclpy many times in a row, from plain DDS.
 func TestServer(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		if s.middleware != "dds" {
 			t.Skip("the test itself is on plain DDS")
 		}

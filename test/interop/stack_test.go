@@ -60,9 +60,9 @@ func TestInstalled(t *testing.T) {
 	require.Contains(t, version(), "tapedeck ")
 }
 
-// each runs the cells of a row of the table: each middleware of tapedeck with each RMW implementation. With -short,
+// eachCell runs the cells of a row of the table: each middleware of tapedeck with each RMW implementation. With -short,
 // each middleware and each RMW implementation has one cell: dds with Fast DDS, and rcl with Cyclone DDS.
-func each(t *testing.T, cell func(*testing.T, *stack)) {
+func eachCell(t *testing.T, cell func(*testing.T, *stack)) {
 	t.Parallel()
 	for _, middleware := range []string{"dds", "rcl"} {
 		for _, rmw := range []string{"rmw_cyclonedds_cpp", "rmw_fastrtps_cpp"} {

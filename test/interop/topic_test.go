@@ -14,7 +14,7 @@ import (
 
 // TestTopicEcho checks that `ros2 topic echo` prints the played messages.
 func TestTopicEcho(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		writeRecording(t, s.path("talk.record"), "record", "std_msgs/msg/String", codec.DefaultQoS(), []message{
 			{"/chatter", epoch, words(t, "for all who listen")},
 		})
@@ -26,7 +26,7 @@ func TestTopicEcho(t *testing.T) {
 
 // TestTopicPub checks that the recorder records the messages of `ros2 topic pub`.
 func TestTopicPub(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		recorder := s.ours("recorder", "-o", "pub", "/n")
 		s.publish(20, "/n", "std_msgs/msg/UInt32", "{data: 7}")
 		require.Contains(t, recorder.Interrupt(), "0 dropped, 0 lost in transport")
@@ -45,7 +45,7 @@ func (s *stack) publish(times int, topic, typeName, text string) {
 
 // TestTopicHz checks that `ros2 topic hz` measures the rate of the played messages.
 func TestTopicHz(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		writeNumbers(t, s.path("n.record"), "record", 500, 10*time.Millisecond, "/n")
 		s.ours("player", "n.record", "--loop")
 		awaitRate(t, s.ros2("topic", "hz", "/n"), 100)
@@ -68,7 +68,7 @@ func awaitRate(t *testing.T, hz *process.Process, want float64) {
 
 // TestTopicInfo checks that `ros2 topic info -v` prints tapedeck's endpoints with their node, type and QoS.
 func TestTopicInfo(t *testing.T) {
-	each(t, func(t *testing.T, s *stack) {
+	eachCell(t, func(t *testing.T, s *stack) {
 		writeNumbers(t, s.path("n.record"), "record", 500, 10*time.Millisecond, "/n")
 		s.ours("player", "n.record", "--loop", "--ros-args", "-r", "__ns:=/robot")
 		s.ours("recorder", "-o", "info", "/n")

@@ -91,7 +91,7 @@ func TestPeer(t *testing.T) {
 	}
 }
 
-// plain returns v as peer.js writes values.
+// plain returns a value in the form of peer.js.
 func plain(v any) any {
 	switch v := v.(type) {
 	case *cdr.Struct:
