@@ -155,7 +155,7 @@ func (w *writer) openFile(topic string) (*file, error) {
 	if w.folder {
 		path = filepath.Join(path, w.names.Of(topic)+"."+w.fileType.name)
 	}
-	f := &file{info: codec.FileInfo{Path: path}, topic: topic}
+	f := &file{info: codec.FileInfo{Path: path}}
 	if w.stream != nil {
 		f.out = bufio.NewWriter(w.stream)
 	} else {
@@ -243,10 +243,9 @@ func (w *writer) Close() error {
 
 // file is a file with tables, or the stream. It keeps the first error.
 type file struct {
-	info  codec.FileInfo
-	topic string      // topic of the first table
-	disk  *files.File // nil for a stream
-	out   *bufio.Writer
+	info codec.FileInfo
+	disk *files.File // nil for a stream
+	out  *bufio.Writer
 
 	mu  sync.Mutex
 	err error // first error; guarded by mu
