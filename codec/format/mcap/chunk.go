@@ -313,7 +313,7 @@ func (l *loader) decompress(c chunkInfo, raw, dst []byte) ([]byte, error) {
 		ratio = 1 << 15
 	}
 	if c.uncompressed > maxChunk {
-		return nil, fmt.Errorf("its %d bytes exceed the largest chunk that this program reads", c.uncompressed)
+		return nil, fmt.Errorf("%d bytes exceed the largest chunk that this program reads", c.uncompressed)
 	}
 	dst = chunked.Resize(dst, int(min(c.uncompressed, ratio*uint64(len(raw)))))
 	switch c.compression {

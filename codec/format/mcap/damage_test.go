@@ -424,7 +424,7 @@ func TestBombs(t *testing.T) {
 		require.Error(t, err)
 		require.LessOrEqual(t, cap(records), 100<<15)
 		_, err = l.decompress(chunkInfo{compression: p.compression, uncompressed: maxChunk + 1}, packed, nil)
-		require.EqualError(t, err, "its 1073741825 bytes exceed the largest chunk that this program reads")
+		require.EqualError(t, err, "1073741825 bytes exceed the largest chunk that this program reads")
 		l.Close()
 	}
 }

@@ -161,7 +161,7 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 	crc, checked := r.uint32(crcField)
 	packed := compression == "bz2" || compression == "lz4"
 	if size > maxChunk || packed && uncompressed > maxChunk {
-		return nil, fmt.Errorf("its %d bytes exceed the largest chunk that this program reads",
+		return nil, fmt.Errorf("%d bytes exceed the largest chunk that this program reads",
 			max(int64(uncompressed), size))
 	}
 	var err error

@@ -25,7 +25,7 @@ import (
 type database struct {
 	files       *store.Files
 	path        string
-	file        codec.File // including its write-ahead log
+	file        codec.File // database, with the write-ahead log if there is one
 	size        int64      // bytes of the database
 	sqlite      *sqlite.Database
 	objects     []sqlite.Object
@@ -33,16 +33,16 @@ type database struct {
 	channels    map[int64]*codec.Channel // by topic id
 	info        *codec.Info
 	counts      map[int64]uint64 // messages by topic id; set with info
-	rare        map[int64][]row  // all messages of topics with few, once they were searched
+	rare        map[int64][]row  // all messages of searched topics with few messages, by topic id
 	whole       *metadata        // of a bag that consists of this file alone; nil if unknown
 	salvage     *salvage         // reads damaged tables; nil until it is needed
 	broken      bool             // salvage reads everything
 	events      []codec.Event    // about the write-ahead log, QoS profiles and invalid rows
 	labels      []codec.Event    // about definitions
-	invalidRows []string         // texts about rows that are not messages, once they are counted
+	invalidRows []string         // texts about rows that are not messages; set with info
 }
 
-// errNoBag is the error of a database that rosbag2 has not made.
+// errNoBag is the error for a database that rosbag2 did not create.
 var errNoBag = errors.New("not a bag: there is no table of topics")
 
 // openDatabase opens the database at path, a file of size bytes, and owns the file. It salvages damaged and incomplete
@@ -133,7 +133,7 @@ func (d *database) checkJournal() error {
 	if err != nil || head[0] == 0 {
 		return nil // no journal, or not in use
 	}
-	return fmt.Errorf("its writer did not complete a transaction: there is %s", filepath.Base(path))
+	return fmt.Errorf("the writer of the database did not complete a transaction: there is %s", filepath.Base(path))
 }
 
 // salvageAll reads everything with a salvage. cause is the reason, or nil if the writer did not complete the file.
@@ -273,14 +273,14 @@ func (d *database) checkDefinitions(guessed map[int64]bool) error {
 	for m, err := first.Next(); err == nil; m, err = first.Next() {
 		r := first.row
 		if guessed[r.topic] && len(m.Data) > 4 && m.Data[0] == 0 && m.Data[1] <= 1 { // otherwise it is compressed
-			m.Channel.Schema = fitting(libraries, m.Channel.Type, m.Data)
+			m.Channel.Schema = matchingSchema(libraries, m.Channel.Type, m.Data)
 		}
 	}
 	return nil
 }
 
-// fitting returns the first definition that matches a payload, or an empty one.
-func fitting(libraries []*rosidl.Library, name string, payload []byte) codec.Schema {
+// matchingSchema returns the first definition that matches a payload, or an empty schema.
+func matchingSchema(libraries []*rosidl.Library, name string, payload []byte) codec.Schema {
 	for _, l := range libraries {
 		schema, err := cdr.NewSchema(l, name)
 		if err == nil {

@@ -23,7 +23,7 @@ func (d *database) Read(q codec.Query) (codec.Iterator, error) {
 		_ = q.Damage(d.wrap(&invalidRowsError{text})) // ends no iterator; Info reports it, too
 	}
 	it := d.iterator(q, nil)
-	it.rescued = true
+	it.salvages = true
 	if d.messages.index != 0 {
 		it.next = d.messages.inOrder(window(q))
 		return it, nil
@@ -42,9 +42,9 @@ func (d *database) Read(q codec.Query) (codec.Iterator, error) {
 // maxRare is the maximum number of messages of a topic whose places are remembered.
 const maxRare = 1 << 16
 
-// readLast serves a Query with Last. There is no index by topic: for topics with few messages the whole table is read
-// once, for others it is read backwards from the end of the time range. A file in a store is searched from both ends of
-// the time range, because latched messages are mostly the first messages of a recording.
+// readLast serves a Query with Last. There is no index by topic. To find topics with few messages, readLast reads the
+// whole table once. For other topics it reads the table backwards from the end of the time range. It searches a file in
+// a store from both ends of the time range, because latched messages are mostly the first messages of a recording.
 func (d *database) readLast(q codec.Query) (codec.Iterator, error) {
 	if _, err := d.Info(); err != nil {
 		return nil, err
@@ -139,13 +139,13 @@ type rowIterator struct {
 	query    codec.Query
 	channels map[int64]*codec.Channel // wanted channels by topic id
 	next     func() (*row, error)     // returns nil after the last row
-	column   int                      // of payloads; -1: the last column
-	rescued  bool                     // a salvage continues behind damage
+	column   int                      // index of the payload's column; -1: the last column
+	salvages bool                     // a salvage continues behind damage
 	end      error                    // error after the last message
 
-	row     row // of the last message
-	record  []byte
-	columns sqlite.Row // of record
+	row     row        // row of the last message
+	record  []byte     // record of row
+	columns sqlite.Row // columns of record
 	msg     codec.Message
 	err     error
 }
@@ -212,7 +212,7 @@ func (it *rowIterator) payload(r *row) (data []byte, err error) {
 // unknown, so a salvage continues there.
 func (it *rowIterator) fail(r *row, cause error) {
 	d := it.database
-	if !it.rescued {
+	if !it.salvages {
 		it.err = it.query.Damage(d.wrap(fmt.Errorf("message %d: %w", r.id, cause)))
 		return
 	}

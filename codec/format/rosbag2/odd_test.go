@@ -198,7 +198,7 @@ func TestRenamedFile(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, info.Complete)
 	require.Equal(t, []codec.Event{{Kind: codec.EventLabel,
-		Text: "metadata.yaml lists drive_0.mcap; read night_0.mcap, as that is what there is"}}, info.Events)
+		Text: "metadata.yaml lists drive_0.mcap; read night_0.mcap instead"}}, info.Events)
 	requireMessages(t, want, read(t, r, codec.Query{Start: math.MinInt64}))
 	_, err = Reindex(dir, func(text string) { t.Error(text) })
 	require.NoError(t, err)
@@ -257,7 +257,7 @@ func TestRenamedSplit(t *testing.T) {
 	info, err := r.Info()
 	require.NoError(t, err)
 	require.True(t, info.Complete)
-	require.Equal(t, "metadata.yaml lists drive_1.mcap; read night_0.mcap, as that is what there is",
+	require.Equal(t, "metadata.yaml lists drive_1.mcap; read night_0.mcap instead",
 		info.Events[0].Text)
 	requireMessages(t, want, read(t, r, codec.Query{}))
 

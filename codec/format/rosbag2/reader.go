@@ -20,9 +20,11 @@ import (
 	"tapedeck/codec/text/plural"
 )
 
-// Reader reads a bag. Info describes the messages in the files; metadata.yaml adds topics without messages, and details
-// of topics that the files lack. The Reader keeps up to 64 files open. It keeps files that are compressed as a whole in
-// memory, where they take about as much as on the disk. Their limit is 4 GiB, for a single file and for all together.
+// Reader reads a bag. Info describes the messages in the files. metadata.yaml adds topics without messages, and details
+// of topics that the files lack.
+//
+// The Reader keeps up to 64 files open. It keeps files that are compressed as a whole in memory, where they take about
+// as much space as on the disk: up to 4 GiB for a single file, and for all files together.
 //
 // Info.Extra is an Extra.
 type Reader struct {
@@ -32,7 +34,7 @@ type Reader struct {
 	bare               bool      // metadata.yaml is missing
 	compressedMessages bool      // metadata.yaml or a database says that messages are compressed one by one
 	databases          bool      // some of the files are databases
-	present            int       // files in the folder, also those that cannot be opened
+	present            int       // number of files in the folder, including files that cannot be opened
 	plain, packed      pool
 }
 
@@ -59,7 +61,7 @@ func Open(files *store.Files, path string) (*Reader, error) {
 		if err := r.open(file); err != nil {
 			kind := codec.EventMissing
 			if strings.HasSuffix(file, codec.ActiveSuffix) {
-				kind = codec.EventUnfinished // the recorder has not written its beginning yet
+				kind = codec.EventUnfinished // the recorder has not written the beginning of the file yet
 			}
 			r.Event(kind, err.Error())
 			first = cmp.Or(first, err)
@@ -116,7 +118,7 @@ func (r *Reader) paths(dir string) ([]string, error) {
 		names = r.listed(dir, present)
 		r.compressedMessages = strings.EqualFold(r.metadata.Mode, "message")
 		if r.metadata.Mode != "" && r.metadata.Compression != "zstd" && !strings.EqualFold(r.metadata.Mode, "none") {
-			return nil, fmt.Errorf("read %s: it is compressed with %q; only zstd is known", r.Path,
+			return nil, fmt.Errorf("read %s: compressed with %q; only zstd is supported", r.Path,
 				r.metadata.Compression)
 		}
 	}
@@ -150,7 +152,7 @@ func (r *Reader) listed(dir string, present []string) []string {
 	switch {
 	case len(missing) == 0:
 	case len(others) > 0 && one:
-		r.Event(codec.EventLabel, fmt.Sprintf("metadata.yaml lists %s; read %s, as that is what there is",
+		r.Event(codec.EventLabel, fmt.Sprintf("metadata.yaml lists %s; read %s instead",
 			strings.Join(missing, ", "), strings.Join(others, ", ")))
 		names = append(names, others...)
 	case len(others) > 0:
@@ -295,9 +297,9 @@ func (r *Reader) amend(info *codec.Info) error {
 	return nil
 }
 
-// noteBare adds to info that metadata.yaml is missing. A recorder writes it last, so the bag was not finished. But a
-// single MCAP file tells by itself whether it is complete. A database does not, and after several files more may be
-// missing.
+// noteBare adds to info that metadata.yaml is missing. A recorder writes metadata.yaml last, so the bag was not
+// finished. But a single MCAP file tells whether the file is complete. A database does not tell, and after several
+// files more files may be missing.
 func (r *Reader) noteBare(info *codec.Info) {
 	const text = "without metadata.yaml (there is none): every file of the folder was read"
 	if info.Complete && !r.databases && r.present == 1 {
@@ -309,7 +311,7 @@ func (r *Reader) noteBare(info *codec.Info) {
 	info.Complete = false
 }
 
-// addEvents adds the events that a recorder stored. They are compressed like all messages.
+// addEvents adds the events that a recorder stored. The events are compressed like all messages.
 func (r *Reader) addEvents(info *codec.Info) error {
 	kept := slices.ContainsFunc(info.Topics, func(t codec.TopicInfo) bool {
 		return t.MessageCount > 0 && codec.IsEvents(t.Channel)
@@ -371,7 +373,7 @@ func (r *Reader) addMetadata(info *codec.Info) {
 	if m.Messages > counted {
 		text := fmt.Sprintf("metadata.yaml counts %s, the files hold %d", plural.Count(m.Messages, "message"), counted)
 		if fewer := m.fewer(info); fewer != nil {
-			text += "; fewer than it counts on " + strings.Join(fewer, ", ")
+			text += "; fewer messages than counted on " + strings.Join(fewer, ", ")
 		}
 		e := codec.Event{Kind: codec.EventDamage, Count: m.Messages - counted, Text: text}
 		if end := m.Start.Nanoseconds + m.Duration.Nanoseconds; end > info.EndTime {

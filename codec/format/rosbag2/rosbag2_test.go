@@ -538,7 +538,7 @@ func TestCompressedMessages(t *testing.T) {
 	m.Compression = "brotli"
 	require.NoError(t, m.save(codec.OS{}, dir))
 	_, err = codec.Formats{Format}.Open(dir)
-	require.ErrorContains(t, err, `it is compressed with "brotli"; only zstd is known`)
+	require.ErrorContains(t, err, `compressed with "brotli"; only zstd is supported`)
 
 	// An unusable metadata.yaml is ignored: messages are decompressed if they look compressed.
 	require.NoError(t, os.WriteFile(filepath.Join(dir, metadataFile),
@@ -570,8 +570,8 @@ func TestOverwrite(t *testing.T) {
 	note := filepath.Join(dir, "notes.txt")
 	require.NoError(t, os.WriteFile(note, nil, 0o666))
 	_, err = codec.Formats{Format}.Create(dir, codec.CreateOptions{Overwrite: true})
-	require.EqualError(t, err, "overwrite "+dir+": it holds notes.txt, which is not part of a bag; remove it or name "+
-		"another output")
+	require.EqualError(t, err, "overwrite "+dir+": the folder holds notes.txt, which is not part of a bag; remove it "+
+		"or name another output")
 	require.FileExists(t, note)
 	require.Len(t, read(t, open(t, dir), codec.Query{}), 7)
 }

@@ -151,8 +151,8 @@ func (s *salvage) assign(found []row) {
 		if channels[id] == nil {
 			name := fmt.Sprintf("/topic_%d", id)
 			channels[id] = &codec.Channel{Topic: name, Encoding: codec.EncodingCDR}
-			s.event(codec.EventDamage, 0, fmt.Sprintf("the name and the type of topic %d are lost; it is called %s", id,
-				name))
+			s.event(codec.EventDamage, 0, fmt.Sprintf("the name and the type of topic %d are lost; the topic is "+
+				"called %s", id, name))
 		}
 	}
 	for _, id := range s.database.ids() {

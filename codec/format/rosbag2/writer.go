@@ -155,7 +155,7 @@ func (b Options) createOn(s codec.Disk, path string, o codec.CreateOptions) (*ou
 	return r, nil
 }
 
-// remove removes the bag or the file at path.
+// remove removes the bag or the file at path. It returns an error if the folder holds other files.
 func remove(s codec.Disk, path string) error {
 	stat, err := s.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -175,7 +175,8 @@ func remove(s codec.Disk, path string) error {
 	files = append(files, metadataFile, metadataFile+".tmp")
 	for _, entry := range entries {
 		if !slices.Contains(files, entry.Name()) {
-			return fmt.Errorf("it holds %s, which is not part of a bag; remove it or name another output", entry.Name())
+			return fmt.Errorf("the folder holds %s, which is not part of a bag; remove it or name another output",
+				entry.Name())
 		}
 	}
 	for _, entry := range entries {

@@ -23,52 +23,55 @@ const (
 )
 
 // iterator merges the segments of a file by time. A segment is open from the time of its first message on. Open
-// segments are held in memory up to a limit. Beyond it, the segments that are needed last are released, and loaded
-// again in time.
+// segments are held in memory up to a limit. Beyond the limit, the segments that are needed last are released, and
+// loaded again in time.
 type iterator struct {
 	*Contents
-	q         codec.Query
-	loader    Loader
-	pending   []*Segment // to be opened, by start; some may not be wanted
-	next      *Segment   // the first wanted segment of pending; nil if there is none
-	before    int64      // segments at or behind this offset are not read
-	open      codec.Heap[*openSegment]
-	ahead     int64  // number of bytes to fetch ahead
-	used      bool   // the message at the root of open was returned
-	begun     bool   // a message was returned
-	heldBytes int    // of records in open
-	limit     int    // of heldBytes, unless a single segment has more
-	spare     *spare // memory to load segments into
-	wanted    []want // by channel
-	unpacker  *Unpacker
-	msg       codec.Message
-	err       error
-	end       error // error after the last message
+	q        codec.Query
+	wanted   []want // by channel
+	loader   Loader
+	unpacker *Unpacker
+
+	pending []*Segment // segments to be opened, by start; some may not be wanted
+	next    *Segment   // the first wanted segment of pending; nil if there is none
+	before  int64      // segments at or behind this offset are not read
+	ahead   int64      // number of bytes to fetch ahead
+
+	open      codec.Heap[*openSegment] // by time of the current message
+	heldBytes int                      // bytes of records in open
+	limit     int                      // maximum of heldBytes, unless a single segment has more
+	spare     *spare                   // memory to load segments into
+
+	used  bool // the message at the root of open was returned
+	begun bool // a message was returned
+	msg   codec.Message
+	err   error
+	end   error // error after the last message
 }
 
-// want reports whether the messages of a channel are wanted.
+// want tells which messages of a channel are wanted.
 type want struct {
-	asked   bool
-	channel *codec.Channel // nil: no
-	tail    *Tail          // unless nil, only these messages are wanted
+	asked   bool           // the query was asked
+	channel *codec.Channel // nil: no messages are wanted
+	tail    *Tail          // the wanted messages; nil: all
 }
 
 // openSegment is a segment that is being read.
 type openSegment struct {
 	*Segment
-	records []byte        // nil if they are not loaded
-	buffer  *codec.Buffer // of records
+	records []byte        // nil if the segment is not loaded
+	buffer  *codec.Buffer // buffer of records
 	order   []int         // offsets of messages in records, by time; nil if records are in order
 	next    int           // index in order, or offset in records if order is nil
 	head    int           // offset of the current message in records
-	current Message       // its Data is nil if the records must be loaded again
+	current Message       // current.Data is nil if the records must be loaded again
 }
 
 func (s *openSegment) Before(o *openSegment) bool {
 	return s.current.Time < o.current.Time || s.current.Time == o.current.Time && s.Offset < o.Offset
 }
 
-// Read returns the messages that q selects, in time order; the iterator closes l. Sort was called before.
+// Read returns the messages that q selects, in time order. The iterator closes l. Sort must be called before Read.
 func (c *Contents) Read(l Loader, q codec.Query) codec.Iterator {
 	it := c.prepare(l, q)
 	if q.Last != nil {
@@ -125,7 +128,7 @@ func (it *iterator) prefetch() {
 	switch {
 	case it.q.Last != nil: // all segments are needed
 		it.ahead = aheadBytes
-	case it.begun: // before, only the first message is needed soon
+	case it.begun: // before the first message is returned, only that message is needed soon
 		it.ahead = min(2*it.ahead+ahead, aheadBytes)
 	}
 	for _, s := range it.pending[:min(aheadSegments, len(it.pending))] {
@@ -213,6 +216,7 @@ func (it *iterator) move() error {
 	return err
 }
 
+// changed returns the error for a segment with other records than before.
 func (it *iterator) changed(s *openSegment) error {
 	return fmt.Errorf("read %s: %v: the file changed while it was read", it.Path, s)
 }
@@ -283,6 +287,7 @@ func (it *iterator) load(s *openSegment) []error {
 	return errs
 }
 
+// release releases the records of s.
 func (it *iterator) release(s *openSegment) {
 	it.heldBytes -= cap(s.records)
 	s.buffer.Release()
@@ -322,7 +327,7 @@ func (it *iterator) advance(s *openSegment) (bool, error) {
 		}
 		next := it.loader.Cut(s.records, off, m)
 		if next < 0 {
-			return false, it.changed(s) // it was loaded again
+			return false, it.changed(s) // the segment was loaded again
 		}
 		if s.order != nil {
 			next = s.next + 1
@@ -337,8 +342,8 @@ func (it *iterator) advance(s *openSegment) (bool, error) {
 			}
 			continue
 		}
-		only := it.wanted[m.Channel].tail
-		if only == nil || only.Has(Key{Time: m.Time, Place: s.Offset, Offset: int64(off)}) {
+		tail := it.wanted[m.Channel].tail
+		if tail == nil || tail.Has(Key{Time: m.Time, Place: s.Offset, Offset: int64(off)}) {
 			s.head = off
 			return true, nil
 		}

@@ -6,17 +6,17 @@ import (
 	"sync"
 )
 
-// mostSpare is the maximum of unused memory that an iterator holds, in bytes. A single slice may be larger.
-const mostSpare = 32 << 20
+// maxSpare is the maximum size of the unused memory that an iterator holds, in bytes. A single slice may be larger.
+const maxSpare = 32 << 20
 
 // spare holds memory to load segments into. Any goroutine may release retained memory, which calls put.
 type spare struct {
 	mu   sync.Mutex
-	free [][]byte // by capacity
-	size int      // bytes of free
+	free [][]byte // sorted by capacity
+	size int      // bytes in free
 }
 
-// take returns the largest memory, or nil if there is none.
+// take removes and returns the largest slice, or nil if there is none.
 func (s *spare) take() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,14 +30,14 @@ func (s *spare) take() []byte {
 	return b[:0]
 }
 
-// put takes memory back. It frees the smallest slices if there is too much memory.
+// put adds unused memory. It frees the smallest slices if there is too much memory.
 func (s *spare) put(b []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i, _ := slices.BinarySearchFunc(s.free, b, func(a, b []byte) int { return cmp.Compare(cap(a), cap(b)) })
 	s.free = slices.Insert(s.free, i, b)
 	s.size += cap(b)
-	for s.size > mostSpare && len(s.free) > 1 {
+	for s.size > maxSpare && len(s.free) > 1 {
 		s.size -= cap(s.free[0])
 		s.free = slices.Delete(s.free, 0, 1)
 	}

@@ -39,7 +39,7 @@ func looksCompressed(payload []byte) bool {
 type Unpacker struct {
 	path     string
 	query    codec.Query
-	known    bool                    // the recording says that payloads are compressed
+	known    bool                    // the recording says that its payloads are compressed
 	reported map[*codec.Channel]bool // channels whose unlabelled compression was reported
 	zstd     *zstd.Decoder           // nil before the first payload
 	buf      []byte
@@ -51,8 +51,8 @@ func NewUnpacker(path string, q codec.Query, known bool) *Unpacker {
 	return &Unpacker{path: path, query: q, known: known, reported: map[*codec.Channel]bool{}}
 }
 
-// Unpack decompresses the payload of m, which is then valid until the next call. A payload that cannot be decompressed
-// is damage: then Unpack returns false and the result of Query.Damage.
+// Unpack decompresses the payload of m. The new payload is valid until the next call. A payload that cannot be
+// decompressed is damage: then Unpack returns false and the result of Query.Damage.
 func (u *Unpacker) Unpack(m *codec.Message) (bool, error) {
 	data, err := u.unpack(m)
 	if err != nil {

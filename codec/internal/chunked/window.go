@@ -136,7 +136,7 @@ func ReadSum(file io.ReaderAt, b []byte, off int64) (n int, sum uint32, err erro
 		read, err = file.ReadAt(piece, off+int64(n))
 		n += read
 		if read == len(piece) {
-			err = nil // it may be io.EOF
+			err = nil // err may be io.EOF
 		}
 		sum = crc32.Update(sum, crc32.IEEETable, piece[:read])
 	}

@@ -23,7 +23,7 @@ const Table = "index.csv"
 // Message is a message with the fields of its header.
 type Message struct {
 	*codec.Message
-	Stamp int64  // ns since the Unix epoch, of the header; 0 if it has none
+	Stamp int64  // stamp of the header, in ns since the Unix epoch; 0 if there is no header
 	Frame string // frame_id of the header, or ""
 
 	// Unstamped reports that the stamp of the channel's first message was not set, or came from a simulation that began
@@ -39,8 +39,8 @@ func (m *Message) Time(stamp int64) int64 {
 	return stamp
 }
 
-// Topics are the topics of a recording, each with a T and the name of its file or folder. Channels of one topic share
-// both. The zero value has no topics.
+// Topics are the topics of a recording. Each topic has a T and the name of its file or folder, which all channels of
+// the topic share. The zero value has no topics.
 type Topics[T any] struct {
 	List     []*Target[T]
 	names    files.Names
@@ -56,11 +56,12 @@ type Target[T any] struct {
 // Channel reads the messages of a channel.
 type Channel[T any] struct {
 	*Target[T]
-	Images *pixel.Locator // nil if it has none
-	stamps *cdr.Stamps
-	frame  *cdr.Path
+	Images *pixel.Locator // nil if the channel has no images
+	stamps *cdr.Stamps    // nil if the type has no stamps
+	frame  *cdr.Path      // header.frame_id; nil if the type has none
 
-	known, unstamped bool
+	known     bool // unstamped is known
+	unstamped bool // Message.Unstamped
 }
 
 // Add returns the topic with the given name. It adds the topic if it is new.
@@ -115,10 +116,10 @@ func (c *Channel[T]) Read(m *codec.Message) (Message, error) {
 
 // Folder is the folder of a topic.
 type Folder struct {
-	path  string
-	file  *files.File
-	table *csv.Writer
-	again int // number of files with a repeated stamp
+	path    string
+	file    *files.File
+	table   *csv.Writer
+	repeats int // number of files with a repeated stamp
 }
 
 // Folders are the folders of a recording. They implement Sync and Close of codec.Writer.
@@ -155,8 +156,8 @@ func (f *Folder) Write(m *Message, extension string, content []byte, values ...s
 	name := stamp + extension
 	file, err := f.open(name)
 	if errors.Is(err, fs.ErrExist) {
-		f.again++
-		name = fmt.Sprintf("%s_%d%s", stamp, f.again, extension)
+		f.repeats++
+		name = fmt.Sprintf("%s_%d%s", stamp, f.repeats, extension)
 		file, err = f.open(name)
 	}
 	if err == nil {
