@@ -77,34 +77,41 @@ func (w *episodeWriter) writeArms() error {
 			return fmt.Errorf("two arms have the name %s", name)
 		}
 		names[name] = true
-		state, actions := w.root+"/observations/state/"+name, w.root+"/actions/"+name
-		if err := errors.Join(w.file.MakeGroup(state), w.file.MakeGroup(actions)); err != nil {
+		if err := w.writeArm(name, a); err != nil {
 			return err
 		}
-		for _, group := range []string{state, actions} {
-			if err := setAttributes(w.file, group, map[string]any{"name": a.Arm.Name,
-				"device": string(a.Arm.Device)}); err != nil {
-				return err
-			}
+	}
+	return nil
+}
+
+// writeArm writes the states and actions of an arm to the groups with the given name.
+func (w *episodeWriter) writeArm(name string, a *episode.ArmRows) error {
+	state, actions := w.root+"/observations/state/"+name, w.root+"/actions/"+name
+	for _, group := range []string{state, actions} {
+		attributes := map[string]any{"name": a.Arm.Name, "device": string(a.Arm.Device)}
+		err := w.file.MakeGroup(group)
+		if err == nil {
+			err = setAttributes(w.file, group, attributes)
 		}
-		for i, v := range a.Streams {
-			if v == nil {
-				continue
-			}
-			role := episode.Role(i)
-			path := state + "/" + role.String()
-			if role != role.Base() {
-				path = actions + "/" + role.Base().String()
-			}
-			if err := w.writeStream(path, role, v, a.ActionSources[role]); err != nil {
-				return err
-			}
+		if err != nil {
+			return err
 		}
-		if r := a.Arm.GripperRange; r != [2]float64{} && a.Streams[episode.Gripper] != nil {
-			if err := w.file.SetAttribute(state+"/gripper", "range", marshal(r)); err != nil {
-				return err
-			}
+	}
+	for i, v := range a.Streams {
+		if v == nil {
+			continue
 		}
+		role := episode.Role(i)
+		path := state + "/" + role.String()
+		if role != role.Base() {
+			path = actions + "/" + role.Base().String()
+		}
+		if err := w.writeStream(path, role, v, a.ActionSources[role]); err != nil {
+			return err
+		}
+	}
+	if r := a.Arm.GripperRange; r != [2]float64{} && a.Streams[episode.Gripper] != nil {
+		return w.file.SetAttribute(state+"/gripper", "range", marshal(r))
 	}
 	return nil
 }
