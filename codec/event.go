@@ -21,9 +21,9 @@ const EventTopic = "/tapedeck/events"
 // Event is something that happened to a recording: messages dropped, a gap, a pause, a split, damage.
 type Event struct {
 	Kind  string // one of the kinds below
-	Topic string // "" if it is about all topics
-	Time  int64  // when it began, ns since the Unix epoch; 0 if unknown
-	Until int64  // when it ended, ns since the Unix epoch; 0 if it took no time, or if unknown
+	Topic string // "" if the event is about all topics
+	Time  int64  // start of the event, ns since the Unix epoch; 0 if unknown
+	Until int64  // end of the event, ns since the Unix epoch; 0 if it took no time, or if unknown
 	Count uint64 // number of messages concerned, if known
 	Text  string // one line for a person
 }
@@ -39,7 +39,7 @@ const (
 	EventPause      = "pause"      // recording was paused on purpose
 	EventThrottle   = "throttle"   // Count messages of a topic were omitted on purpose, to limit its rate
 	EventSplit      = "split"      // the recording went on in another file
-	EventDisk       = "disk"       // the disk was full, slow or failed; Count messages are missing for it
+	EventDisk       = "disk"       // the disk was full, slow or failed; Count messages are missing
 	EventSnapshot   = "snapshot"   // a snapshot was taken; Text names its cause
 	EventTotals     = "totals"     // counts of one topic, or of all topics; see Totals
 	EventUpload     = "upload"     // files could not be uploaded for a time, or were deleted after their upload

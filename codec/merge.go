@@ -105,7 +105,7 @@ func (m *merge) start() (err error) {
 	}
 	in.msg, err = in.it.Next()
 	if err != nil && !errors.Is(err, io.EOF) {
-		return err // it stays pending, so Close closes it
+		return err // the input stays pending, so Close closes it
 	}
 	m.pending = m.pending[1:]
 	if err != nil {

@@ -86,7 +86,7 @@ func (r *attachmentReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// compare returns io.EOF, or an error if the checksum is wrong. A checksum of 0 means that there is none.
+// compare returns io.EOF, or an error if the checksum is wrong. A checksum of 0 means that there is no checksum.
 func (r *attachmentReader) compare() error {
 	var want [crcSize]byte
 	switch n, err := io.ReadFull(r.crc, want[:]); {

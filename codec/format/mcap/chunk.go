@@ -180,8 +180,8 @@ func (l *loader) salvage(s *chunked.Segment, records []byte, errs []error) ([]by
 	}
 }
 
-// loadWithoutHead returns the readable records of a chunk whose head is damaged. It cannot tell whether they are
-// compressed, and finds none if they are.
+// loadWithoutHead returns the readable records of a chunk whose head is damaged. It returns no records if the chunk
+// seems to be compressed.
 func (l *loader) loadWithoutHead(s *chunked.Segment, buf []byte, errs []error) ([]byte, []error) {
 	if !s.Chunk || s.Size <= recordHead || s.Size > maxChunk {
 		return nil, errs

@@ -37,7 +37,8 @@ func newPacker(compression string) (packer, error) {
 	return packer{}, fmt.Errorf("MCAP has no compression %q; it has none, lz4 and zstd", compression)
 }
 
-// pack compresses records. It returns them uncompressed if they do not become smaller, or are too large for readers.
+// pack compresses records. It returns the records uncompressed if compression does not make them smaller, or if they
+// are too large for readers.
 func (p *packer) pack(records []byte) ([]byte, mcap.CompressionFormat, error) {
 	switch {
 	case len(records) > maxChunk:
@@ -184,7 +185,7 @@ func (c *chunk) Release() {
 	}
 }
 
-// reset empties the chunk, which keeps its memory.
+// reset empties the chunk and keeps the memory.
 func (c *chunk) reset() {
 	c.body.Reset()
 	c.span = output.Span{}

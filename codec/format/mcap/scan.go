@@ -80,7 +80,7 @@ func (r *reader) scan(definitions bool) error {
 			runs.Flush()
 			s := chunked.Segment{Offset: rec.offset, Size: rec.end() - rec.offset, Chunk: true}
 			if rec.end() <= content && !w.plausible(rec.end()) && l.broken(s, buf) {
-				// Its length may be wrong and cover other records.
+				// The length of the record may be wrong and cover other records.
 				if within := w.resync(rec.offset + recordHead); within < rec.end() {
 					r.Contents.Damaged(rec.offset, &chunked.GapError{From: rec.offset, To: within})
 					w.off = within
@@ -117,7 +117,7 @@ func (r *reader) scan(definitions bool) error {
 	return nil
 }
 
-// scanDefinitions reads all channels of the file, because those before the messages may be missing.
+// scanDefinitions reads all channels of the file, because the channels before the messages may be missing.
 func (r *reader) scanDefinitions(w walker) error {
 	for {
 		rec, err := w.next()

@@ -109,8 +109,8 @@ func (w *walker) record(off int64) (record, bool) {
 	return r, w.sane(&r)
 }
 
-// contentOf returns the content of a record. Of messages and attachments it returns the fields before the payload. It
-// returns nothing of chunks, message indexes and records that are not read.
+// contentOf returns the content of a record. For messages and attachments it returns the fields before the payload. For
+// chunks, message indexes and records that are not read it returns nothing.
 func (w *walker) contentOf(r record) []byte {
 	size := min(r.size, maxRecord)
 	switch r.op {
@@ -191,8 +191,8 @@ func (w *walker) sane(r *record) bool {
 	return used <= r.size && (used < 0 || long || r.size <= maxRecord)
 }
 
-// prefixed returns the bytes of a record's first used bytes and the n items behind them, each behind its length. The
-// content has size bytes. The result is more than size if the items do not fit.
+// prefixed returns the size of a record's first used bytes and of the n items that follow. Each item begins with the
+// item's length. The content has size bytes. The result is more than size if the items do not fit.
 func (w *walker) prefixed(content, size, used int64, n int) int64 {
 	for range n {
 		if size-used < 4 {

@@ -53,16 +53,16 @@ type encoder struct {
 	ids      map[*codec.Channel]uint16
 	channels map[string]uint16 // by the content of the channel record
 	schemas  map[string]uint16 // by the content of the schema record
-	last     *codec.Channel    // channel of the last message; the next field is its number
-	lastID   uint16
+	last     *codec.Channel    // channel of the last message
+	lastID   uint16            // number of last
 
 	chunk    *chunk // the open chunk
 	spare    *chunk
-	chunks   int // in the file
-	metadata int // records in the file
-	attached int // files in the file
+	chunks   int // chunks in the file
+	metadata int // metadata records in the file
+	attached int // attachments in the file
 
-	embedSize int64 // upper bound of the embedded metadata, and of an equal metadata.yaml
+	embedSize int64 // upper bound of the embedded metadata and of the metadata.yaml with equal content, in bytes
 
 	encoder *mcap.Writer // encodes rare records, to encoded
 	encoded bytes.Buffer
@@ -190,8 +190,8 @@ func (w *encoder) declare(c *codec.Channel) (uint16, error) {
 	return id, nil
 }
 
-// schema returns the number of a channel's schema, 0 if it has none. A type with an unknown definition gets an empty
-// schema.
+// schema returns the number of a channel's schema, or 0 if the channel has none. A type with an unknown definition gets
+// an empty schema.
 func (w *encoder) schema(c *codec.Channel) (uint16, error) {
 	if c.Type == "" && c.Schema.Encoding == "" && len(c.Schema.Data) == 0 {
 		return 0, nil

@@ -23,10 +23,10 @@ const (
 type chunk struct {
 	body   output.Body // the messages
 	span   output.Span
-	raw    uint64 // bytes of the payloads alone
-	places []place
-	at     int64 // offset of the messages in the file
-	pos    int64 // offset of the header's section in the file
+	raw    uint64  // bytes of the payloads alone
+	places []place // messages of located channels
+	at     int64   // offset of the messages in the file
+	pos    int64   // offset of the header's section in the file
 
 	// Set when the chunk is closed, or when its first piece is written:
 	encoder     *encoder
@@ -36,7 +36,7 @@ type chunk struct {
 
 	entries   []indexEntry // of the channels
 	indexSize int64        // upper bound for the file's index, with this chunk
-	beside    bool         // the encoder continues with another buffer
+	beside    bool         // messages are appended to another chunk while this one is written
 }
 
 func (c *chunk) Span() output.Span  { return c.span }
@@ -56,7 +56,7 @@ func (c *chunk) Encode(offset int64) (output.Block, error) {
 	return output.Block{Head: head, Reserve: c.indexSize + finalReserve}, nil
 }
 
-// Keep adds the channels and the chunk to the index and to the header of the file.
+// Keep adds the channels and the chunk to the index and to the counts in the file's header.
 func (c *chunk) Keep() error {
 	e := c.encoder
 	e.indexSize = c.indexSize
@@ -75,11 +75,11 @@ func (c *chunk) Keep() error {
 	*h.MessageNumber += uint64(c.span.Messages)
 	e.index = append(e.index, indexEntry{span: c.span, raw: c.raw, position: c.pos, body: c.at - sectionSize})
 	for _, p := range c.places {
-		if len(p.own.places) == maxPlaces {
-			p.own.located, p.own.places = false, nil
+		if len(p.channel.places) == maxPlaces {
+			p.channel.located, p.channel.places = false, nil
 		}
-		if p.own.located {
-			p.own.places = append(p.own.places, c.at+p.at)
+		if p.channel.located {
+			p.channel.places = append(p.channel.places, c.at+p.at)
 		}
 	}
 	return nil
@@ -94,8 +94,8 @@ func (c *chunk) Release() {
 
 // place is the start of a message of a located channel in the body of a chunk.
 type place struct {
-	own *writerChannel
-	at  int64
+	channel *writerChannel
+	at      int64
 }
 
 // appendHead appends the header and the start of the section of a body of size bytes.
@@ -115,10 +115,10 @@ func (c *chunk) appendHead(b []byte, h *recordpb.ChunkHeader, sum uint32, size i
 	return section{chunkBodySection, size}.append(b)
 }
 
-// appendWide appends v in as many bytes as like takes. like must be at least v.
-func appendWide(b []byte, number protowire.Number, v, like uint64) []byte {
+// appendWide appends a field with the number v, in as many bytes as wide takes. wide must be at least v.
+func appendWide(b []byte, number protowire.Number, v, wide uint64) []byte {
 	b = protowire.AppendTag(b, number, protowire.VarintType)
-	for range protowire.SizeVarint(like) - 1 {
+	for range protowire.SizeVarint(wide) - 1 {
 		b = append(b, byte(v)|0x80)
 		v >>= 7
 	}

@@ -32,10 +32,10 @@ func located(c *codec.Channel) bool {
 // indexEntry is the index entry of a channel, or the two entries of a chunk.
 type indexEntry struct {
 	channel  *writerChannel // nil for a chunk
-	position int64          // of the section
-	body     int64          // of the section of the chunk's body
-	span     output.Span    // of a chunk
-	raw      uint64         // of a chunk: bytes of the payloads alone
+	position int64          // position of the section
+	body     int64          // position of the section of a chunk's body
+	span     output.Span    // span of a chunk
+	raw      uint64         // bytes of a chunk's payloads alone
 }
 
 // encodeChannels returns the sections of channels, which begin at pos, and the channels' entries in the index.

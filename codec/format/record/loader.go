@@ -37,14 +37,14 @@ type loader struct {
 	layout   *layout
 	contents *chunked.Contents // gets channels that only messages name
 	query    codec.Query
-	unwanted []bool         // by channel; channels beyond its length are wanted
+	unwanted []bool         // by channel; missing entries are wanted channels
 	sparse   bool           // only messages at places are loaded
 	places   []int64        // positions of the messages to load if sparse, in the order of the file
 	scan     chunked.Window // for heads
 	data     *windows       // for payloads
 	fetched  int64          // end of the bytes that were fetched ahead
 	found    singleMessage  // the message that was read last
-	met      []bool         // by channel: heads found a message in this segment
+	present  []bool         // by channel: heads found a message in this segment
 }
 
 // Skip implements chunked.Loader.
@@ -81,7 +81,7 @@ func (l *loader) Load(s *chunked.Segment, buf []byte) ([]byte, []error) {
 func (l *loader) heads(s *chunked.Segment, pieces []piece, heads []byte) ([]byte, error) {
 	m := &l.found
 	whole, last := true, int64(math.MinInt64)
-	clear(l.met)
+	clear(l.present)
 	for i := range pieces {
 		p := &pieces[i]
 		if !p.overlaps(l.query) {
@@ -106,10 +106,10 @@ func (l *loader) heads(s *chunked.Segment, pieces []piece, heads []byte) ([]byte
 				smaller.add(m, p.chunk)
 			}
 			channel := l.reader.find(m.name)
-			if channel >= len(l.met) {
-				l.met = append(l.met, make([]bool, channel+1-len(l.met))...)
+			if channel >= len(l.present) {
+				l.present = append(l.present, make([]bool, channel+1-len(l.present))...)
 			}
-			l.met[channel] = true
+			l.present[channel] = true
 			if channel < len(l.unwanted) && l.unwanted[channel] || !l.query.Covers(m.time) {
 				continue
 			}
@@ -130,7 +130,7 @@ func (l *loader) heads(s *chunked.Segment, pieces []piece, heads []byte) ([]byte
 	l.contents.Channels = l.reader.channels
 	if whole && s.Channels == nil {
 		s.Channels = []int{}
-		for channel, met := range l.met {
+		for channel, met := range l.present {
 			if met {
 				s.Channels = append(s.Channels, channel)
 			}
@@ -274,7 +274,7 @@ func newWindows(file io.ReaderAt, size int64) *windows {
 	return w
 }
 
-// read returns the n bytes of the file at pos. They are valid until the next call.
+// read returns the n bytes of the file at pos. The bytes are valid until the next call.
 func (w *windows) read(pos int64, n int) ([]byte, error) {
 	from := &w.small[w.last]
 	if !from.Holds(pos, int64(n)) {
@@ -290,8 +290,8 @@ func (w *windows) read(pos int64, n int) ([]byte, error) {
 	return b[:n:n], nil
 }
 
-// pick returns the window to read through: a window that holds the bytes, or else a window that ends close before them,
-// or else the least recently used one.
+// pick returns the window to read through: a window that holds the bytes, or else a window that ends close before the
+// bytes, or else the least recently used window.
 func (w *windows) pick(pos int64, n int) *chunked.Window {
 	if n > chunked.WindowSize {
 		return &w.large

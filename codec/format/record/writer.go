@@ -47,7 +47,7 @@ type encoder struct {
 	declared  int             // number of channels in order that are in the file
 	encoded   int             // number of channels in order that are in the file or in a chunk taken for encoding
 	checksums bool            // chunks get a checksum
-	last      *codec.Channel  // of the last message
+	last      *codec.Channel  // channel of the last message
 	lastOwn   *writerChannel  // the file's channel for last
 
 	chunk chunk       // the open chunk
@@ -58,13 +58,13 @@ var _ output.Encoder = (*encoder)(nil)
 
 // writerChannel is a channel of the file.
 type writerChannel struct {
-	output.Topic        // its Channel is the first one declared, with the QoS of all that share it
+	output.Topic        // Topic.Channel is the first declared channel, with the QoS of all equal channels
 	number       int    // in the order of declaration
 	prefix       []byte // the encoded name of a SingleMessage, and the tag of the time
 	wire         *recordpb.Channel
 
-	located bool    // the index lists the positions of its messages
-	places  []int64 // positions of its messages in the file, if located
+	located bool    // the index lists the positions of the channel's messages
+	places  []int64 // positions of the channel's messages in the file, if located
 }
 
 func newEncoder(path string, o codec.CreateOptions) *encoder {
@@ -201,16 +201,16 @@ func (e *encoder) Prepare(m *codec.Message) (full bool, err error) {
 	return true, nil
 }
 
-// fits reports whether the open chunk has room for a message of lastOwn. The payloads of a chunk take at most chunkSize
-// before the last message, and the bytes around payloads of 100 bytes take a third of that. A chunk with smaller
+// fits reports whether the open chunk has room for a message of lastOwn. The payloads of a chunk without the last one
+// take at most chunkSize. The bytes around payloads of 100 bytes take a third of chunkSize. A chunk with smaller
 // payloads ends early.
 func (e *encoder) fits(m *codec.Message) bool {
 	room := int64(e.chunkSize+e.chunkSize/2+1<<20) - e.chunk.body.Size()
 	return int64(len(m.Data)) <= room-messageHead-int64(len(e.lastOwn.prefix))
 }
 
-// overtakes reports whether m does not fit the head of the open chunk, which is already in the file: its channel is not
-// declared there, or a number would become longer.
+// overtakes reports whether m does not fit the head of the open chunk, which is already in the file: the head does not
+// declare the channel of m, or a number in the head would become longer.
 func (e *encoder) overtakes(m *codec.Message) bool {
 	c := &e.chunk
 	if !c.body.Begun() {
@@ -232,9 +232,9 @@ func (e *encoder) Append(m *codec.Message) (full bool) {
 	return full || c.raw > e.chunkSize || uint64(m.LogTime-c.span.Start) > e.chunkDuration
 }
 
-// Front returns the channels and a head that marks the chunk as incomplete. The numbers of the head take the bytes that
-// a chunk needs which continues as it began. If the chunk turns out smaller, its numbers have leading zeros; before
-// they become longer, the chunk ends.
+// Front returns the channels and a head that marks the chunk as incomplete. The numbers in the head have the lengths
+// for a chunk that continues as it began. If the chunk turns out smaller, the numbers get leading zeros. The chunk ends
+// before a number would become longer.
 func (e *encoder) Front() []byte {
 	c := &e.chunk
 	c.channels, c.checksummed = e.order[e.declared:], e.checksums
@@ -255,7 +255,7 @@ func (e *encoder) Event(event codec.Event) (*codec.Message, error) { return code
 func (e *encoder) Topics() []*output.Topic                         { return e.topics }
 func (e *encoder) Body() *output.Body                              { return &e.chunk.body }
 
-// Take closes the open chunk. A chunk without messages has the channels that are not in the file yet.
+// Take closes the open chunk. The chunk also has the channels that are not in the file yet.
 func (e *encoder) Take(beside bool) output.Chunk {
 	c := e.chunk
 	if !c.body.Begun() {
