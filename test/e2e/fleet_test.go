@@ -34,35 +34,8 @@ type cluster struct {
 	breakNode func(processes []int)
 }
 
-// newCluster starts Slurm. It skips the test if Slurm is not installed or the test is not root.
-func newCluster(t *testing.T) *cluster {
-	for _, program := range []string{"munged", "slurmctld", "slurmd", "sbatch", "scontrol", "squeue", "sinfo"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("%s is not installed (Debian: slurm-wlm and munge); no script runs on Slurm", program)
-		}
-	}
-	if os.Getuid() != 0 {
-		t.Skip("slurmd needs root; no script runs on Slurm")
-	}
-	// The path of a socket must be short, so not t.TempDir.
-	dir, err := os.MkdirTemp("", "slurm")
-	require.NoError(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	for _, folder := range []string{"state", "spool"} {
-		require.NoError(t, os.Mkdir(filepath.Join(dir, folder), 0o755))
-	}
-	require.NoError(t, os.Chmod(dir, 0o755))
-	key := make([]byte, 128)
-	for i := range key {
-		key[i] = byte(rand.Uint32())
-	}
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "munge.key"), key, 0o600))
-	host, err := os.Hostname()
-	require.NoError(t, err)
-	host, _, _ = strings.Cut(host, ".")
-	conf := filepath.Join(dir, "slurm.conf")
-	require.NoError(t, os.WriteFile(conf, []byte(strings.NewReplacer("$D", dir, "$H", host,
-		"$CTL", process.Port(t), "$PORT", process.Port(t)).Replace(`ClusterName=test
+// slurmConf is the configuration of Slurm. newCluster replaces the words that begin with $.
+const slurmConf = `ClusterName=test
 SlurmctldHost=$H(127.0.0.1)
 SlurmUser=root
 SlurmdUser=root
@@ -89,7 +62,42 @@ JobRequeue=1
 KillWait=2
 NodeName=$H NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN
 PartitionName=main Nodes=$H Default=YES MaxTime=INFINITE State=UP
-`)), 0o644))
+`
+
+// needSlurm skips the test if Slurm is not installed or the test is not root.
+func needSlurm(t *testing.T) {
+	for _, program := range []string{"munged", "slurmctld", "slurmd", "sbatch", "scontrol", "squeue", "sinfo"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("%s is not installed (Debian: slurm-wlm and munge); no script runs on Slurm", program)
+		}
+	}
+	if os.Getuid() != 0 {
+		t.Skip("slurmd needs root; no script runs on Slurm")
+	}
+}
+
+// newCluster starts Slurm. It skips the test if Slurm is not installed or the test is not root.
+func newCluster(t *testing.T) *cluster {
+	needSlurm(t)
+	// The path of a socket must be short, so not t.TempDir.
+	dir, err := os.MkdirTemp("", "slurm")
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	for _, folder := range []string{"state", "spool"} {
+		require.NoError(t, os.Mkdir(filepath.Join(dir, folder), 0o755))
+	}
+	require.NoError(t, os.Chmod(dir, 0o755))
+	key := make([]byte, 128)
+	for i := range key {
+		key[i] = byte(rand.Uint32())
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "munge.key"), key, 0o600))
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	host, _, _ = strings.Cut(host, ".")
+	conf := filepath.Join(dir, "slurm.conf")
+	require.NoError(t, os.WriteFile(conf, []byte(strings.NewReplacer("$D", dir, "$H", host,
+		"$CTL", process.Port(t), "$PORT", process.Port(t)).Replace(slurmConf)), 0o644))
 	c := &cluster{t: t, dir: t.TempDir(),
 		env: append(os.Environ(), "SLURM_CONF="+conf, "PATH="+bin+":"+os.Getenv("PATH"))}
 	start := func(program string, args ...string) *process.Process {

@@ -1,6 +1,6 @@
-"""Decodes messages of Protocol Buffers. Each line of the input is a JSON object: the type, the FileDescriptorSet that
-describes it and the message, both in base64. For each message it prints its values as a list of texts: the fields in
-the order of their description, whether they are set or not, and for a list its length first."""
+"""Decodes messages of Protocol Buffers. Each line of the input is a JSON object with the type, and with the type's
+FileDescriptorSet and the message in base64. For each message it prints a list of texts: the values of all fields, also
+of unset ones, in the order of the descriptor. A list begins with its length."""
 
 import base64
 import json

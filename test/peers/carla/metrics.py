@@ -1,4 +1,4 @@
-"""Has scenario_runner's metrics parser parse the text of a CARLA log: metrics.py CHECKOUT < TEXT > JSON.
+"""Parses the text of a CARLA log with scenario_runner's metrics parser: metrics.py CHECKOUT < TEXT > JSON.
 
 The parser makes objects of the Python client "carla", which is not needed: stand-ins keep what they are made of.
 """
@@ -32,7 +32,7 @@ class Vector3D(Value):
 
 
 class Names:
-    """Members that are their own names."""
+    """Stand-in for an enumeration: the value of each member is the member's name."""
 
     def __getattr__(self, name):
         return name

@@ -1,11 +1,11 @@
-// Reads ROS 1 bags and MCAP files with Foxglove's implementations and decodes all messages. Prints as JSON how many
-// messages of each topic of each recording it could decode.
+// Reads ROS 1 bags and MCAP files with Foxglove's implementations and decodes all messages. Prints the number
+// of decoded messages of each topic of each recording as JSON.
 "use strict";
 
 const { open } = require("node:fs/promises");
 const path = require("node:path");
 
-// The modules are where the test installed them, not beside this file.
+// The test installs modules into the working directory.
 const load = require("node:module").createRequire(path.join(process.cwd(), "package.json"));
 const { Bag } = load("@foxglove/rosbag");
 const { FileReader } = load("@foxglove/rosbag/node");

@@ -1,6 +1,7 @@
-"""Reads the recordings that it is given, bags with ROS 1's own library and databases with SQLite's, and prints as JSON
-how many messages of each topic each has. Those of bags are decoded with the definitions in the bag, but for very long
-ones, for which the library takes a minute."""
+"""Reads bags with ROS 1's library and databases with SQLite: peer.py RECORDING...
+
+Prints the number of messages of each topic of each recording as JSON. Messages of bags are decoded with the definitions
+in the bag, except for very long definitions, for which the library takes a minute."""
 
 import collections
 import json

@@ -1,6 +1,6 @@
-"""Writes a bag with ROS 1's own library: bags.py PATH none|lz4|unfinished.
+"""Writes a bag with ROS 1's library: bags.py PATH none|lz4|unfinished.
 
-The last one is copied while its writer is open."""
+An unfinished bag is copied while its writer is open."""
 
 import shutil
 import sys
