@@ -1,4 +1,6 @@
-"""Writes a file as EasyTeleop does with h5py: easyteleop.py PATH JPEG. The devices are those of the reference session."""
+"""Writes a file as EasyTeleop does with h5py: easyteleop.py PATH JPEG.
+
+The devices are those of the reference session."""
 
 import json
 import sys
