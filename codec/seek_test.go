@@ -109,7 +109,7 @@ func TestSeekInSamples(t *testing.T) {
 	}
 }
 
-// requireSeeks compares the messages from random times on with the whole recording.
+// requireSeeks compares the messages from random times on with the messages of the whole recording.
 func requireSeeks(t *testing.T, r codec.Reader, times int) {
 	random := rand.New(rand.NewPCG(1, 2))
 	damaged := func(error) {}

@@ -197,8 +197,8 @@ func FuzzUnmarshal(f *testing.F) {
 	})
 }
 
-// run benchmarks do on payloads of size bytes.
-func run(b *testing.B, name string, size int, do func() error) {
+// runBenchmark runs a benchmark of do with payloads of size bytes.
+func runBenchmark(b *testing.B, name string, size int, do func() error) {
 	b.Run(name, func(b *testing.B) {
 		b.SetBytes(int64(size))
 		for b.Loop() {
@@ -214,8 +214,8 @@ func BenchmarkGenerated(b *testing.B) {
 		payload, err := Marshal(m)
 		require.NoError(b, err)
 		buf := make([]byte, 0, len(payload))
-		run(b, m.TypeName()+"/encode", len(payload), func() error { _, err := Append(buf, m); return err })
-		run(b, m.TypeName()+"/decode", len(payload), func() error { return Unmarshal(payload, m) })
+		runBenchmark(b, m.TypeName()+"/encode", len(payload), func() error { _, err := Append(buf, m); return err })
+		runBenchmark(b, m.TypeName()+"/decode", len(payload), func() error { return Unmarshal(payload, m) })
 	}
 }
 
@@ -234,8 +234,8 @@ func BenchmarkSchema(b *testing.B) {
 		require.NoError(b, err)
 		p, err := s.Path(c.path)
 		require.NoError(b, err)
-		run(b, s.Name()+"/encode", len(payload), func() error { _, err := s.Encode(v); return err })
-		run(b, s.Name()+"/decode", len(payload), func() error { _, err := s.Decode(payload); return err })
-		run(b, s.Name()+"/get", len(payload), func() error { _, err := p.Get(payload); return err })
+		runBenchmark(b, s.Name()+"/encode", len(payload), func() error { _, err := s.Encode(v); return err })
+		runBenchmark(b, s.Name()+"/decode", len(payload), func() error { _, err := s.Decode(payload); return err })
+		runBenchmark(b, s.Name()+"/get", len(payload), func() error { _, err := p.Get(payload); return err })
 	}
 }

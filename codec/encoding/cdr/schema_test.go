@@ -55,8 +55,8 @@ func stamp(sec int32, nanosec uint32) *Struct {
 	return &Struct{"builtin_interfaces/msg/Time", []Field{{"sec", sec}, {"nanosec", nanosec}}}
 }
 
-// all returns a p/msg/All with the default values.
-func all() *Struct {
+// defaultMessage returns a p/msg/All with the default values.
+func defaultMessage() *Struct {
 	return &Struct{"p/msg/All", []Field{
 		{"flag", true}, {"raw", uint8(1)}, {"letter", uint8(65)}, {"i8", int8(-8)}, {"u8", uint8(8)},
 		{"i16", int16(-16)}, {"u16", uint16(16)}, {"i32", int32(-32)}, {"u32", uint32(32)},
@@ -70,9 +70,9 @@ func all() *Struct {
 	}}
 }
 
-// full returns a p/msg/All in which nothing is empty or zero.
-func full() *Struct {
-	m := all()
+// filledMessage returns a p/msg/All in which nothing is empty or zero.
+func filledMessage() *Struct {
+	m := defaultMessage()
 	for name, v := range map[string]any{
 		"wide": "ä漢😀", "inner": inner(1, 1), "words": []string{"a", "bc"}, "pair": []*Struct{inner(2, 2), inner(3, 3)},
 		"doubles": []float64{1, 2}, "names": []string{"", "x"}, "wides": []string{"w", ""},
@@ -84,7 +84,8 @@ func full() *Struct {
 	return m
 }
 
-func deep() *Struct {
+// nestedMessage returns a p/msg/Deep with messages in sequences and arrays.
+func nestedMessage() *Struct {
 	names := func(name string, data ...uint8) *Struct {
 		return &Struct{"p/msg/Names", []Field{{"name", name}, {"data", data}, {"w", name},
 			{"inner", inner(uint8(len(data)), 1)}}}
@@ -97,7 +98,9 @@ func deep() *Struct {
 }
 
 func TestSchemaRoundTrip(t *testing.T) {
-	for name, m := range map[string]*Struct{"defaults": all(), "full": full(), "deep": deep(), "empty": empty()} {
+	for name, m := range map[string]*Struct{
+		"defaults": defaultMessage(), "full": filledMessage(), "deep": nestedMessage(), "empty": empty(),
+	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "deep" {
 				m.Fields[0].Value.([]*Struct)[2].Fields[1].Value = []uint8{}
@@ -120,10 +123,10 @@ func TestSchemaRoundTrip(t *testing.T) {
 
 func TestSchemaEncode(t *testing.T) {
 	s := newSchema(t, "p/msg/All")
-	want, err := s.Encode(all())
+	want, err := s.Encode(defaultMessage())
 	require.NoError(t, err)
 
-	reversed := all()
+	reversed := defaultMessage()
 	for i, j := 0, len(reversed.Fields)-1; i < j; i, j = i+1, j-1 {
 		reversed.Fields[i], reversed.Fields[j] = reversed.Fields[j], reversed.Fields[i]
 	}
@@ -243,25 +246,25 @@ func TestPathGet(t *testing.T) {
 		path    string
 		want    any
 	}{
-		{full(), "flag", true},
-		{full(), "f64", 2.5},
-		{full(), "inner", inner(1, 1)},
-		{full(), "inner.b", 1.0},
-		{full(), "shorts[2]", int16(3)},
-		{full(), "words[1]", "bc"},
-		{full(), "pair[1].b", 3.0},
-		{full(), "doubles[1]", 2.0},
-		{full(), "doubles", []float64{1, 2}},
-		{full(), "data", []uint8{1, 2}},
-		{full(), "wides[0]", "w"},
-		{full(), "inners[2].b", 6.0},
-		{full(), "empties[1]", empty()},
-		{full(), "more[0]", true},
-		{full(), "stamp.nanosec", uint32(1)},
-		{deep(), "list[1].data[2]", uint8(3)},
-		{deep(), "list[2].inner", list(deep(), "list", 2).Get("inner")},
-		{deep(), "fixed[2].a", uint8(9)},
-		{deep(), "last", inner(10, 10)},
+		{filledMessage(), "flag", true},
+		{filledMessage(), "f64", 2.5},
+		{filledMessage(), "inner", inner(1, 1)},
+		{filledMessage(), "inner.b", 1.0},
+		{filledMessage(), "shorts[2]", int16(3)},
+		{filledMessage(), "words[1]", "bc"},
+		{filledMessage(), "pair[1].b", 3.0},
+		{filledMessage(), "doubles[1]", 2.0},
+		{filledMessage(), "doubles", []float64{1, 2}},
+		{filledMessage(), "data", []uint8{1, 2}},
+		{filledMessage(), "wides[0]", "w"},
+		{filledMessage(), "inners[2].b", 6.0},
+		{filledMessage(), "empties[1]", empty()},
+		{filledMessage(), "more[0]", true},
+		{filledMessage(), "stamp.nanosec", uint32(1)},
+		{nestedMessage(), "list[1].data[2]", uint8(3)},
+		{nestedMessage(), "list[2].inner", list(nestedMessage(), "list", 2).Get("inner")},
+		{nestedMessage(), "fixed[2].a", uint8(9)},
+		{nestedMessage(), "last", inner(10, 10)},
 	} {
 		t.Run(c.message.Type+"."+c.path, func(t *testing.T) {
 			s := newSchema(t, c.message.Type)
@@ -306,7 +309,7 @@ func TestPathError(t *testing.T) {
 	}
 
 	s := newSchema(t, "p/msg/Deep")
-	payload, err := s.Encode(deep())
+	payload, err := s.Encode(nestedMessage())
 	require.NoError(t, err)
 	path, err := s.Path("list[3].name")
 	require.NoError(t, err)
@@ -342,10 +345,10 @@ func TestPathOffset(t *testing.T) {
 // TestPathNumber checks that Number agrees with Get about numbers and bools.
 func TestPathNumber(t *testing.T) {
 	s := newSchema(t, "p/msg/All")
-	payload, err := s.Encode(all())
+	payload, err := s.Encode(defaultMessage())
 	require.NoError(t, err)
 	numbers := 0
-	for _, f := range all().Fields {
+	for _, f := range defaultMessage().Fields {
 		p, err := s.Path(f.Name)
 		require.NoError(t, err)
 		n, ok, err := p.Number(payload)
@@ -380,10 +383,10 @@ func TestPathNumber(t *testing.T) {
 // for other fields and cut payloads.
 func TestAppendNumbers(t *testing.T) {
 	s := newSchema(t, "p/msg/All")
-	payload, err := s.Encode(full())
+	payload, err := s.Encode(filledMessage())
 	require.NoError(t, err)
 	arrays := 0
-	for _, f := range full().Fields {
+	for _, f := range filledMessage().Fields {
 		p, err := s.Path(f.Name)
 		require.NoError(t, err)
 		v, err := p.Get(payload)
@@ -402,10 +405,10 @@ func TestAppendNumbers(t *testing.T) {
 		if value.Kind() == reflect.Slice {
 			arrays++
 			for i := range value.Len() {
-				want = append(want, float(value.Index(i)))
+				want = append(want, toFloat(value.Index(i)))
 			}
 		} else {
-			want = append(want, float(value))
+			want = append(want, toFloat(value))
 		}
 		require.Equal(t, want, have, f.Name)
 		_, err = p.AppendNumbers(nil, payload[:4])
@@ -414,8 +417,8 @@ func TestAppendNumbers(t *testing.T) {
 	require.Greater(t, arrays, 2)
 }
 
-// float returns a number, or 0 or 1 for a bool.
-func float(v reflect.Value) float64 {
+// toFloat returns a number, or 0 or 1 for a bool.
+func toFloat(v reflect.Value) float64 {
 	switch {
 	case v.CanInt():
 		return float64(v.Int())
@@ -432,7 +435,7 @@ func float(v reflect.Value) float64 {
 // TestNumbers checks that Numbers agrees with Path.Number for fields at fixed and at varying offsets.
 func TestNumbers(t *testing.T) {
 	s := newSchema(t, "p/msg/All")
-	payload, err := s.Encode(full())
+	payload, err := s.Encode(filledMessage())
 	require.NoError(t, err)
 	var numbers Numbers
 	var paths []*Path
@@ -533,7 +536,7 @@ func TestShape(t *testing.T) {
 	require.True(t, shape.Same(other))
 
 	wide := newSchema(t, "p/msg/All")
-	payload, err = wide.Encode(full())
+	payload, err = wide.Encode(filledMessage())
 	require.NoError(t, err)
 	shape = wide.Shape()
 	shape.Same(payload)
@@ -542,7 +545,7 @@ func TestShape(t *testing.T) {
 
 func TestPathText(t *testing.T) {
 	s := newSchema(t, "p/msg/All")
-	payload, err := s.Encode(all())
+	payload, err := s.Encode(defaultMessage())
 	require.NoError(t, err)
 	p, err := s.Path("text")
 	require.NoError(t, err)
@@ -560,7 +563,7 @@ func TestPathText(t *testing.T) {
 // FuzzSchema walks over any payload with any definition.
 func FuzzSchema(f *testing.F) {
 	lib := library()
-	for _, m := range []*Struct{all(), full(), deep()} {
+	for _, m := range []*Struct{defaultMessage(), filledMessage(), nestedMessage()} {
 		text, err := lib.Concatenated(m.Type)
 		require.NoError(f, err)
 		payload, err := newSchema(f, m.Type).Encode(m)

@@ -230,6 +230,6 @@ func BenchmarkStamps(b *testing.B) {
 		payload, err := Marshal(m)
 		require.NoError(b, err)
 		s := stampsOf(b, msgs.Library(), m.TypeName())
-		run(b, m.TypeName(), len(payload), func() error { return s.Add(payload, 1) })
+		runBenchmark(b, m.TypeName(), len(payload), func() error { return s.Add(payload, 1) })
 	}
 }

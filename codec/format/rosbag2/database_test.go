@@ -127,7 +127,7 @@ func payload(i int) []byte {
 	return append([]byte{0, 1, 0, 0}, bytes.Repeat([]byte{byte(i)}, size)...)
 }
 
-// Every message of a damaged database is read that is not on the damaged page.
+// TestSQLiteDamaged damages a page of a database. All messages on other pages are read.
 func TestSQLiteDamaged(t *testing.T) {
 	step, cut := 1, 1500
 	if testing.Short() {
@@ -204,7 +204,7 @@ func requireSalvage(t *testing.T, name, path string, data []byte, most int) {
 	}
 }
 
-// A database is read whose writer was killed within a transaction, beside a journal of either kind.
+// A database with a journal of either kind is read after its writer was killed within a transaction.
 func TestSQLiteJournal(t *testing.T) {
 	for _, mode := range []string{"DELETE", "WAL"} {
 		dir := t.TempDir()

@@ -16,14 +16,14 @@ const maxOpen = 128
 // files.
 type Set struct {
 	mu   sync.Mutex
-	open []*File // by their last use, the latest last
+	open []*File // open files by last use, the latest last
 }
 
-// File is a file that only grows. It is open only while it is among the files used last.
+// File is a file that only grows. It is open only while it is one of the last maxOpen files that were used.
 type File struct {
 	set    *Set
 	path   string
-	handle *os.File // nil if it is not open
+	handle *os.File // nil if the file is not open
 }
 
 // Create creates a file. It is an error if the file exists, unless overwrite is set.
@@ -47,9 +47,9 @@ func (f *File) use(flags int) error {
 		return nil
 	}
 	if len(s.open) == maxOpen {
-		least := s.open[0]
-		err := least.handle.Close()
-		least.handle, s.open = nil, s.open[1:]
+		oldest := s.open[0]
+		err := oldest.handle.Close()
+		oldest.handle, s.open = nil, s.open[1:]
 		if err != nil {
 			return err
 		}
