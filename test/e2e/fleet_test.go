@@ -213,8 +213,8 @@ const nodeTasks = 2
 var ofTask = regexp.MustCompile(`task (\d+) of 8 on \S+, process (\d+)\n`)
 
 // TestSlurm runs the script in docs/guide/fleet.md on folders and on prefixes of a store. While tasks convert, it kills
-// a task, and then the node, whose tasks Slurm requeues. It submits the job again. The test checks that the outputs are
-// those of a single process, and that no task repeats a conversion of another task.
+// a task, and then the node, whose tasks Slurm requeues. It submits the job again. The test checks that the outputs
+// equal the outputs of a single process, and that no task repeats a conversion of another task.
 func TestSlurm(t *testing.T) {
 	bucket := storetest.New(t) // before the cluster takes the environment
 	c := newCluster(t)

@@ -22,8 +22,8 @@ import (
 
 const python = "/usr/bin/python3"
 
-// TestPython decodes messages of Apollo's recordings with Python's protobuf. It checks that the values are those of the
-// ROS 2 messages that have all fields.
+// TestPython decodes messages of Apollo's recordings with Python's protobuf. It checks that the values equal the values
+// of the ROS 2 messages that have all fields.
 func TestPython(t *testing.T) {
 	if exec.Command(python, "-c", "import google.protobuf").Run() != nil {
 		t.Skip("Python's protobuf is not installed (Debian: python3-protobuf)")

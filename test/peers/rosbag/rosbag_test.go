@@ -42,7 +42,8 @@ var haveROS = sync.OnceValue(func() bool {
 	return withoutROS2(python, "-c", "import rosbag, sensor_msgs").Run() == nil
 })
 
-// withoutROS2 returns a command that does not see Python packages of a sourced ROS 2, whose names are those of ROS 1.
+// withoutROS2 returns a command that does not see the Python packages of a sourced ROS 2. ROS 1 has packages with equal
+// names.
 func withoutROS2(name string, args ...string) *exec.Cmd {
 	command := exec.Command(name, args...)
 	command.Env = append(os.Environ(), "PYTHONPATH=")

@@ -31,9 +31,9 @@ const (
 	allowedDelay    = 2 * time.Second // of a sync, besides the time that other processes delay the recorder
 )
 
-// TestKill kills recorders at random times. It checks that recordings keep what the recorder had received sync_interval
-// before, each message once and in order, that finished files are complete, and that the converter repairs the others.
-// Some recorders write without splits and full chunks, by sync_interval alone.
+// TestKill kills recorders at random times. It checks that recordings keep messages which the recorder received
+// sync_interval before, each message once and in order, that finished files are complete, and that the converter
+// repairs the others. Some recorders write without splits and full chunks, by sync_interval alone.
 func TestKill(t *testing.T) {
 	oldest := make(chan time.Duration, *tries)
 	t.Run("try", func(t *testing.T) {

@@ -89,7 +89,7 @@ func damage(random *rand.Rand, data []byte, synced int) []byte {
 	return data
 }
 
-// TestPowerFailure tests that recordings keep what the recorder had received sync_interval before a power failure, and
+// TestPowerFailure tests that recordings keep messages which the recorder received sync_interval before a failure, and
 // that they contain sent messages only. Power failures are at random times.
 func TestPowerFailure(t *testing.T) {
 	t.Parallel()
