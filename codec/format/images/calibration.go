@@ -26,7 +26,7 @@ func (w *writer) calibration(m *stamped.Message) error {
 	space := path.Dir(m.Channel.Topic)
 	var cameras []*stamped.Target[camera]
 	for _, c := range w.topics.List {
-		if c.Of.images && namespace(c.Topic) == space && path.Base(m.Channel.Topic) == "camera_info" {
+		if c.State.images && namespace(c.Topic) == space && path.Base(m.Channel.Topic) == "camera_info" {
 			cameras = append(cameras, c)
 		}
 	}
@@ -35,12 +35,12 @@ func (w *writer) calibration(m *stamped.Message) error {
 	}
 	text := marshalYAML(&info, strings.ReplaceAll(strings.Trim(space, "/."), "/", "_"))
 	for _, c := range cameras {
-		if text == c.Of.info {
+		if text == c.State.info {
 			continue
 		}
 		name := "camera_info.yaml"
-		if c.Of.infos > 0 {
-			name = fmt.Sprintf("camera_info_%s_%d.yaml", stamped.Seconds(m.Time(m.Stamp)), c.Of.infos)
+		if c.State.infos > 0 {
+			name = fmt.Sprintf("camera_info_%s_%d.yaml", stamped.Seconds(m.Time(m.Stamp)), c.State.infos)
 		}
 		folder := filepath.Join(w.path, c.Name)
 		err := os.MkdirAll(folder, 0o777)
@@ -50,8 +50,8 @@ func (w *writer) calibration(m *stamped.Message) error {
 		if err != nil {
 			return &codec.MissingError{Path: filepath.Join(folder, name), Err: codec.Pathless(err)}
 		}
-		c.Of.info = text
-		c.Of.infos++
+		c.State.info = text
+		c.State.infos++
 	}
 	if info.BinningX > 1 || info.BinningY > 1 || info.Roi != (sensor_msgs.RegionOfInterest{}) {
 		w.lost.Add(m.Channel.Topic, "binning and region of interest of a camera", 1)

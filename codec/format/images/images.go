@@ -72,7 +72,7 @@ func (w *writer) Declare(c *codec.Channel) error {
 func (w *writer) channel(c *codec.Channel) (*stamped.Channel[camera], error) {
 	t, err := w.topics.Channel(c)
 	if err == nil && c.Type != typeInfo {
-		t.Of.images = true
+		t.State.images = true
 	}
 	return t, err
 }

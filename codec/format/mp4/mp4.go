@@ -103,18 +103,18 @@ func (w *writer) Declare(c *codec.Channel) error {
 func (w *writer) channel(channel *codec.Channel) (*stamped.Channel[camera], error) {
 	c, err := w.topics.Channel(channel)
 	switch {
-	case err != nil || c.Of.path != "":
+	case err != nil || c.State.path != "":
 		return c, err
 	case c.Images == nil:
 		return c, fmt.Errorf("%s: %s is defined without the fields of an image", c.Topic, channel.Type)
 	case !isFile(w.path):
-		c.Of.path = filepath.Join(w.path, c.Name+extension)
+		c.State.path = filepath.Join(w.path, c.Name+extension)
 	case len(w.topics.List) > 1:
 		return c, fmt.Errorf("%s can hold only one camera, and there are %s and %s: select one with --topics, or "+
 			"write a folder of videos with --to mp4 and a name without %s", w.path, w.topics.List[0].Topic, c.Topic,
 			extension)
 	default:
-		c.Of.path = w.path
+		c.State.path = w.path
 	}
 	return c, nil
 }
@@ -132,7 +132,7 @@ func (w *writer) Write(message *codec.Message) error {
 	if err != nil {
 		return err
 	}
-	c, at := &t.Of, m.Time(m.Stamp)
+	c, at := &t.State, m.Time(m.Stamp)
 	if c.err != nil {
 		return c.err
 	}
@@ -195,14 +195,14 @@ var errDeep = errors.New("images of 16 bits, such as depths, have no place in a 
 // ffmpeg could not decode.
 func (w *writer) Losses() (all []codec.Loss) {
 	for _, c := range w.topics.List {
-		if n := c.Of.frames; n > 0 {
+		if n := c.State.frames; n > 0 {
 			all = append(all, codec.Loss{Topic: c.Topic, What: "pixels of images that become video", Messages: n})
 		}
-		if n := c.Of.fractions; n > 0 {
+		if n := c.State.fractions; n > 0 {
 			all = append(all, codec.Loss{Topic: c.Topic, What: "ns of times, as videos have µs", Messages: n})
 		}
-		if c.Of.video != nil && c.Of.video.Said() != "" {
-			all = append(all, codec.Loss{Topic: c.Topic, What: "what ffmpeg reports of frames: " + c.Of.video.Said()})
+		if c.State.video != nil && c.State.video.Said() != "" {
+			all = append(all, codec.Loss{Topic: c.Topic, What: "what ffmpeg reports of frames: " + c.State.video.Said()})
 		}
 	}
 	return all
@@ -214,11 +214,11 @@ func (w *writer) Sync() error { return nil }
 func (w *writer) Close() error {
 	var all error
 	for _, c := range w.topics.List {
-		if c.Of.video == nil || c.Of.err != nil {
+		if c.State.video == nil || c.State.err != nil {
 			continue
 		}
-		if err := c.Of.video.Close(); err != nil {
-			all = errors.Join(all, &codec.MissingError{Path: c.Of.path, Err: err})
+		if err := c.State.video.Close(); err != nil {
+			all = errors.Join(all, &codec.MissingError{Path: c.State.path, Err: err})
 		}
 	}
 	return all

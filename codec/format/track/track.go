@@ -162,10 +162,10 @@ func (w *writer) channel(c *codec.Channel) (*stamped.Channel[track], error) {
 
 // begin begins the track of a topic or a frame.
 func (w *writer) begin(t *stamped.Target[track]) error {
-	if t.Of.spill != nil {
+	if t.State.spill != nil {
 		return nil
 	}
-	t.Of = track{name: t.Topic, spill: &w.spill}
+	t.State = track{name: t.Topic, spill: &w.spill}
 	if w.only != "" && w.file && w.encode == nil {
 		return fmt.Errorf("%s can hold only one track, and there are %s and %s: select one with --topics, or write a "+
 			"folder of tracks with --to tum and a name without .tum", w.path, w.only, t.Topic)
@@ -223,7 +223,7 @@ func (w *writer) time(m *stamped.Message, stamp int64) int64 {
 func (w *writer) fix(t *stamped.Target[track], at int64, d *sensor_msgs.NavSatFix) error {
 	if d.Status.Status == sensor_msgs.NavSatStatus_STATUS_NO_FIX ||
 		!(math.Abs(d.Latitude) <= 90 && math.Abs(d.Longitude) <= 180) {
-		t.Of.broken = true
+		t.State.broken = true
 		return errors.New("there is no fix, or its latitude and longitude are no such angles")
 	}
 	if math.IsNaN(d.Altitude) || math.IsInf(d.Altitude, 0) {
@@ -246,7 +246,7 @@ func (w *writer) pose(t *stamped.Target[track], at int64, pose *geometry_msgs.Po
 		p.At, ok = w.place.metres(p.At)
 	}
 	if !ok {
-		t.Of.broken = true
+		t.State.broken = true
 		return errors.New("the position is not a number, or nowhere on Earth")
 	}
 	norm := 0.0
@@ -264,7 +264,7 @@ func (w *writer) pose(t *stamped.Target[track], at int64, pose *geometry_msgs.Po
 
 // add adds a point to a track.
 func (w *writer) add(t *stamped.Target[track], p point) error {
-	if t.Of.count > 0 && p.Time <= t.Of.last {
+	if t.State.count > 0 && p.Time <= t.State.last {
 		return errors.New("the time is not after that of the position before")
 	}
 	what := "all but times and positions"
@@ -272,14 +272,14 @@ func (w *writer) add(t *stamped.Target[track], p point) error {
 		what = "all but times and poses"
 	}
 	w.lost.Add(t.Topic, what, 1)
-	return t.Of.add(p)
+	return t.State.add(p)
 }
 
 // Losses implements codec.Writer.
 func (w *writer) Losses() []codec.Loss {
 	lost := w.lost.Losses()
 	for _, f := range w.frames.wanted {
-		if w.topics.Add(f.name).Of.count == 0 {
+		if w.topics.Add(f.name).State.count == 0 {
 			lost = append(lost, codec.Loss{Topic: f.name, What: "frames of --track-frames without transforms"})
 		}
 	}
@@ -294,10 +294,10 @@ func (w *writer) Close() error {
 	defer w.spill.close()
 	var tracks []*track
 	for _, t := range w.topics.List {
-		if t.Of.count == 0 {
+		if t.State.count == 0 {
 			continue
 		}
-		tracks = append(tracks, &t.Of)
+		tracks = append(tracks, &t.State)
 		if w.encode == nil {
 			path := w.path
 			if !w.file {

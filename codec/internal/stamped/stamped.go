@@ -47,10 +47,10 @@ type Topics[T any] struct {
 	channels map[*codec.Channel]*Channel[T]
 }
 
-// Target is a topic, the name of its file or folder, and the T of the format.
+// Target is a topic with the name of its file or folder, and with the state that the format keeps for the topic.
 type Target[T any] struct {
 	Topic, Name string
-	Of          T
+	State       T
 }
 
 // Channel reads the messages of a channel.

@@ -66,8 +66,8 @@ func (n Numbers) String() string {
 // order in which the recordings are read. Discarded episodes are omitted, unless Only has their numbers; then they are
 // not discarded any more.
 type Selection struct {
-	Only    Numbers // numbers of the episodes to select; nil: all
-	LeftOut Numbers // numbers of the episodes to omit
+	Only         Numbers // numbers of the episodes to select; nil: all
+	OmitEpisodes Numbers // numbers of the episodes to omit
 	// JointUnit is the unit of joints if the recording does not say it: "rad" or "deg"; "" leaves it unknown.
 	JointUnit string
 	// KeepDiscarded selects discarded episodes, too. They stay discarded.
@@ -87,7 +87,7 @@ func (s *Selection) Select(all []*Episode) (selected []*Episode) {
 		number := s.total
 		s.total++
 		switch {
-		case s.Only != nil && !s.Only.Has(number), s.LeftOut.Has(number):
+		case s.Only != nil && !s.Only.Has(number), s.OmitEpisodes.Has(number):
 			s.omitted = append(s.omitted, number)
 			continue
 		case s.KeepDiscarded:
@@ -119,10 +119,10 @@ func (e *Episode) keep() {
 // Total returns the number of episodes, with the omitted ones.
 func (s *Selection) Total() int { return s.total }
 
-// Check returns an error if a number in Only or LeftOut has no episode, or if all episodes were omitted. It is called
-// after Select was called for all recordings.
+// Check returns an error if a number in Only or OmitEpisodes has no episode, or if all episodes were omitted. It is
+// called after Select was called for all recordings.
 func (s *Selection) Check() error {
-	for _, n := range []Numbers{s.Only, s.LeftOut} {
+	for _, n := range []Numbers{s.Only, s.OmitEpisodes} {
 		for _, r := range n {
 			switch {
 			case s.total == 0:

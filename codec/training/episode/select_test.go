@@ -42,7 +42,7 @@ func TestSelection(t *testing.T) {
 			require.NoError(t, err)
 		}
 		if c.without != "" {
-			s.LeftOut, err = ParseNumbers(c.without)
+			s.OmitEpisodes, err = ParseNumbers(c.without)
 			require.NoError(t, err)
 		}
 		got := ""

@@ -294,8 +294,8 @@ func (s *settings) checkEpisodes() error {
 		return nil
 	case s.Only != "":
 		return config.Usagef("--episodes %s: %w", s.Only, err)
-	case s.LeftOut != "":
-		return config.Usagef("--leave-out-episodes %s: %w", s.LeftOut, err)
+	case s.OmitEpisodes != "":
+		return config.Usagef("--leave-out-episodes %s: %w", s.OmitEpisodes, err)
 	}
 	return err
 }

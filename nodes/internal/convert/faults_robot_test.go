@@ -144,7 +144,7 @@ func TestSelectedEpisodes(t *testing.T) {
 		{sessions, "mcap", "x", "", nil, "want a list such as 0,2-5"},
 	} {
 		o := DefaultOptions()
-		o.To, o.Only, o.LeftOut = c.to, c.only, c.without
+		o.To, o.Only, o.OmitEpisodes = c.to, c.only, c.without
 		if c.in == in && c.to != "mcap" {
 			o.Mapping = mappingFile(t, robotMapping)
 		}

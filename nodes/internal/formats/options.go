@@ -69,9 +69,9 @@ func (o *Options) mp4() codec.Format { return mp4.Options{Codec: o.VideoCodec}.F
 
 // EpisodeOptions are options about the episodes of the inputs, for all formats of the output.
 type EpisodeOptions struct {
-	Only      string `param:"episodes" group:"Episodes" value:"LIST"`
-	LeftOut   string `param:"leave_out_episodes" group:"Episodes" value:"LIST"`
-	JointUnit string `param:"joint_unit" group:"Episodes" options:"auto|rad|deg"`
+	Only         string `param:"episodes" group:"Episodes" value:"LIST"`
+	OmitEpisodes string `param:"leave_out_episodes" group:"Episodes" value:"LIST"`
+	JointUnit    string `param:"joint_unit" group:"Episodes" options:"auto|rad|deg"`
 }
 
 // ImagesRaw is the value of HDF5Options.Images for pixels, also in recordings of messages.
@@ -94,7 +94,7 @@ func (o *EpisodeOptions) Selection() (*episode.Selection, error) {
 	for flag, list := range map[string]struct {
 		text string
 		to   *episode.Numbers
-	}{"episodes": {o.Only, &s.Only}, "leave-out-episodes": {o.LeftOut, &s.LeftOut}} {
+	}{"episodes": {o.Only, &s.Only}, "leave-out-episodes": {o.OmitEpisodes, &s.OmitEpisodes}} {
 		if list.text == "" {
 			continue
 		}
