@@ -202,7 +202,8 @@ func (w *writer) Losses() (all []codec.Loss) {
 			all = append(all, codec.Loss{Topic: c.Topic, What: "ns of times, as videos have µs", Messages: n})
 		}
 		if c.State.video != nil && c.State.video.Said() != "" {
-			all = append(all, codec.Loss{Topic: c.Topic, What: "what ffmpeg reports of frames: " + c.State.video.Said()})
+			all = append(all, codec.Loss{Topic: c.Topic,
+				What: "what ffmpeg reports of frames: " + c.State.video.Said()})
 		}
 	}
 	return all
