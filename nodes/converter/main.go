@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec/text/human"
 	"tapedeck/codec/text/printable"
 	"tapedeck/config"
@@ -94,7 +93,6 @@ const (
 )
 
 func main() {
-	all.Main()
 	config.Main(newCommand(human.Stdout, human.Stderr), human.Stderr)
 }
 

@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec"
+	"tapedeck/codec/format/hdf5/hdf5test"
 	"tapedeck/codec/text/human"
 	"tapedeck/codec/text/printable"
 	"tapedeck/config"
@@ -32,7 +32,7 @@ import (
 
 // TestMain runs the converter in the test's executable if a test has spawned it, so that tests see exit codes.
 func TestMain(m *testing.M) {
-	all.Main()
+	hdf5test.Main()
 	time.Local = time.UTC
 	debug.SetGCPercent(500) // else half of the time is spent in garbage collection
 	known = append(known, formats.Format{Format: linesFormat})

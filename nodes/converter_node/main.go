@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec/text/human"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/convert"
@@ -28,7 +27,6 @@ var examples string
 var optionTexts string
 
 func main() {
-	all.Main()
 	config.Main(newCommand(), human.Stderr)
 }
 

@@ -6,13 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/bridge/recordings/all"
+	"tapedeck/codec/format/hdf5/hdf5test"
 	"tapedeck/config"
 	"tapedeck/config/configtest"
 )
 
 func TestMain(m *testing.M) {
-	all.Main()
+	hdf5test.Main()
 	os.Exit(m.Run())
 }
 

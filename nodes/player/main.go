@@ -2,7 +2,6 @@
 package main
 
 import (
-	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec/store"
 	"tapedeck/codec/store/http"
 	"tapedeck/codec/store/s3"
@@ -12,6 +11,5 @@ import (
 )
 
 func main() {
-	all.Main()
 	config.Main(player.NewCommand(store.New(s3.New(), http.New())), human.Stderr)
 }

@@ -1,6 +1,6 @@
 // Package all lists all formats of recordings, and opens recordings of any format.
 //
-// HDF5 needs cgo and libhdf5. A program that opens HDF5 files calls Main first.
+// HDF5 files are read by the program hdf5_helper, which must be beside the executable or on the PATH.
 package all
 
 import (
@@ -10,6 +10,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/format/carla"
 	"tapedeck/codec/format/cloud"
+	"tapedeck/codec/format/hdf5"
 	"tapedeck/codec/format/images"
 	"tapedeck/codec/format/lerobot"
 	"tapedeck/codec/format/mcap"
@@ -29,7 +30,7 @@ import (
 // Formats returns all formats of recordings: first the formats that can be read, in the order in which they are tried,
 // then the formats that can only be written.
 func Formats() codec.Formats {
-	return slices.Concat(codec.Formats{carla.Format, hdf5Format(), lerobot.Format, mcap.Format, record.Format,
+	return slices.Concat(codec.Formats{carla.Format, hdf5.Format, lerobot.Format, mcap.Format, record.Format,
 		rosbag.Format, rosbag2.Format, session.Format, tlog.Format, ulog.Format}, written())
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec"
+	"tapedeck/codec/format/hdf5/hdf5test"
 )
 
 // A recording of any format is read as ROS 2 messages.
@@ -27,7 +28,7 @@ func Example() {
 
 // TestMain writes the recording of the example.
 func TestMain(m *testing.M) {
-	all.Main()
+	hdf5test.Main()
 	code := 1
 	if err := inFolder(func() { code = m.Run() }); err != nil {
 		log.Print(err)

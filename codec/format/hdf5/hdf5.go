@@ -7,8 +7,9 @@
 // The package reads its own files, EasyTeleop's files, and files in the layout of ALOHA and ACT.
 //
 // Truncated or damaged files are errors. libhdf5 trusts references to texts in attributes and to sequences in chunks,
-// such as EasyTeleop's images. About one in a thousand files with a single wrong bit crashes libhdf5. So the package
-// reads each file in a child process. The child runs the same executable, whose main function must call Main.
+// such as EasyTeleop's images. About one in a thousand files with a single wrong bit crashes libhdf5. So the program
+// hdf5_helper reads each file in a process of its own. It also writes files, so that only it needs cgo and libhdf5. The
+// helper is beside the executable or on the PATH.
 package hdf5
 
 import (
@@ -17,14 +18,9 @@ import (
 	"strings"
 
 	"tapedeck/codec"
-	"tapedeck/codec/format/hdf5/internal/child"
 	"tapedeck/codec/store"
 	"tapedeck/codec/training/episode"
 )
-
-// Main must be called first in main or TestMain of an executable that reads HDF5 files. In a child process, Main reads
-// the file and does not return.
-func Main() { child.Main() }
 
 // Format is the format of HDF5 files with episodes, and of folders with a file for each episode: episode_0.hdf5,
 // episode_1.hdf5 and so on.

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"tapedeck/codec/format/hdf5/internal/h5"
+	"tapedeck/codec/format/hdf5/internal/child"
 )
 
 // Link writes a file at path with links to all episodes of other files. The links are relative paths: they break if
@@ -18,8 +18,11 @@ func Link(path string, files []string, overwrite bool) error {
 	if _, err := os.Lstat(path); err == nil && !overwrite {
 		return fmt.Errorf("create %s: %w; name another output or use --overwrite", path, fs.ErrExist)
 	}
+	if err := child.Available(); err != nil {
+		return fmt.Errorf("create %s: %w", path, err)
+	}
 	part := path + ".part"
-	f, err := h5.Create(part)
+	f, err := child.Create(part)
 	if err != nil {
 		return err
 	}
@@ -36,7 +39,7 @@ func Link(path string, files []string, overwrite bool) error {
 }
 
 // link writes links to all episodes of files to f, which is in folder.
-func link(f *h5.File, folder string, files []string) error {
+func link(f *child.Writer, folder string, files []string) error {
 	folder, err := filepath.Abs(folder)
 	err = errors.Join(err, f.MakeGroup("/episodes"))
 	var summary summary
@@ -55,7 +58,7 @@ func link(f *h5.File, folder string, files []string) error {
 }
 
 // link writes links to the episodes of the file at name to f, which is in folder.
-func (s *summary) link(f *h5.File, folder, name string) error {
+func (s *summary) link(f *child.Writer, folder, name string) error {
 	name, err := filepath.Abs(name)
 	if err != nil {
 		return err

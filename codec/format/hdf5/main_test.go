@@ -3,9 +3,11 @@ package hdf5
 import (
 	"os"
 	"testing"
+
+	"tapedeck/codec/format/hdf5/hdf5test"
 )
 
 func TestMain(m *testing.M) {
-	Main()
+	hdf5test.Main()
 	os.Exit(m.Run())
 }

@@ -14,7 +14,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/format/hdf5/internal/child"
-	"tapedeck/codec/format/hdf5/internal/h5"
+	"tapedeck/codec/format/hdf5/internal/h5type"
 	"tapedeck/codec/store"
 	"tapedeck/codec/training/episode"
 )
@@ -163,7 +163,7 @@ func (s *source) unknownLayout() error {
 	const supported = "; convert the file to the layout of EasyTeleop (/episodes or /observations/state) or ALOHA " +
 		"(/observations/qpos, /observations/images, /action), or to a LeRobot dataset"
 	for _, l := range unsupportedLayouts {
-		if s.file.Type(l.group) != h5.NoObject {
+		if s.file.Type(l.group) != h5type.NoObject {
 			return errors.New("the layout of " + l.name + " is not supported" + supported)
 		}
 	}
@@ -181,7 +181,7 @@ func (s *source) unknownLayout() error {
 // roots returns for each episode the prefix of the paths of its objects: the path of the episode's group, or "" for the
 // root group.
 func (s *source) roots() ([]string, error) {
-	if s.file.Type("/episodes") == h5.GroupObject {
+	if s.file.Type("/episodes") == h5type.GroupObject {
 		names, err := s.file.List("/episodes")
 		if err != nil {
 			return nil, err
@@ -190,7 +190,7 @@ func (s *source) roots() ([]string, error) {
 		var roots []string
 		for _, name := range names {
 			root := "/episodes/" + name
-			if s.file.Type(root) != h5.GroupObject {
+			if s.file.Type(root) != h5type.GroupObject {
 				s.Damage = append(s.Damage, &episode.MissingError{Path: s.path + ":" + root, Err: errBrokenLink})
 				continue
 			}
@@ -201,7 +201,7 @@ func (s *source) roots() ([]string, error) {
 		}
 	}
 	for _, name := range []string{"/observations/state", "/observations/qpos", "/observations/images"} {
-		if s.file.Type(name) != h5.NoObject {
+		if s.file.Type(name) != h5type.NoObject {
 			return []string{""}, nil
 		}
 	}

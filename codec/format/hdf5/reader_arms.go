@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"tapedeck/codec/format/hdf5/internal/h5"
+	"tapedeck/codec/format/hdf5/internal/h5type"
 	"tapedeck/codec/training/align"
 	"tapedeck/codec/training/episode"
 )
@@ -26,14 +26,16 @@ var armDatasets = []struct {
 func (r *episodeReader) readArms() error {
 	states := r.root + "/observations/state"
 	var names []string
-	if r.file.Type(states) == h5.GroupObject {
+	if r.file.Type(states) == h5type.GroupObject {
 		var err error
 		names, err = r.file.List(states)
 		if err != nil {
 			return err
 		}
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return r.file.Type(states+"/"+name) != h5.GroupObject })
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return r.file.Type(states+"/"+name) != h5type.GroupObject
+	})
 	if len(names) == 0 {
 		return r.readJoinedArms()
 	}
@@ -110,13 +112,13 @@ func (r *episodeReader) readCommand(a *episode.Arm, path string, role episode.Ro
 
 // countUnread adds the datasets of a group to Lost, except those with names in read.
 func (r *episodeReader) countUnread(group string, read ...string) error {
-	if r.file.Type(groupPath(group)) != h5.GroupObject {
+	if r.file.Type(groupPath(group)) != h5type.GroupObject {
 		return nil
 	}
 	names, err := r.file.List(groupPath(group))
 	for _, name := range names {
 		path := group + "/" + name
-		if !slices.Contains(read, name) && r.file.Type(path) == h5.DatasetObject {
+		if !slices.Contains(read, name) && r.file.Type(path) == h5type.DatasetObject {
 			r.Lost.Add(path, "datasets that are not read", 0)
 		}
 	}
@@ -125,7 +127,7 @@ func (r *episodeReader) countUnread(group string, read ...string) error {
 
 // readVector reads a stream of an arm. It returns nil if the dataset is missing or unreadable.
 func (r *episodeReader) readVector(arm, path string, role episode.Role) (*align.Vector, error) {
-	if r.file.Type(path) != h5.DatasetObject {
+	if r.file.Type(path) != h5type.DatasetObject {
 		return nil, nil
 	}
 	values, columns, err := r.readNumbers(path)
@@ -243,7 +245,7 @@ func (r *episodeReader) readJoinedArms() error {
 // readJoinedVector reads a vector of an episode that joins all arms. columns is 0 if the dataset is missing or
 // unreadable.
 func (r *episodeReader) readJoinedVector(path string) (values []float64, columns int, err error) {
-	if r.file.Type(r.root+path) != h5.DatasetObject {
+	if r.file.Type(r.root+path) != h5type.DatasetObject {
 		return nil, 0, nil
 	}
 	values, columns, err = r.readNumbers(r.root + path)

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"tapedeck/codec/format/hdf5/internal/child"
-	"tapedeck/codec/format/hdf5/internal/h5"
+	"tapedeck/codec/format/hdf5/internal/h5type"
 	"tapedeck/codec/text/plural"
 	"tapedeck/codec/training/episode"
 )
@@ -183,10 +183,10 @@ func (s *source) stamps(root string) ([]int64, error) {
 // times returns the times in the dataset path+"_ns", which are in ns, or else in the dataset path, which are in s. It
 // returns nil if neither dataset exists.
 func (s *source) times(path string) ([]int64, error) {
-	if s.file.Type(path+"_ns") == h5.DatasetObject {
+	if s.file.Type(path+"_ns") == h5type.DatasetObject {
 		return integers(s.file, path+"_ns")
 	}
-	if s.file.Type(path) != h5.DatasetObject {
+	if s.file.Type(path) != h5type.DatasetObject {
 		return nil, nil
 	}
 	values, rows, _, err := s.numbers(path)

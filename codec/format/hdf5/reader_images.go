@@ -12,7 +12,7 @@ import (
 
 	"tapedeck/codec/encoding/pixel"
 	"tapedeck/codec/format/hdf5/internal/child"
-	"tapedeck/codec/format/hdf5/internal/h5"
+	"tapedeck/codec/format/hdf5/internal/h5type"
 	"tapedeck/codec/text/plural"
 	"tapedeck/codec/training/align"
 	"tapedeck/codec/training/episode"
@@ -37,7 +37,7 @@ const depthGroup = "/observations/images_depth/"
 func (r *episodeReader) findImages() ([]*imageDataset, error) {
 	var all []*imageDataset
 	for _, group := range []string{"/observations/images/", depthGroup} {
-		if r.file.Type(r.root+group) != h5.GroupObject {
+		if r.file.Type(r.root+group) != h5type.GroupObject {
 			continue
 		}
 		names, err := r.file.List(r.root + group)
@@ -67,8 +67,8 @@ func (r *episodeReader) openImages(group, name string) (*imageDataset, error) {
 	d := &imageDataset{source: r.source, root: r.root, path: r.root + group + name, name: name,
 		camera: cameraName(name), order: 1 << 32}
 	switch r.file.Type(d.path) {
-	case h5.DatasetObject:
-	case h5.NoObject:
+	case h5type.DatasetObject:
+	case h5type.NoObject:
 		r.Damage = append(r.Damage, &episode.MissingError{Path: r.path + ":" + d.path, Camera: d.camera,
 			Err: errBrokenLink})
 		return nil, nil
@@ -165,7 +165,7 @@ func (d *imageDataset) readCamera(stamps []int64, devices map[string]json.RawMes
 		c.Device = device
 	}
 	var index []int64
-	if path := d.root + "/observations/image_index/" + d.name; s.file.Type(path) == h5.DatasetObject {
+	if path := d.root + "/observations/image_index/" + d.name; s.file.Type(path) == h5type.DatasetObject {
 		index, err = integers(s.file, path)
 		if err != nil {
 			return nil, nil, err
@@ -222,17 +222,17 @@ func (d *imageDataset) open() (*frameReader, error) {
 	f := &frameReader{set: set, file: file, bgr: d.source.text(d.path, "color") == "bgr"}
 	rank := len(set.Dims)
 	switch {
-	case set.Kind == h5.Bytes && rank == 1, set.Kind == h5.Opaque && rank == 1,
-		set.Kind == h5.String && rank == 1 && !set.Variable:
-	case set.Kind == h5.Integer && set.Size == 1 && rank == 2:
-	case set.Kind == h5.Integer && set.Size == 1 && rank == 4 && set.Dims[3] == 3:
+	case set.Kind == h5type.Bytes && rank == 1, set.Kind == h5type.Opaque && rank == 1,
+		set.Kind == h5type.String && rank == 1 && !set.Variable:
+	case set.Kind == h5type.Integer && set.Size == 1 && rank == 2:
+	case set.Kind == h5type.Integer && set.Size == 1 && rank == 4 && set.Dims[3] == 3:
 		f.pixels = "rgb8"
 		if f.bgr {
 			f.pixels = "bgr8"
 		}
-	case set.Kind == h5.Integer && set.Size == 1 && rank == 3:
+	case set.Kind == h5type.Integer && set.Size == 1 && rank == 3:
 		f.pixels = "mono8"
-	case set.Kind == h5.Integer && set.Size == 2 && rank == 3:
+	case set.Kind == h5type.Integer && set.Size == 2 && rank == 3:
 		f.pixels = "16UC1"
 	default:
 		f.Close()
@@ -292,7 +292,7 @@ func (f *frameReader) isBGRJPEG(image *episode.Frame) bool { return f.bgr && ima
 
 // storedImage returns the image of a row as the file stores it.
 func (f *frameReader) storedImage(row int) (image episode.Frame, err error) {
-	if f.set.Kind == h5.Bytes {
+	if f.set.Kind == h5type.Bytes {
 		f.buffer, err = f.set.Sequence(row, f.buffer[:0])
 	} else {
 		f.buffer, err = f.set.Row(row, f.buffer[:0])

@@ -14,7 +14,8 @@ import (
 	"strconv"
 
 	"tapedeck/codec"
-	"tapedeck/codec/format/hdf5/internal/h5"
+	"tapedeck/codec/format/hdf5/internal/child"
+	"tapedeck/codec/format/hdf5/internal/h5type"
 	"tapedeck/codec/text/plural"
 	"tapedeck/codec/training/align"
 	"tapedeck/codec/training/episode"
@@ -25,9 +26,9 @@ const layoutVersion = "1.0"
 
 // Writer writes a file. Until Close, the file's name has the suffix .part.
 type Writer struct {
-	file    *h5.File // nil after Close
-	path    string   // path after Close
-	options Options  // with defaults instead of zero values
+	file    *child.Writer // nil after Close
+	path    string        // path after Close
+	options Options       // with defaults instead of zero values
 
 	episodes []*writtenEpisode
 	summary  summary
@@ -43,7 +44,7 @@ type writtenEpisode struct {
 
 // Create begins to write a file at path. It overwrites path+".part". An existing file at path is an error.
 func Create(path string, o Options) (*Writer, error) {
-	if err := o.Check(); err != nil {
+	if err := cmp.Or(o.Check(), child.Available()); err != nil {
 		return nil, fmt.Errorf("create %s: %w", path, err)
 	}
 	o.Images, o.JointUnit, o.Quality = cmp.Or(o.Images, ImagesVLen), cmp.Or(o.JointUnit, JointRad),
@@ -57,7 +58,7 @@ func Create(path string, o Options) (*Writer, error) {
 	if _, err := os.Lstat(path); err == nil {
 		return nil, fmt.Errorf("create %s: %w; name another output or use --overwrite", path, fs.ErrExist)
 	}
-	file, err := h5.Create(path + ".part")
+	file, err := child.Create(path + ".part")
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +152,7 @@ func describe(name, source, topic string, device json.RawMessage) string {
 // writeRoot adds links to the objects of the first episode to the root group, and the options as attributes.
 func (w *Writer) writeRoot(e *episodeWriter) error {
 	for _, name := range []string{"/observations", "/action", "/actions", "/compress_len"} {
-		if w.file.Type(e.root+name) == h5.NoObject {
+		if w.file.Type(e.root+name) == h5type.NoObject {
 			continue
 		}
 		if err := w.file.LinkSoft(e.root+name, name); err != nil {
@@ -209,7 +210,7 @@ func (w *Writer) Abort() {
 
 // publish syncs the file at part to disk and renames it to path.
 func publish(part, path string) error {
-	if err := h5.Sync(part); err != nil {
+	if err := codec.SyncFile(part); err != nil {
 		return err
 	}
 	if err := os.Rename(part, path); err != nil {
@@ -220,17 +221,17 @@ func publish(part, path string) error {
 }
 
 // write writes /metadata and /info.
-func (s *summary) write(f *h5.File) error {
+func (s *summary) write(f *child.Writer) error {
 	if err := errors.Join(f.MakeGroup("/metadata"), f.MakeGroup("/info")); err != nil {
 		return err
 	}
 	err := errors.Join(f.PutStrings("/metadata/cameras", s.cameras), f.PutStrings("/metadata/robots", s.robots),
-		h5.Put(f, "/metadata/timestamps", s.starts, len(s.starts)),
+		child.Put(f, "/metadata/timestamps", s.starts, len(s.starts)),
 		f.PutStrings("/info/version", []string{layoutVersion}))
 	numbers := map[string]int64{"total_episodes": int64(len(s.starts)), "total_frames": s.frames,
 		"num_cameras": int64(len(s.cameras)), "num_arms": int64(s.arms)}
 	for _, name := range slices.Sorted(maps.Keys(numbers)) {
-		err = errors.Join(err, h5.Put(f, "/info/"+name, []int64{numbers[name]}, 1))
+		err = errors.Join(err, child.Put(f, "/info/"+name, []int64{numbers[name]}, 1))
 	}
 	return err
 }
@@ -270,7 +271,7 @@ func (w *Writer) verify(path string) error {
 }
 
 // setAttributes sets attributes of the object at path, in the order of names.
-func setAttributes(f *h5.File, path string, attributes map[string]any) error {
+func setAttributes(f *child.Writer, path string, attributes map[string]any) error {
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
 		if err := f.SetAttribute(path, name, attributes[name]); err != nil {
 			return err

@@ -6,14 +6,15 @@ import (
 	"strings"
 
 	"tapedeck/codec"
-	"tapedeck/codec/format/hdf5/internal/h5"
+	"tapedeck/codec/format/hdf5/internal/child"
+	"tapedeck/codec/format/hdf5/internal/h5type"
 	"tapedeck/codec/training/align"
 	"tapedeck/codec/training/episode"
 )
 
 // episodeWriter writes an episode to its group.
 type episodeWriter struct {
-	file    *h5.File
+	file    *child.Writer
 	options *Options
 	rows    *episode.Rows
 	n       int    // number of rows
@@ -59,11 +60,11 @@ func (w *episodeWriter) writeTimes() error {
 	}
 	rewards := w.root + "/rewards/values"
 	return errors.Join(
-		h5.Put(w.file, w.root+"/actions/timestamps", stamps, w.n),
-		h5.Put(w.file, w.root+"/actions/timestamps_ns", w.rows.Stamps, w.n),
-		h5.Put(w.file, w.root+"/observations/timestamps", stamps, w.n),
-		h5.Put(w.file, w.root+"/observations/timestamps_ns", w.rows.Stamps, w.n),
-		h5.Put(w.file, rewards, float32s(w.rows.Rewards, 1), w.n),
+		child.Put(w.file, w.root+"/actions/timestamps", stamps, w.n),
+		child.Put(w.file, w.root+"/actions/timestamps_ns", w.rows.Stamps, w.n),
+		child.Put(w.file, w.root+"/observations/timestamps", stamps, w.n),
+		child.Put(w.file, w.root+"/observations/timestamps_ns", w.rows.Stamps, w.n),
+		child.Put(w.file, rewards, float32s(w.rows.Rewards, 1), w.n),
 		w.file.SetAttribute(rewards, "synthetic", w.rows.Synthetic))
 }
 
@@ -142,7 +143,7 @@ func (w *episodeWriter) putVector(path string, rows *align.Vector, factor float6
 		attributes["topic"] = rows.Topic
 	}
 	return errors.Join(
-		h5.Put(w.file, path, float32s(rows.Values, factor), w.n, len(rows.Columns)),
+		child.Put(w.file, path, float32s(rows.Values, factor), w.n, len(rows.Columns)),
 		setAttributes(w.file, path, attributes))
 }
 
@@ -167,7 +168,7 @@ func (w *episodeWriter) writeJoinedVectors() error {
 			return err
 		}
 	}
-	if w.file.Type(w.root+"/action") == h5.NoObject {
+	if w.file.Type(w.root+"/action") == h5type.NoObject {
 		return nil
 	}
 	return w.file.SetAttribute(w.root+"/action", "action_source", w.rows.ActionSource)

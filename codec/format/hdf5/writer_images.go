@@ -12,7 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"tapedeck/codec/format/hdf5/internal/h5"
+	"tapedeck/codec/format/hdf5/internal/child"
+	"tapedeck/codec/format/hdf5/internal/h5type"
 	"tapedeck/codec/training/episode"
 )
 
@@ -81,7 +82,7 @@ func (w *episodeWriter) writeLinks(datasets map[string]string, used map[string]b
 			continue
 		}
 		for _, group := range []string{"/observations/images/", depthGroup} {
-			if w.file.Type(w.root+group+target) == h5.NoObject {
+			if w.file.Type(w.root+group+target) == h5type.NoObject {
 				continue
 			}
 			if err := w.file.LinkSoft(w.root+group+target, w.root+group+pathName(link)); err != nil {
@@ -106,7 +107,8 @@ func (w *episodeWriter) writeCompressLen() error {
 		}
 	}
 	path := w.root + "/compress_len"
-	return errors.Join(h5.Put(w.file, path, all, len(names), w.n), w.file.SetAttribute(path, "cameras", marshal(names)))
+	return errors.Join(child.Put(w.file, path, all, len(names), w.n),
+		w.file.SetAttribute(path, "cameras", marshal(names)))
 }
 
 // size is the size of an image in pixels.
@@ -176,9 +178,9 @@ func (w *episodeWriter) writeFrameIndices(name string, c *episode.Camera, frames
 }
 
 // putObservation writes a dataset of numbers in the group of observations. name is the dataset's path in this group.
-func putObservation[T h5.Number](w *episodeWriter, name string, values []T) error {
+func putObservation[T h5type.Number](w *episodeWriter, name string, values []T) error {
 	dataset := w.root + "/observations/" + name
-	return errors.Join(w.file.MakeGroup(path.Dir(dataset)), h5.Put(w.file, dataset, values, len(values)))
+	return errors.Join(w.file.MakeGroup(path.Dir(dataset)), child.Put(w.file, dataset, values, len(values)))
 }
 
 // imageWriter writes a dataset of images.
@@ -198,7 +200,7 @@ func (w *episodeWriter) createImages(name string, e *imageEncoder) (imageWriter,
 		}
 	}
 	path := group + "/" + name
-	var set *h5.Dataset // nil for padded JPEGs
+	var set *child.NewDataset // nil for padded JPEGs
 	var err error
 	write := func(start int, images [][]byte) error {
 		for i, image := range images {
@@ -210,10 +212,10 @@ func (w *episodeWriter) createImages(name string, e *imageEncoder) (imageWriter,
 	}
 	switch {
 	case e.depth:
-		set, err = h5.CreateRows[uint16](w.file, path, true, w.n, e.size.height, e.size.width)
+		set, err = child.CreateRows[uint16](w.file, path, true, w.n, e.size.height, e.size.width)
 	case e.images == ImagesRaw:
 		w.pixels = true
-		set, err = h5.CreateRows[uint8](w.file, path, false, w.n, e.size.height, e.size.width, 3)
+		set, err = child.CreateRows[uint8](w.file, path, false, w.n, e.size.height, e.size.width, 3)
 	case e.images == ImagesPadded:
 		s, err := newSpool(w.file, path, func(lengths []int) { w.lengths[name] = lengths })
 		return imageWriter{path, s.write, s.close}, err
@@ -227,7 +229,7 @@ func (w *episodeWriter) createImages(name string, e *imageEncoder) (imageWriter,
 // spool keeps images in a temporary file until the length of the longest one is known, and then writes all images with
 // padding to a dataset.
 type spool struct {
-	file       *h5.File
+	file       *child.Writer
 	path       string   // path of the dataset in file
 	temporary  *os.File // images one after the other; the file has no name
 	buffer     *bufio.Writer
@@ -235,7 +237,7 @@ type spool struct {
 	setLengths func(lengths []int) // receives lengths when the spool is closed
 }
 
-func newSpool(file *h5.File, path string, setLengths func([]int)) (*spool, error) {
+func newSpool(file *child.Writer, path string, setLengths func([]int)) (*spool, error) {
 	temporary, err := os.CreateTemp(filepath.Dir(file.Path()), ".images-*")
 	if err != nil {
 		return nil, err
@@ -270,7 +272,7 @@ func (s *spool) close(complete bool) error {
 		return err
 	}
 	row := make([]byte, slices.Max(s.lengths))
-	set, err := h5.CreateRows[uint8](s.file, s.path, false, len(s.lengths), len(row))
+	set, err := child.CreateRows[uint8](s.file, s.path, false, len(s.lengths), len(row))
 	if err != nil {
 		return err
 	}

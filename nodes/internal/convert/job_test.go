@@ -21,6 +21,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/encoding/cdr"
 	"tapedeck/codec/format/carla"
+	"tapedeck/codec/format/hdf5/hdf5test"
 	"tapedeck/config"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
@@ -1001,7 +1002,7 @@ func TestInterruption(t *testing.T) {
 }
 
 func TestMain(m *testing.M) {
-	all.Main()
+	hdf5test.Main()
 	time.Local = time.UTC
 	os.Exit(m.Run())
 }

@@ -18,9 +18,6 @@ func FormatOf(list formats.List, path, name string) (formats.Format, error) {
 	var known []string
 	for _, f := range list {
 		asked := name == f.Name || name == "" && f.Named(path)
-		if asked && f.Absent != nil {
-			return f, f.Absent
-		}
 		if !f.Writes() {
 			continue
 		}

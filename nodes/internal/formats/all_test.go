@@ -1,10 +1,7 @@
 package formats
 
 import (
-	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,21 +29,6 @@ func TestSplits(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, f.Splits, w.Split() == nil, f.Name)
 		require.NoError(t, w.Close())
-	}
-}
-
-// TestMains checks all executables that read HDF5 files.
-func TestMains(t *testing.T) {
-	const program = `{{if eq .Name "main"}}{{$dir := .Dir}}{{range .Deps}}` +
-		`{{if eq . "tapedeck/codec/format/hdf5"}}{{$dir}}` + "\n{{end}}{{end}}{{end}}"
-	output, err := exec.Command("go", "list", "-f", program, "tapedeck/...").Output()
-	require.NoError(t, err)
-	folders := strings.Fields(string(output))
-	require.Len(t, folders, 3)
-	for _, folder := range folders {
-		text, err := os.ReadFile(filepath.Join(folder, "main.go"))
-		require.NoError(t, err)
-		require.Contains(t, string(text), "func main() {\n\tall.Main()\n")
 	}
 }
 

@@ -42,14 +42,12 @@ type Format struct {
 	Reindex func(path string, repaired func(string)) (*codec.Info, error)
 	// Episodes describes how episodes are written; nil for formats of messages.
 	Episodes *Episodes
-	// Absent is the reason why this executable cannot read and write the format; nil if it can.
-	Absent error
 }
 
 // List is a list of known formats.
 type List []Format
 
-// All returns the formats of all recordings. An executable built without cgo lists HDF5 as Absent.
+// All returns the formats of all recordings.
 func All() List {
 	known := properties()
 	var list List

@@ -13,14 +13,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec/encoding/pixel"
+	"tapedeck/codec/format/hdf5/hdf5test"
 	"tapedeck/codec/training/align"
 	"tapedeck/codec/training/episode"
 )
 
 func TestMain(m *testing.M) {
-	all.Main()
+	hdf5test.Main()
 	os.Exit(m.Run())
 }
 

@@ -4,11 +4,11 @@ import (
 	"os"
 	"testing"
 
-	"tapedeck/codec/format/hdf5"
+	"tapedeck/codec/format/hdf5/hdf5test"
 	"tapedeck/test/internal/process"
 )
 
 func TestMain(m *testing.M) {
-	hdf5.Main()
+	hdf5test.Main()
 	os.Exit(process.Main(m, nil))
 }

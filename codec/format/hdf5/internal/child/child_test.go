@@ -12,36 +12,39 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec/format/hdf5/internal/h5"
+	"tapedeck/codec/format/hdf5/internal/h5type"
 )
 
 // TestMain makes a child spin, hang or crash on requests with these names.
 func TestMain(m *testing.M) {
-	answerTo = func(s *server, r *request) *response {
-		switch r.Name {
-		case "spin":
-			for i := 0; ; i++ {
-				runtime.KeepAlive(i)
+	if IsHelper() {
+		before = func(r *request) {
+			switch r.Name {
+			case "spin":
+				for i := 0; ; i++ {
+					runtime.KeepAlive(i)
+				}
+			case "hang":
+				select {}
+			case "crash":
+				*(*int)(nil) = 1
 			}
-		case "hang":
-			select {}
-		case "crash":
-			*(*int)(nil) = 1
 		}
-		return s.answer(r)
+		Main(h5.Open, h5.Create)
 	}
-	Main()
+	Test = "/proc/self/exe"
 	os.Exit(m.Run())
 }
 
 // newFile returns an acquired file with a few objects, and with the objects that put adds.
-func newFile(t *testing.T, put func(f *h5.File)) *File {
+func newFile(t *testing.T, put func(f *Writer)) *File {
 	path := filepath.Join(t.TempDir(), "a.hdf5")
-	w, err := h5.Create(path)
+	w, err := Create(path)
 	require.NoError(t, err)
 	require.NoError(t, w.MakeGroup("/a"))
-	require.NoError(t, h5.Put(w, "/a/x", []float64{1, math.Inf(-1), 3}, 3))
-	require.NoError(t, h5.Put(w, "/a/i", []int64{-5, math.MaxInt64}, 2))
-	require.NoError(t, h5.Put(w, "/a/none", []float64{}, 0, 6))
+	require.NoError(t, Put(w, "/a/x", []float64{1, math.Inf(-1), 3}, 3))
+	require.NoError(t, Put(w, "/a/i", []int64{-5, math.MaxInt64}, 2))
+	require.NoError(t, Put(w, "/a/none", []float64{}, 0, 6))
 	require.NoError(t, w.SetAttribute("/a", "real", 2.5))
 	require.NoError(t, w.SetAttribute("/a", "integer", int64(math.MaxInt64)))
 	require.NoError(t, w.SetAttribute("/a", "text", "Grüße"))
@@ -64,13 +67,13 @@ func newFile(t *testing.T, put func(f *h5.File)) *File {
 func TestFile(t *testing.T) {
 	long := make([]byte, 3<<20)
 	long[len(long)-1] = 7
-	f := newFile(t, func(w *h5.File) {
+	f := newFile(t, func(w *Writer) {
 		d, err := w.CreateSequences("/s", 2)
 		require.NoError(t, err)
 		require.NoError(t, d.WriteSequences(0, [][]byte{long}))
 	})
-	require.Equal(t, []h5.ObjectType{h5.GroupObject, h5.DatasetObject, h5.NoObject},
-		[]h5.ObjectType{f.Type("/a"), f.Type("/a/x"), f.Type("/b")})
+	require.Equal(t, []h5type.ObjectType{h5type.GroupObject, h5type.DatasetObject, h5type.NoObject},
+		[]h5type.ObjectType{f.Type("/a"), f.Type("/a/x"), f.Type("/b")})
 	names, err := f.List("/a")
 	require.NoError(t, err)
 	require.Equal(t, []string{"i", "none", "x"}, names)
@@ -113,7 +116,7 @@ func TestFile(t *testing.T) {
 	// The file stays open until the last user releases it.
 	require.NoError(t, f.Acquire())
 	f.Release()
-	require.Equal(t, h5.GroupObject, f.Type("/a"))
+	require.Equal(t, h5type.GroupObject, f.Type("/a"))
 	f.Release()
 	_, err = f.Dataset("/a/x")
 	require.ErrorIs(t, err, os.ErrClosed)
@@ -144,7 +147,7 @@ func TestIdleChild(t *testing.T) {
 	require.Nil(t, other.process)
 	require.NoError(t, f.Acquire())
 	f.Close()
-	require.Equal(t, h5.GroupObject, f.Type("/a"), "the closed file has a user")
+	require.Equal(t, h5type.GroupObject, f.Type("/a"), "the closed file has a user")
 	f.Release()
 	require.Nil(t, f.process)
 }
@@ -180,7 +183,7 @@ func TestEndOfChild(t *testing.T) {
 // ended.
 func TestEndOfParent(t *testing.T) {
 	f := newFile(t, nil)
-	require.NoError(t, f.process.requests.Encode(&request{Op: opAttribute, Path: "/a", Name: "hang"}))
+	require.NoError(t, f.process.send(&request{Op: opAttribute, Path: "/a", Name: "hang"}))
 	require.Empty(t, f.process.end())
 	require.Equal(t, 0, f.process.command.ProcessState.ExitCode())
 }
@@ -191,11 +194,11 @@ func TestLargeImage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the race detector takes more memory, and minutes")
 	}
-	f := newFile(t, func(w *h5.File) {
-		d, err := h5.CreateRows[uint8](w, "/images", true, 1, 12_000, 12_000)
+	f := newFile(t, func(w *Writer) {
+		d, err := CreateRows[uint8](w, "/images", true, 1, 12_000, 12_000)
 		require.NoError(t, err)
 		require.NoError(t, d.WriteRow(0, make([]byte, 144_000_000)))
-		require.NoError(t, h5.Put(w, "/numbers", make([]uint8, 70_000_000), 70_000_000))
+		require.NoError(t, Put(w, "/numbers", make([]uint8, 70_000_000), 70_000_000))
 	})
 	stat, err := os.Stat(f.path)
 	require.NoError(t, err)

@@ -1,106 +1,87 @@
-// Package child reads HDF5 files in a child process, because a damaged file may crash libhdf5, or make libhdf5 take too
-// much memory or time. The child runs the executable of its parent with a special os.Args[0]. It ends when its parent
-// ends.
+//go:build linux
+
 package child
 
 import (
+	"bufio"
 	"encoding/gob"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
-	"tapedeck/codec/format/hdf5/internal/h5"
+	"tapedeck/codec/format/hdf5/internal/h5type"
 )
 
-// processName is os.Args[0] of a child. The other arguments are the path of the file, maxMemory and maxTime.
-const processName = "tapedeck: HDF5 reader"
+// file is h5.File.
+type file[D dataset] interface {
+	Type(path string) h5type.ObjectType
+	List(path string) ([]string, error)
+	Attribute(path, name string) any
+	Dataset(path string) (D, error)
+	MakeGroup(path string) error
+	LinkSoft(target, path string) error
+	LinkExternal(other, target, path string) error
+	SetAttribute(path, name string, value any) error
+	PutElements(path string, e h5type.Element, data []byte, dims ...int) error
+	PutStrings(path string, values []string) error
+	CreateRows(path string, e h5type.Element, compressed bool, dims ...int) (D, error)
+	CreateSequences(path string, n int) (D, error)
+	Close() error
+}
 
-// tookLong is the beginning of the message of a child that ends because of maxTime.
-const tookLong = "reading took more than"
+// dataset is h5.Dataset.
+type dataset interface {
+	Description() h5type.Shape
+	Close() error
+	Doubles() ([]float64, error)
+	Integers() ([]int64, error)
+	Row(i int, buf []byte) ([]byte, error)
+	Sequence(i int, buf []byte) ([]byte, error)
+	WriteRow(i int, data []byte) error
+	WriteSequences(start int, items [][]byte) error
+}
 
-// lifeline is the child's descriptor of a pipe. The pipe ends when the parent ends.
-const lifeline = 3
-
-// mainCalled reports whether Main was called in this process. Only then can the executable be started as a child.
-var mainCalled bool
-
-// Main must be called first in main or TestMain of an executable that reads HDF5 files. In a child, Main reads the file
-// and does not return.
-func Main() {
-	if len(os.Args) == 0 || os.Args[0] != processName {
-		mainCalled = true
-		return
+// Main is the main function of the helper: it reads or writes a file as os.Args says until the parent is done. It does
+// not return. open and create are functions of package h5.
+func Main[D dataset, F file[D]](open, create func(path string) (F, error)) {
+	// The parent also gets these signals, and decides when work ends.
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	go func() {
+		_, _ = os.NewFile(lifeline, "").Read(make([]byte, 1))
+		os.Exit(0) // even if libhdf5 never returns
+	}()
+	var err error
+	switch args := os.Args[1:]; {
+	case len(args) == 4 && args[0] == modeRead:
+		err = read(args[1], args[2], args[3], open)
+	case len(args) == 2 && args[0] == modeWrite:
+		err = serve(args[1], create, func() error { return nil })
+	default:
+		err = errors.New("this program is started by others of tapedeck to read and write HDF5 files")
 	}
-	if err := serve(os.Args[1:]); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	os.Exit(0)
 }
 
-// operation is the method of h5.File or h5.Dataset that a request calls.
-type operation int
-
-const (
-	opType operation = iota
-	opList
-	opAttribute
-	opDataset
-	opClose
-	opDoubles
-	opIntegers
-	opRow
-	opSequence
-)
-
-// request calls an operation with the arguments that the operation needs.
-type request struct {
-	Op      operation
-	Path    string // of the object
-	Name    string // of the attribute
-	Dataset int    // index in server.datasets
-	Row     int    // of the dataset
-}
-
-// response is the answer to a request. Size bytes of data follow the response.
-type response struct {
-	Error   string        // "": the request succeeded
-	Type    h5.ObjectType // result of opType
-	Names   []string      // result of opList
-	Value   any           // result of opAttribute
-	Dataset int           // result of opDataset: the index in server.datasets
-	Shape   h5.Shape      // result of opDataset: the shape of the dataset
-	Size    int           // bytes of the data that follows
-	data    []byte        // buffer of the receiver with the data
-}
-
-// server is the state of a child.
-type server struct {
-	file     *h5.File
-	datasets []*h5.Dataset // nil: closed
-	buffer   []byte        // data of the last response
-}
-
-// serve answers requests on standard input until standard input or the lifeline ends.
-func serve(args []string) error {
-	// The parent also gets these signals, and decides when reading ends.
-	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	if len(args) != 3 {
-		return errors.New("an HDF5 reader must be started by the package that reads HDF5 files")
-	}
-	memory, err1 := strconv.ParseUint(args[1], 10, 64)
-	cpu, err2 := strconv.ParseUint(args[2], 10, 64)
+// read serves the file at path with limits of memory in bytes, and of processor time for a request in s.
+func read[D dataset, F file[D]](path, memory, cpu string, open func(path string) (F, error)) error {
+	bytes, err1 := strconv.ParseUint(memory, 10, 64)
+	seconds, err2 := strconv.ParseUint(cpu, 10, 64)
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
-	for resource, value := range map[int]uint64{unix.RLIMIT_DATA: memory, unix.RLIMIT_CORE: 0, unix.RLIMIT_FSIZE: 0} {
+	for resource, value := range map[int]uint64{unix.RLIMIT_DATA: bytes, unix.RLIMIT_CORE: 0, unix.RLIMIT_FSIZE: 0} {
 		if err := setLimit(resource, value, true); err != nil {
 			return err
 		}
@@ -109,23 +90,30 @@ func serve(args []string) error {
 	signal.Notify(timeUp, syscall.SIGXCPU)
 	go func() {
 		<-timeUp
-		fmt.Fprintf(os.Stderr, "%s %d s of processor time\n", tookLong, cpu)
+		fmt.Fprintf(os.Stderr, "%s %d s of processor time\n", tookLong, seconds)
 		os.Exit(1)
 	}()
-	go func() {
-		_, _ = os.NewFile(lifeline, "").Read(make([]byte, 1))
-		os.Exit(0) // even if libhdf5 never returns
-	}()
-	in, out := gob.NewDecoder(os.Stdin), gob.NewEncoder(os.Stdout)
-	answer := &response{} // answers that the file is open
-	if err := limitTime(cpu); err != nil {
+	return serve(path, open, func() error { return limitTime(seconds) })
+}
+
+// server is the state of a child.
+type server[D dataset, F file[D]] struct {
+	file     F
+	datasets []D    // zero: closed
+	buffer   []byte // data of the last response
+}
+
+// serve opens a file and answers requests on standard input until standard input ends. It calls limit before each
+// request.
+func serve[D dataset, F file[D]](path string, open func(path string) (F, error), limit func() error) error {
+	in := bufio.NewReaderSize(os.Stdin, 64<<10)
+	requests, out := gob.NewDecoder(in), gob.NewEncoder(os.Stdout)
+	if err := limit(); err != nil {
 		return err
 	}
-	file, err := h5.Open(args[0])
-	if err != nil {
-		answer.Error = err.Error()
-	}
-	s := &server{file: file}
+	file, err := open(path)
+	s := &server[D, F]{file: file}
+	answer := failed(err) // answers that the file is open
 	for {
 		if err := out.Encode(answer); err != nil {
 			return err
@@ -134,14 +122,35 @@ func serve(args []string) error {
 			return err
 		}
 		r := new(request)
-		if in.Decode(r) != nil {
+		if requests.Decode(r) != nil {
 			return nil
 		}
-		if err := limitTime(cpu); err != nil {
+		data := make([][]byte, len(r.Sizes))
+		for i, n := range r.Sizes {
+			data[i] = make([]byte, n)
+			if _, err := io.ReadFull(in, data[i]); err != nil {
+				return err
+			}
+		}
+		if err := limit(); err != nil {
 			return err
 		}
-		answer = answerTo(s, r)
+		before(r)
+		answer = s.answer(r, data)
 	}
+}
+
+// before is called before each request is answered. Tests replace it.
+var before = func(*request) {}
+
+// failed returns the response for an error, or an empty response for nil.
+func failed(err error) *response {
+	a := &response{}
+	if err != nil {
+		a.Error = err.Error()
+		_ = errors.As(err, &a.Errno)
+	}
+	return a
 }
 
 // limitTime makes the system send SIGXCPU to the process after it has used some more s of processor time.
@@ -169,11 +178,8 @@ func setLimit(resource int, value uint64, final bool) error {
 // maxIdleBuffer is the maximum size in bytes of a buffer that a child keeps after a dataset is closed.
 const maxIdleBuffer = 16 << 20
 
-// answerTo answers a request. Tests replace it.
-var answerTo = (*server).answer
-
 // answer executes a request. The data of the response is in s.buffer.
-func (s *server) answer(r *request) *response {
+func (s *server[D, F]) answer(r *request, data [][]byte) *response {
 	a, err := &response{}, error(nil)
 	switch r.Op {
 	case opType:
@@ -183,15 +189,15 @@ func (s *server) answer(r *request) *response {
 	case opAttribute:
 		a.Value = s.file.Attribute(r.Path, r.Name)
 	case opDataset:
-		var set *h5.Dataset
+		var set D
 		set, err = s.file.Dataset(r.Path)
 		if err == nil {
-			a.Dataset, a.Shape = len(s.datasets), set.Shape
-			s.datasets = append(s.datasets, set)
+			a.Shape = set.Description()
+			a.Dataset = s.add(set)
 		}
 	case opClose:
 		err = s.datasets[r.Dataset].Close()
-		s.datasets[r.Dataset] = nil
+		s.datasets[r.Dataset] = *new(D)
 		if cap(s.buffer) > maxIdleBuffer { // the child may be idle from now on
 			s.buffer = nil
 			debug.FreeOSMemory()
@@ -199,12 +205,12 @@ func (s *server) answer(r *request) *response {
 	case opDoubles:
 		var values []float64
 		values, err = s.datasets[r.Dataset].Doubles()
-		s.buffer = bytesOf(values)
+		s.buffer = h5type.BytesOf(values)
 		a.Size = len(s.buffer)
 	case opIntegers:
 		var values []int64
 		values, err = s.datasets[r.Dataset].Integers()
-		s.buffer = bytesOf(values)
+		s.buffer = h5type.BytesOf(values)
 		a.Size = len(s.buffer)
 	case opRow:
 		s.buffer, err = s.datasets[r.Dataset].Row(r.Row, s.buffer[:0])
@@ -212,17 +218,45 @@ func (s *server) answer(r *request) *response {
 	case opSequence:
 		s.buffer, err = s.datasets[r.Dataset].Sequence(r.Row, s.buffer[:0])
 		a.Size = len(s.buffer)
+	case opMakeGroup:
+		err = s.file.MakeGroup(r.Path)
+	case opLinkSoft:
+		err = s.file.LinkSoft(r.Target, r.Path)
+	case opLinkExternal:
+		err = s.file.LinkExternal(r.Other, r.Target, r.Path)
+	case opSetAttribute:
+		err = s.file.SetAttribute(r.Path, r.Name, r.Value)
+	case opPut:
+		err = s.file.PutElements(r.Path, r.Element, slices.Concat(data...), r.Dims...)
+	case opPutStrings:
+		err = s.file.PutStrings(r.Path, r.Texts)
+	case opCreateRows:
+		var set D
+		set, err = s.file.CreateRows(r.Path, r.Element, r.Compressed, r.Dims...)
+		if err == nil {
+			a.Dataset = s.add(set)
+		}
+	case opCreateSequences:
+		var set D
+		set, err = s.file.CreateSequences(r.Path, r.Dims[0])
+		if err == nil {
+			a.Dataset = s.add(set)
+		}
+	case opWriteRow:
+		err = s.datasets[r.Dataset].WriteRow(r.Row, data[0])
+	case opWriteSequences:
+		err = s.datasets[r.Dataset].WriteSequences(r.Row, data)
+	case opCloseFile:
+		err = s.file.Close()
 	}
 	if err != nil {
-		return &response{Error: err.Error()}
+		return failed(err)
 	}
 	return a
 }
 
-// bytesOf returns the memory of values.
-func bytesOf[T float64 | int64](values []T) []byte {
-	if len(values) == 0 {
-		return nil
-	}
-	return unsafe.Slice((*byte)(unsafe.Pointer(&values[0])), 8*len(values))
+// add adds an open dataset and returns its index.
+func (s *server[D, F]) add(set D) int {
+	s.datasets = append(s.datasets, set)
+	return len(s.datasets) - 1
 }

@@ -13,19 +13,15 @@ import (
 
 	"gonum.org/v1/hdf5"
 
+	"tapedeck/codec/format/hdf5/internal/h5type"
 	"tapedeck/codec/text/plural"
 )
-
-// Number is an element type of datasets.
-type Number interface {
-	uint8 | uint16 | int64 | float32 | float64
-}
 
 // chunkElements is the approximate number of elements in a compressed chunk.
 const chunkElements = 1 << 14
 
 // Put writes a dataset of numbers with the dimensions dims, compressed with gzip.
-func Put[T Number](f *File, path string, values []T, dims ...int) error {
+func Put[T h5type.Number](f *File, path string, values []T, dims ...int) error {
 	rows, rowLen, err := countElements(dims)
 	if err != nil || len(dims) == 0 || rows*rowLen != len(values) {
 		return fmt.Errorf("write %s: %s for a shape of %v", path, plural.Count(len(values), "number"), dims)
@@ -47,7 +43,7 @@ func Put[T Number](f *File, path string, values []T, dims ...int) error {
 }
 
 // create creates a dataset. chunk has the dimensions of a chunk; nil: the dataset has no chunks.
-func create[T Number](f *File, path string, dims, chunk []int, compressed bool) (*hdf5.Dataset, error) {
+func create[T h5type.Number](f *File, path string, dims, chunk []int, compressed bool) (*hdf5.Dataset, error) {
 	if err := f.writable(); err != nil {
 		return nil, err
 	}
@@ -121,38 +117,9 @@ func (f *File) PutStrings(path string, values []string) error {
 		func() error { return check(C.write_strings(f.handle, p, C.hsize_t(len(values)), &texts[0])) })
 }
 
-// Kind is the kind of the elements of a dataset.
-type Kind int
-
-// Kinds of elements.
-const (
-	Other   Kind = C.KIND_OTHER
-	Integer Kind = C.KIND_INTEGER
-	Float   Kind = C.KIND_FLOAT
-	String  Kind = C.KIND_STRING
-	Bytes   Kind = C.KIND_BYTES // sequences of bytes of variable length
-	Opaque  Kind = C.KIND_OPAQUE
-)
-
-// Shape describes the elements of a dataset.
-type Shape struct {
-	Kind     Kind
-	Dims     []int
-	Size     int  // bytes of an element
-	Variable bool // strings have variable length
-}
-
-// Len returns the number of rows. A dataset without dimensions has one row.
-func (s *Shape) Len() int {
-	if len(s.Dims) == 0 {
-		return 1
-	}
-	return s.Dims[0]
-}
-
 // Dataset is an open dataset. Closing its file closes it, too.
 type Dataset struct {
-	Shape
+	h5type.Shape
 	file    *File
 	path    string
 	handle  C.hid_t
@@ -228,7 +195,7 @@ func (f *File) Dataset(path string) (*Dataset, error) {
 			"filter's plugin, or decompress the file with 'h5repack -f NONE' on a computer with the plugin", path,
 			filterName(int(shape.missing_filter)))
 	}
-	d.Kind, d.Size, d.Variable = Kind(shape.kind), int(shape.size), shape.variable != 0
+	d.Kind, d.Size, d.Variable = h5type.Kind(shape.kind), int(shape.size), shape.variable != 0
 	d.stored, d.chunked = int64(shape.stored), shape.chunked != 0
 	for _, dim := range shape.dims[:shape.rank] {
 		if dim > math.MaxInt32 {
@@ -272,7 +239,7 @@ func (d *Dataset) Close() error {
 
 // WriteSequences writes sequences of bytes, the first one at index start.
 func (d *Dataset) WriteSequences(start int, items [][]byte) error {
-	if d.Kind != Bytes || len(d.Dims) != 1 || start < 0 || start > d.Len() || len(items) > d.Len()-start {
+	if d.Kind != h5type.Bytes || len(d.Dims) != 1 || start < 0 || start > d.Len() || len(items) > d.Len()-start {
 		return fmt.Errorf("write %s: sequences %d to %d of %d of kind %d", d.path, start, start+len(items), d.Len(),
 			d.Kind)
 	}
@@ -295,7 +262,7 @@ func (d *Dataset) WriteSequences(start int, items [][]byte) error {
 
 // WriteRow writes row i: the bytes of its elements in native byte order.
 func (d *Dataset) WriteRow(i int, data []byte) error {
-	if d.Kind != Integer || len(d.Dims) < 2 || i < 0 || i >= d.Len() || len(data) != d.rowSize {
+	if d.Kind != h5type.Integer || len(d.Dims) < 2 || i < 0 || i >= d.Len() || len(data) != d.rowSize {
 		return fmt.Errorf("write %s: row %d of %d, %d bytes of %d", d.path, i, d.Len(), len(data), d.rowSize)
 	}
 	return call("write "+d.path, func() error {
@@ -306,14 +273,11 @@ func (d *Dataset) WriteRow(i int, data []byte) error {
 // maxRatio exceeds the greatest compression ratio of gzip.
 const maxRatio = 1100
 
-// MaxData is the maximum size of the data of one read, in bytes in memory.
-const MaxData = 512 << 20
-
-// checkSize returns an error if the size of a read in bytes exceeds MaxData.
+// checkSize returns an error if the size of a read in bytes exceeds h5type.MaxData.
 func (d *Dataset) checkSize(bytes int) error {
-	if bytes > MaxData {
+	if bytes > h5type.MaxData {
 		return fmt.Errorf("read %s: %d MiB at once are more than the %d MiB that this program reads: divide the "+
-			"data into smaller episodes or images", d.path, bytes>>20, MaxData>>20)
+			"data into smaller episodes or images", d.path, bytes>>20, h5type.MaxData>>20)
 	}
 	return nil
 }
@@ -342,7 +306,7 @@ func (d *Dataset) Doubles() ([]float64, error) {
 	if err != nil || n == 0 {
 		return nil, err
 	}
-	if d.Kind != Integer && d.Kind != Float {
+	if d.Kind != h5type.Integer && d.Kind != h5type.Float {
 		return nil, fmt.Errorf("read %s: not numbers", d.path)
 	}
 	values := make([]float64, n)
@@ -357,7 +321,7 @@ func (d *Dataset) Integers() ([]int64, error) {
 	if err != nil || n == 0 {
 		return nil, err
 	}
-	if d.Kind != Integer {
+	if d.Kind != h5type.Integer {
 		return nil, fmt.Errorf("read %s: not integers", d.path)
 	}
 	values := make([]int64, n)
@@ -368,7 +332,7 @@ func (d *Dataset) Integers() ([]int64, error) {
 
 // Row appends row i to buf: the bytes of its elements in native byte order.
 func (d *Dataset) Row(i int, buf []byte) ([]byte, error) {
-	if d.Kind == Bytes || d.Kind == Other || d.Variable || len(d.Dims) == 0 || i < 0 || i >= d.Len() {
+	if d.Kind == h5type.Bytes || d.Kind == h5type.Other || d.Variable || len(d.Dims) == 0 || i < 0 || i >= d.Len() {
 		return nil, fmt.Errorf("read %s: no row %d", d.path, i)
 	}
 	limit := d.stored // bytes of the decompressed data
@@ -391,13 +355,13 @@ func (d *Dataset) Row(i int, buf []byte) ([]byte, error) {
 
 // Sequence appends sequence i to buf.
 func (d *Dataset) Sequence(i int, buf []byte) ([]byte, error) {
-	if d.Kind != Bytes || len(d.Dims) != 1 || i < 0 || i >= d.Len() {
+	if d.Kind != h5type.Bytes || len(d.Dims) != 1 || i < 0 || i >= d.Len() {
 		return nil, fmt.Errorf("read %s: no sequence %d", d.path, i)
 	}
 	var data unsafe.Pointer
 	var size C.size_t
 	err := call(fmt.Sprintf("read %s: sequence %d", d.path, i), func() error {
-		return check(C.read_sequence(d.handle, C.hsize_t(i), C.size_t(min(d.file.size, MaxData)), &data, &size))
+		return check(C.read_sequence(d.handle, C.hsize_t(i), C.size_t(min(d.file.size, h5type.MaxData)), &data, &size))
 	})
 	if err != nil {
 		return nil, err
@@ -405,3 +369,6 @@ func (d *Dataset) Sequence(i int, buf []byte) ([]byte, error) {
 	defer C.free(data)
 	return append(buf, unsafe.Slice((*byte)(data), int(size))...), nil
 }
+
+// Description returns the shape of d.
+func (d *Dataset) Description() h5type.Shape { return d.Shape }

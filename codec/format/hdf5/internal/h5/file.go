@@ -15,6 +15,7 @@ import (
 
 	"gonum.org/v1/hdf5"
 
+	"tapedeck/codec/format/hdf5/internal/h5type"
 	"tapedeck/codec/text/plural"
 )
 
@@ -143,27 +144,17 @@ func (f *File) LinkExternal(other, target, path string) error {
 	return call("link "+path, func() error { return check(C.link_external(f.handle, o, t, p)) })
 }
 
-// ObjectType is the type of the object at a path.
-type ObjectType int
-
-// Types of objects.
-const (
-	NoObject ObjectType = iota // no object, a broken link, or an object of another type
-	GroupObject
-	DatasetObject
-)
-
 // Type returns the type of the object at path.
-func (f *File) Type(path string) ObjectType {
+func (f *File) Type(path string) h5type.ObjectType {
 	p := C.CString(path)
 	defer C.free(unsafe.Pointer(p))
-	found := NoObject
+	found := h5type.NoObject
 	call(path, func() error { //nolint:errcheck // a missing object has the type NoObject
 		switch C.object_type(f.handle, p) {
 		case C.H5I_GROUP:
-			found = GroupObject
+			found = h5type.GroupObject
 		case C.H5I_DATASET:
-			found = DatasetObject
+			found = h5type.DatasetObject
 		}
 		return nil
 	})
@@ -252,13 +243,4 @@ func (f *File) Attribute(path, name string) any {
 		return C.GoString(text) // NULL becomes ""
 	}
 	return nil
-}
-
-// Sync syncs the file at path to disk.
-func Sync(path string) error {
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(file.Sync(), file.Close())
 }

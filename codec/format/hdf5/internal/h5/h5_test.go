@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec/format/hdf5/internal/h5type"
 )
 
 // newFile creates a file in a temporary folder.
@@ -45,9 +47,9 @@ func TestNumbers(t *testing.T) {
 	}
 	_, err := f.CreateSequences("/x", 1)
 	require.ErrorContains(t, err, "open for reading")
-	require.Equal(t, GroupObject, f.Type("/a/b/c"))
-	require.Equal(t, DatasetObject, f.Type("/a/none"))
-	require.Equal(t, NoObject, f.Type("/a/more/than/there"))
+	require.Equal(t, h5type.GroupObject, f.Type("/a/b/c"))
+	require.Equal(t, h5type.DatasetObject, f.Type("/a/none"))
+	require.Equal(t, h5type.NoObject, f.Type("/a/more/than/there"))
 	names, err := f.List("/a/b")
 	require.NoError(t, err)
 	require.Equal(t, []string{"c", "f4", "i8"}, names)
@@ -113,7 +115,7 @@ func TestSequencesAndRows(t *testing.T) {
 
 	s, err = f.Dataset("/s")
 	require.NoError(t, err)
-	require.Equal(t, Bytes, s.Kind)
+	require.Equal(t, h5type.Bytes, s.Kind)
 	for i, want := range [][]byte{{9, 1, 0, 2}, {9}, append([]byte{9}, long...), {9}} {
 		got, err := s.Sequence(i, []byte{9})
 		require.NoError(t, err)
@@ -131,7 +133,7 @@ func TestSequencesAndRows(t *testing.T) {
 	for path, want := range map[string]int{"/strings": 3, "/no strings": 0} {
 		d, err := f.Dataset(path)
 		require.NoError(t, err)
-		require.Equal(t, String, d.Kind)
+		require.Equal(t, h5type.String, d.Kind)
 		require.Equal(t, []int{want}, d.Dims)
 	}
 }
@@ -174,9 +176,9 @@ func TestLinks(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(filepath.Join(filepath.Dir(f.Path()), "pipe"), 0o600))
 	t.Chdir(t.TempDir())
 	index = reopen(t, index)
-	require.Equal(t, DatasetObject, index.Type("/there/y"))
-	require.Equal(t, NoObject, index.Type("/gone"))
-	require.Equal(t, NoObject, index.Type("/pipe"), "a link to a pipe without a writer")
+	require.Equal(t, h5type.DatasetObject, index.Type("/there/y"))
+	require.Equal(t, h5type.NoObject, index.Type("/gone"))
+	require.Equal(t, h5type.NoObject, index.Type("/pipe"), "a link to a pipe without a writer")
 	names, err := index.List("/there")
 	require.NoError(t, err)
 	require.Equal(t, []string{"x"}, names, "names without soft links")
@@ -243,7 +245,7 @@ func TestGoroutines(t *testing.T) {
 				if err := Put(f, name, []int64{int64(i), int64(j)}, 2); err != nil {
 					t.Error(err)
 				}
-				if f.Type("/missing") != NoObject {
+				if f.Type("/missing") != h5type.NoObject {
 					t.Error("a missing object has a type")
 				}
 			}

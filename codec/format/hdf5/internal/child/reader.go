@@ -1,27 +1,17 @@
 package child
 
 import (
-	"bufio"
-	"cmp"
-	"encoding/gob"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
-	"golang.org/x/sys/unix"
-
-	"tapedeck/codec/format/hdf5/internal/h5"
+	"tapedeck/codec/format/hdf5/internal/h5type"
 )
 
-// Limits of each child. A child reads at most h5.MaxData at once, and libhdf5 makes up to three copies of the data.
+// Limits of each child. A child reads at most h5type.MaxData at once, and libhdf5 makes up to three copies of the data.
 var (
 	maxMemory uint64 = 2 << 30 // bytes
 	maxTime   uint64 = 60      // s of processor time for a request
@@ -75,9 +65,9 @@ func (f *File) open() error {
 	if f.process != nil {
 		return nil
 	}
-	p, err := start(f.path)
+	p, err := start(modeRead, f.path, fmt.Sprint(maxMemory), fmt.Sprint(maxTime))
 	if err != nil {
-		return fmt.Errorf("open %s: start the reading process: %w", f.name, err)
+		return fmt.Errorf("open %s: %w", f.name, err)
 	}
 	f.err = nil
 	if _, err := f.receive(p, "open", nil); err != nil {
@@ -128,19 +118,19 @@ func (f *File) Err() error {
 	return f.err
 }
 
-// Type returns the type of the object at path, or h5.NoObject after an error.
-func (f *File) Type(path string) h5.ObjectType {
+// Type returns the type of the object at path, or h5type.NoObject after an error.
+func (f *File) Type(path string) h5type.ObjectType {
 	a, _ := f.call(&request{Op: opType, Path: path}, nil)
 	return a.Type
 }
 
-// List returns the names of the members of a group, as h5.File.List does.
+// List returns the names of the members of a group, as package h5 does.
 func (f *File) List(path string) ([]string, error) {
 	a, err := f.call(&request{Op: opList, Path: path}, nil)
 	return a.Names, err
 }
 
-// Attribute returns an attribute of the object at path, as h5.File.Attribute does. After an error, it returns nil.
+// Attribute returns an attribute of the object at path, as package h5 does. After an error, it returns nil.
 func (f *File) Attribute(path, name string) any {
 	a, _ := f.call(&request{Op: opAttribute, Path: path, Name: name}, nil)
 	return a.Value
@@ -148,7 +138,7 @@ func (f *File) Attribute(path, name string) any {
 
 // Dataset is a dataset that the child has opened.
 type Dataset struct {
-	h5.Shape
+	h5type.Shape
 	file  *File
 	path  string
 	index int // index in the child's server.datasets
@@ -191,7 +181,7 @@ func numbers[T float64 | int64](d *Dataset, op operation) ([]T, error) {
 		return nil, err
 	}
 	values := make([]T, len(data)/8)
-	copy(bytesOf(values), data)
+	copy(h5type.BytesOf(values), data)
 	return values, nil
 }
 
@@ -211,7 +201,7 @@ func (f *File) call(r *request, buf []byte) (response, error) {
 	if f.users == 0 {
 		return response{}, fmt.Errorf("read %s: %w", r.Path, os.ErrClosed)
 	}
-	if err := f.process.requests.Encode(r); err != nil && !errors.Is(err, unix.EPIPE) {
+	if err := f.process.send(r); err != nil {
 		return response{}, err
 	}
 	return f.receive(f.process, "read "+r.Path, buf)
@@ -219,92 +209,21 @@ func (f *File) call(r *request, buf []byte) (response, error) {
 
 // receive receives a response. The data of the response is appended to buf. Errors begin with operation. The caller
 // holds f.mu.
-func (f *File) receive(p *process, operation string, buf []byte) (a response, err error) {
-	err = p.responses.Decode(&a)
-	a.data = buf
-	if err == nil && (a.Size < 0 || a.Size > h5.MaxData) {
-		err = fmt.Errorf("invalid size of data: %d bytes", a.Size)
-	}
-	if err == nil && a.Size > 0 {
-		a.data = slices.Grow(buf, a.Size)[:len(buf)+a.Size]
-		_, err = io.ReadFull(p.out, a.data[len(buf):])
-	}
-	if err != nil {
+func (f *File) receive(p *process, operation string, buf []byte) (response, error) {
+	a, err := p.receive(buf)
+	var ended *endedError
+	switch {
+	case errors.As(err, &ended):
 		// libhdf5 may crash because the file is damaged, or because memory is short.
-		reason, cause := cmp.Or(p.end(), err.Error()), "the file is damaged"
-		if !strings.HasPrefix(reason, tookLong) {
+		cause := "the file is damaged"
+		if !strings.HasPrefix(ended.reason, tookLong) {
 			cause += fmt.Sprintf(", or takes more than %d MiB of memory", maxMemory>>20)
 		}
-		f.err = fmt.Errorf("%s of %s: libhdf5 failed: %s; %s: use another copy of the file, or convert its source "+
-			"again", operation, f.name, reason, cause)
+		f.err = fmt.Errorf("%s of %s: libhdf5 failed: %w; %s: use another copy of the file, or convert its source "+
+			"again", operation, f.name, err, cause)
 		return response{}, f.err
-	}
-	if a.Error != "" {
-		return response{}, errors.New(strings.ReplaceAll(a.Error, f.path, f.name))
+	case err != nil:
+		return response{}, errors.New(strings.ReplaceAll(err.Error(), f.path, f.name))
 	}
 	return a, nil
-}
-
-// process is a child.
-type process struct {
-	command   *exec.Cmd
-	requests  *gob.Encoder
-	responses *gob.Decoder  // reads out
-	out       *bufio.Reader // standard output of the child: responses and data
-	stderr    headWriter
-	end       func() string // ends the child, waits for it, and returns why it ended
-}
-
-// headWriter keeps the first 4096 bytes that are written to it. The first line of a child's standard error is the
-// reason why the child ended.
-type headWriter []byte
-
-func (h *headWriter) Write(p []byte) (int, error) {
-	*h = append(*h, p[:min(len(p), 4096-len(*h))]...)
-	return len(p), nil
-}
-
-// start starts a child that reads the file at path.
-func start(path string) (*process, error) {
-	if !mainCalled {
-		return nil, errors.New("this executable does not call Main of package hdf5")
-	}
-	p := &process{command: exec.Command("/proc/self/exe")}
-	p.command.Args = []string{processName, path, strconv.FormatUint(maxMemory, 10), strconv.FormatUint(maxTime, 10)}
-	p.command.Env = append(os.Environ(), "GOTRACEBACK=none")
-	p.command.Stderr = &p.stderr
-	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C must not end the child
-	in, err := p.command.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := p.command.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	lifelineReader, lifelineWriter, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	defer lifelineReader.Close()
-	p.command.ExtraFiles = []*os.File{lifelineReader}
-	if err := p.command.Start(); err != nil {
-		lifelineWriter.Close()
-		return nil, err
-	}
-	if file, ok := out.(*os.File); ok {
-		_, _ = unix.FcntlInt(file.Fd(), unix.F_SETPIPE_SZ, 1<<20) // for fewer reads of large images
-	}
-	p.out = bufio.NewReaderSize(out, 64<<10)
-	p.requests, p.responses = gob.NewEncoder(in), gob.NewDecoder(p.out)
-	p.end = sync.OnceValue(func() string {
-		lifelineWriter.Close()
-		state := p.command.Wait()
-		text, _, _ := strings.Cut(strings.TrimSpace(string(p.stderr)), "\n")
-		if text == "" && state != nil {
-			text = state.Error()
-		}
-		return text
-	})
-	return p, nil
 }
