@@ -30,7 +30,7 @@ type output interface {
 	publishClock(clock int64) error
 }
 
-// settings describe a playback. Times are in ns.
+// settings describe a playback. Times and durations are in ns.
 type settings struct {
 	start, end   int64  // the recorded time range that is played
 	rounds       uint64 // number of times to play; 0: without end
@@ -38,7 +38,7 @@ type settings struct {
 	paused       bool
 	keepAlive    bool  // wait for requests at the end
 	restartClock bool  // /clock restarts with each round
-	skipEmpty    int64 // longer gaps between messages are skipped; 0: none
+	skipEmpty    int64 // longer gaps between messages are skipped; 0: none is
 
 	pauseTopics []string // playback pauses before messages of these topics
 
@@ -46,7 +46,7 @@ type settings struct {
 	clockWith   func(topic string) bool // reports whether /clock is published before messages of topic
 
 	step       int64 // length of a lock-step; 0: time runs freely
-	eagerFirst bool  // the first step need not be requested
+	eagerFirst bool  // the first step begins without a request
 }
 
 // clocked reports whether /clock is published.
@@ -64,27 +64,35 @@ type engine struct {
 	requests chan func()
 	done     chan struct{} // closed when run has ended
 
-	line  timeline
-	first int64          // recorded time at which playback begins
-	last  int64          // recorded time up to which everything was played
-	feed  feed           // nil until begin
-	head  *codec.Message // the next message; nil: not read yet
-	empty bool           // the feed has ended
+	// Time.
+	line     timeline
+	lockStep lockStep
+	first    int64 // recorded time at which playback begins
+	last     int64 // recorded time up to which everything was played
+	shift    int64 // ns from recorded time to /clock
+	tick     int64 // timer's time of the next periodic /clock
+	epoch    int64 // ns to add to the timer's time for the machine's clock
 
-	finished       bool // everything was played, or stop was called
-	stopped        bool // run must return
-	failure        error
-	pausesAtTopics bool   // pauseTopics apply
-	pausedAtHead   bool   // playback has paused before head and was resumed
-	shift          int64  // ns from recorded time to /clock
-	round          uint64 // rounds that have ended
-	wholeRound     bool   // this round began at start, without a seek
-	playedRound    uint64 // messages played in this round
-	played         uint64 // messages played in all rounds
-	tick           int64  // timer's time of the next /clock
-	bursts         []*burst
-	lockStep       lockStep
-	epoch          int64 // ns to add to the timer's time for the machine's clock
+	// Messages.
+	feed   feed           // nil until begin
+	head   *codec.Message // the next message; nil: not read yet
+	empty  bool           // the feed has ended
+	bursts []*burst       // bursts that were requested; the first one is being played
+
+	// Pauses before messages of topics.
+	pausesAtTopics bool // pauseTopics apply
+	pausedAtHead   bool // playback has paused before head
+
+	// Rounds.
+	round       uint64 // rounds that have ended
+	wholeRound  bool   // this round began at start, without a seek
+	playedRound uint64 // messages played in this round
+	played      uint64 // messages played in all rounds
+
+	// The end.
+	finished bool  // everything was played, or stop was called
+	stopped  bool  // run must return
+	failure  error // error of a request, which run returns
 
 	mu    sync.Mutex
 	shown snapshot
@@ -136,7 +144,7 @@ func (e *engine) run(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		if until != atOnce || e.stopped || e.played%16 == 0 { // of many due messages not each needs show
+		if until != atOnce || e.stopped || e.played%16 == 0 { // while many messages are due, every 16th is enough
 			e.show()
 		}
 		if until != atOnce && !e.stopped {
@@ -148,7 +156,7 @@ func (e *engine) run(ctx context.Context) (err error) {
 
 const atOnce = 0 // timer's time in the past
 
-// advance does at most one due thing. It returns the timer's time of the next one.
+// advance publishes or ends at most one due thing. It returns the timer's time at which the next one is due.
 func (e *engine) advance() (until int64, err error) {
 	if err := e.fetch(); err != nil {
 		return 0, err
@@ -218,15 +226,15 @@ func (e *engine) due() int64 {
 	return min(due, e.lockStep.nextMark())
 }
 
-// leastRound is the least duration of a round of a loop in ns. A loop of one message would not pause otherwise.
-const leastRound = 1_000_000
+// minRound is the minimum duration of a round of a loop in ns. Without it, a loop of one message would never sleep.
+const minRound = 1_000_000
 
 // roundEnd returns the recorded time at which a round ends.
 func (e *engine) roundEnd() int64 {
 	if e.rounds == 1 {
 		return e.end
 	}
-	return max(e.end, e.start+leastRound)
+	return max(e.end, e.start+minRound)
 }
 
 // running reports whether recorded time passes.
@@ -256,8 +264,8 @@ func (e *engine) publishClock(recorded int64) error {
 	return e.output.publishClock(recorded + e.shift)
 }
 
-// playingTime returns when a message recorded at that time is played: as /clock if it is published, else as time of the
-// machine's clock.
+// playingTime returns the time at which a message is played that was recorded at a time. It is a time of /clock if
+// /clock is published, else of the machine's clock.
 func (e *engine) playingTime(recorded int64) int64 {
 	switch {
 	case e.clocked():
@@ -314,7 +322,7 @@ func (e *engine) mark(t int64) error {
 	return e.publishClock(t)
 }
 
-// moveTo continues the playback at a recorded time.
+// moveTo continues the playback at a recorded time. It publishes the latched messages from before that time.
 func (e *engine) moveTo(t int64) error {
 	if e.feed != nil {
 		if err := e.feed.Close(); err != nil {
@@ -360,7 +368,7 @@ func (e *engine) endRound(at int64) error {
 	return err
 }
 
-// finish ends the playback at its position. It answers all waiting requests.
+// finish ends the playback at its position. It replies to all waiting requests.
 func (e *engine) finish() {
 	e.settle()
 	e.finished = true
@@ -368,6 +376,7 @@ func (e *engine) finish() {
 	e.lockStep.drop()
 }
 
+// answerBursts ends all bursts and replies to their requesters.
 func (e *engine) answerBursts() {
 	for _, b := range e.bursts {
 		b.reply <- b.played
@@ -375,9 +384,9 @@ func (e *engine) answerBursts() {
 	e.bursts = nil
 }
 
-// The methods below, up to do, are requests: only the goroutine of run may call them.
+// The methods from begin to playAgain are requests: only the goroutine of run may call them.
 
-// begin starts time and the playback.
+// begin starts the playback and its time.
 func (e *engine) begin() {
 	e.round, e.shift, e.wholeRound = 0, 0, e.first == e.start
 	e.failure = e.moveTo(e.first)
@@ -406,6 +415,7 @@ func (e *engine) seek(t int64) bool {
 	return e.failure == nil
 }
 
+// setPaused pauses or resumes the playback. Resuming ends all bursts.
 func (e *engine) setPaused(paused bool) {
 	e.settle()
 	e.paused = paused
@@ -414,7 +424,7 @@ func (e *engine) setPaused(paused bool) {
 	}
 }
 
-// setRate returns false if rate is not valid.
+// setRate sets the playback rate. It returns false if rate is not valid.
 func (e *engine) setRate(rate float64) bool {
 	if !validRate(rate) {
 		return false
