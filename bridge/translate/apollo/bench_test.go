@@ -110,7 +110,7 @@ func BenchmarkFromROS2(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			r := oneMessage(b, test.topic, test.message)
+			r := singleMessage(b, test.topic, test.message)
 			trip := newRoundTrip(b, r, r.Messages[0].Channel)
 			m, translate := &codec.Message{Channel: trip.original, Data: payload}, trip.there
 			if test.back {

@@ -14,11 +14,11 @@ func toFLU(v geometry_msgs.Vector3) geometry_msgs.Vector3 {
 // orientationToFLU converts the orientation of a vehicle's frame with the axes right, forward, up to the orientation of
 // the vehicle's frame with the axes forward, left, up.
 func orientationToFLU(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
-	return q.Times(about(2, math.Pi/2))
+	return q.Times(rotationAbout(2, math.Pi/2))
 }
 
-// about returns the rotation by an angle, in rad, about axis 0 (x), 1 (y) or 2 (z).
-func about(axis int, angle float64) geometry_msgs.Quaternion {
+// rotationAbout returns the rotation by an angle, in rad, about axis 0 (x), 1 (y) or 2 (z).
+func rotationAbout(axis int, angle float64) geometry_msgs.Quaternion {
 	var v [3]float64
 	v[axis] = math.Sin(angle / 2)
 	return geometry_msgs.Quaternion{X: v[0], Y: v[1], Z: v[2], W: math.Cos(angle / 2)}
@@ -54,7 +54,7 @@ func toRFU(v geometry_msgs.Vector3) geometry_msgs.Vector3 {
 
 // orientationToRFU is the inverse of orientationToFLU.
 func orientationToRFU(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
-	return q.Times(about(2, -math.Pi/2))
+	return q.Times(rotationAbout(2, -math.Pi/2))
 }
 
 // yaw returns the angle in rad from the world's x axis to the x axis of the frame with the orientation q.
@@ -75,10 +75,11 @@ func euler(q geometry_msgs.Quaternion) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: math.Atan2(-right.Z, up.Z), Y: pitch, Z: math.Atan2(-forward.X, forward.Y)}
 }
 
-// deviations is the inverse of addCovariance. more reports whether the block also has covariances between axes of the
-// world.
-func deviations(covariance *[36]float64, place int, q geometry_msgs.Quaternion) (deviation geometry_msgs.Vector3,
-	more bool) {
+// deviations is the inverse of addCovariance. correlated reports whether the block also has covariances between axes of
+// the world.
+func deviations(covariance *[36]float64, place int, q geometry_msgs.Quaternion) (
+	deviation geometry_msgs.Vector3, correlated bool,
+) {
 	var block, world [3][3]float64
 	largest := 0.0
 	for i := range block {
@@ -103,15 +104,15 @@ func deviations(covariance *[36]float64, place int, q geometry_msgs.Quaternion) 
 					world[i][j] += a[k] * block[k][l] * b[l]
 				}
 			}
-			more = more || i != j && math.Abs(world[i][j]) > 1e-9*largest
+			correlated = correlated || i != j && math.Abs(world[i][j]) > 1e-9*largest
 		}
 	}
 	root := func(v float64) float64 { return math.Sqrt(max(0, v)) }
-	return geometry_msgs.Vector3{X: root(world[0][0]), Y: root(world[1][1]), Z: root(world[2][2])}, more
+	return geometry_msgs.Vector3{X: root(world[0][0]), Y: root(world[1][1]), Z: root(world[2][2])}, correlated
 }
 
-// coupled reports whether a covariance is not zero between its two blocks.
-func coupled(covariance *[36]float64) bool {
+// hasCrossCovariance reports whether a covariance is not zero between its two blocks.
+func hasCrossCovariance(covariance *[36]float64) bool {
 	for i, v := range covariance {
 		if (i/6 < 3) != (i%6 < 3) && v != 0 {
 			return true
@@ -120,5 +121,7 @@ func coupled(covariance *[36]float64) bool {
 	return false
 }
 
-// tilted reports whether an orientation has a roll or pitch.
-func tilted(q geometry_msgs.Quaternion) bool { return math.Abs(q.X) > 1e-6 || math.Abs(q.Y) > 1e-6 }
+// hasRollOrPitch reports whether an orientation has a roll or pitch.
+func hasRollOrPitch(q geometry_msgs.Quaternion) bool {
+	return math.Abs(q.X) > 1e-6 || math.Abs(q.Y) > 1e-6
+}

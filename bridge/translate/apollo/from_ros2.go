@@ -63,7 +63,7 @@ type outgoing struct {
 	sequence uint32 // sequence number of the current message
 	losses   *bridge.LossCounters
 	topic    string
-	lost     lost // losses of the current message
+	lost     messageLosses // losses of the current message
 }
 
 // lose counts content that the current message loses, if cond is true.
@@ -105,12 +105,12 @@ func (t *fromROS2) outgoingChannel(c *codec.Channel) (*outgoingChannel, error) {
 		}
 	}
 	if c.Metadata[MetadataType] != "" {
-		if translated := t.original(c, library); translated != nil {
+		if translated := t.originalChannel(c, library); translated != nil {
 			return translated, nil
 		}
 	}
 	if p := t.pairFor(c); p != nil && sameType(library, t.own, c.Type) {
-		return t.paired(p, library, c)
+		return t.pairedChannel(p, library, c)
 	}
 	return sameFields(library, c)
 }
@@ -122,8 +122,8 @@ func sameType(a, b *rosidl.Library, typeName string) bool {
 	return err == nil && failed == nil && one == other
 }
 
-// recorded returns the ROS 2 channels of the recording.
-func (t *fromROS2) recorded() []*codec.Channel {
+// cdrChannels returns the ROS 2 channels of the recording.
+func (t *fromROS2) cdrChannels() []*codec.Channel {
 	if t.reader == nil {
 		return nil
 	}
@@ -140,8 +140,8 @@ func (t *fromROS2) recorded() []*codec.Channel {
 	return channels
 }
 
-// first returns the first readable payload of a channel, or nil if there is none.
-func (t *fromROS2) first(c *codec.Channel) []byte {
+// firstPayload returns the first readable payload of a channel, or nil if there is none.
+func (t *fromROS2) firstPayload(c *codec.Channel) []byte {
 	if t.reader == nil {
 		return nil
 	}
@@ -158,12 +158,12 @@ func (t *fromROS2) first(c *codec.Channel) []byte {
 	return slices.Clone(m.Data)
 }
 
-// paired returns the translation of a channel by a pair.
-func (t *fromROS2) paired(p *pair, library *rosidl.Library, c *codec.Channel) (*outgoingChannel, error) {
+// pairedChannel returns the translation of a channel by a pair.
+func (t *fromROS2) pairedChannel(p *pair, library *rosidl.Library, c *codec.Channel) (*outgoingChannel, error) {
 	if p.apollo == pointCloudType {
 		t.describePoints()
 	}
-	set, err := closure(t.schema, protoreflect.FullName(p.apollo))
+	set, err := filesDescribing(t.schema, protoreflect.FullName(p.apollo))
 	if err != nil {
 		return nil, fmt.Errorf("describe %s: %w", p.apollo, err)
 	}
@@ -173,7 +173,7 @@ func (t *fromROS2) paired(p *pair, library *rosidl.Library, c *codec.Channel) (*
 	}
 	target := targetOf(c, p.apollo, files)
 	target.Topic, target.QoS = strings.TrimSuffix(c.Topic, p.suffix), c.QoS
-	if err := remember(target, library, c); err != nil {
+	if err := storeROSType(target, library, c); err != nil {
 		return nil, err
 	}
 	d, err := descriptorOf(target)
@@ -194,7 +194,7 @@ func (t *fromROS2) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]code
 	return func(m *codec.Message) ([]codec.Message, error) {
 		translated := t.channels[m.Channel]
 		if translated == nil {
-			return nil, errors.New("its channel is unknown")
+			return nil, errors.New("the channel of the message is unknown")
 		}
 		if translated.target == nil {
 			return nil, nil

@@ -10,9 +10,9 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// original returns the translation of a channel that ToROS2 made, back to the original Apollo messages. It returns nil
-// if the metadata of the channel does not allow that.
-func (t *fromROS2) original(c *codec.Channel, library *rosidl.Library) *outgoingChannel {
+// originalChannel returns the translation of a channel that ToROS2 made, back to the original Apollo messages. It
+// returns nil if the metadata of the channel does not allow that.
+func (t *fromROS2) originalChannel(c *codec.Channel, library *rosidl.Library) *outgoingChannel {
 	files, err := base64.StdEncoding.DecodeString(c.Metadata[MetadataDescriptor])
 	if err != nil {
 		return nil
@@ -33,7 +33,7 @@ func (t *fromROS2) original(c *codec.Channel, library *rosidl.Library) *outgoing
 		if own, err := plans.library(); err != nil || !sameType(library, own, c.Type) {
 			return nil
 		}
-		target.Topic = strings.TrimSuffix(c.Topic, whole)
+		target.Topic = strings.TrimSuffix(c.Topic, generatedSuffix)
 		return &outgoingChannel{target: target, begin: plans.root().begin}
 	case siblingIs(func(typeName string) bool { return typeName == generated }),
 		p == nil && siblingIs(func(typeName string) bool { return pairBetween(typeName, target.Type) != nil }):
@@ -49,13 +49,13 @@ func (t *fromROS2) original(c *codec.Channel, library *rosidl.Library) *outgoing
 func targetOf(c *codec.Channel, typeName string, files []byte) *codec.Channel {
 	return &codec.Channel{
 		Topic: c.Topic, Type: typeName, Encoding: codec.EncodingProtobuf,
-		Metadata: without(c.Metadata, MetadataType, MetadataTopic, MetadataDescriptor, MetadataWhole),
+		Metadata: withoutKeys(c.Metadata, MetadataType, MetadataTopic, MetadataDescriptor, MetadataWhole),
 		Schema:   codec.Schema{Encoding: codec.SchemaProtobuf, Data: files},
 	}
 }
 
-// without returns metadata without the given keys, or nil if no other keys remain.
-func without(metadata map[string]string, keys ...string) map[string]string {
+// withoutKeys returns metadata without the given keys, or nil if no other keys remain.
+func withoutKeys(metadata map[string]string, keys ...string) map[string]string {
 	rest := maps.Clone(metadata)
 	for _, key := range keys {
 		delete(rest, key)
@@ -69,7 +69,7 @@ func without(metadata map[string]string, keys ...string) map[string]string {
 // siblings returns the other channels that ToROS2 made from the Apollo channel of c.
 func (t *fromROS2) siblings(c *codec.Channel) []*codec.Channel {
 	var siblings []*codec.Channel
-	for _, o := range t.recorded() {
+	for _, o := range t.cdrChannels() {
 		if o != c && o.Metadata[MetadataType] == c.Metadata[MetadataType] &&
 			o.Metadata[MetadataTopic] == c.Metadata[MetadataTopic] {
 			siblings = append(siblings, o)

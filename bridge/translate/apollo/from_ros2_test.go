@@ -32,8 +32,8 @@ import (
 	"tapedeck/msgs/vision_msgs"
 )
 
-// oneMessage returns a recording of one message.
-func oneMessage(t testing.TB, topic string, m msgs.Message) *bridgetest.Recording {
+// singleMessage returns a recording of one message.
+func singleMessage(t testing.TB, topic string, m msgs.Message) *bridgetest.Recording {
 	t.Helper()
 	payload, err := cdr.Marshal(m)
 	require.NoError(t, err)
@@ -42,11 +42,13 @@ func oneMessage(t testing.TB, topic string, m msgs.Message) *bridgetest.Recordin
 	}}
 }
 
-// fromROS2Of translates a message. It returns the translated message as text, the channel of that message, and
-// the losses.
-func fromROS2Of(t testing.TB, topic string, m msgs.Message) (text string, to *codec.Channel, losses []codec.Loss) {
+// translateToApollo translates a ROS 2 message. It returns the translated message as text, the channel of the
+// translated message, and the losses.
+func translateToApollo(t testing.TB, topic string, m msgs.Message) (
+	text string, to *codec.Channel, losses []codec.Loss,
+) {
 	t.Helper()
-	r := oneMessage(t, topic, m)
+	r := singleMessage(t, topic, m)
 	b := newRoundTrip(t, r, r.Messages[0].Channel)
 	out := b.toProtobuf(t, r.Messages[0].Data)
 	d, err := descriptorOf(out.Channel)
@@ -58,8 +60,8 @@ func fromROS2Of(t testing.TB, topic string, m msgs.Message) (text string, to *co
 }
 
 var (
-	atStamp = std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: 1700000000, Nanosec: 250000000}, FrameId: "here"}
-	quarter = geometry_msgs.Quaternion{Z: math.Sqrt2 / 2, W: math.Sqrt2 / 2} // the vehicle looks north
+	testHeader  = std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: 1700000000, Nanosec: 250000000}, FrameId: "here"}
+	facingNorth = geometry_msgs.Quaternion{Z: math.Sqrt2 / 2, W: math.Sqrt2 / 2} // the vehicle looks north
 )
 
 var fraction = regexp.MustCompile(`-?\d+\.\d+(e[+-]\d+)?`)
@@ -87,14 +89,14 @@ func TestFromROS2(t *testing.T) {
 	float := func(v float32) []byte { return binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)) }
 	double := func(v float64) []byte { return binary.LittleEndian.AppendUint64(nil, math.Float64bits(v)) }
 	imu := sensor_msgs.Imu{
-		Header: atStamp, LinearAcceleration: geometry_msgs.Vector3{X: 1, Y: 2, Z: 3},
+		Header: testHeader, LinearAcceleration: geometry_msgs.Vector3{X: 1, Y: 2, Z: 3},
 		AngularVelocity:       geometry_msgs.Vector3{X: 4, Y: 5, Z: 6},
 		OrientationCovariance: [9]float64{-1},
 	}
 	turned := imu
-	turned.Orientation, turned.OrientationCovariance, turned.AngularVelocityCovariance = quarter, [9]float64{},
+	turned.Orientation, turned.OrientationCovariance, turned.AngularVelocityCovariance = facingNorth, [9]float64{},
 		[9]float64{0: 1}
-	odometry := nav_msgs.Odometry{Header: atStamp, ChildFrameId: "base_link"}
+	odometry := nav_msgs.Odometry{Header: testHeader, ChildFrameId: "base_link"}
 	odometry.Pose.Pose = geometry_msgs.Pose{Position: geometry_msgs.Point{X: 1, Y: 2, Z: 3},
 		Orientation: geometry_msgs.Quaternion{W: 1}}
 	odometry.Twist.Twist = geometry_msgs.Twist{Linear: geometry_msgs.Vector3{X: 10},
@@ -141,7 +143,7 @@ func TestFromROS2(t *testing.T) {
 				` angular_velocity:{x:0 y:0.25 z:0.5} heading:0 angular_velocity_vrf:{x:-0.25 y:0 z:0.5}}`,
 			[]string{"child_frame_id", "covariances"}},
 		"fix": {"/fix", &sensor_msgs.NavSatFix{
-			Header: atStamp, Status: sensor_msgs.NavSatStatus{Status: 2, Service: 3}, Latitude: 48, Longitude: 8,
+			Header: testHeader, Status: sensor_msgs.NavSatStatus{Status: 2, Service: 3}, Latitude: 48, Longitude: 8,
 			Altitude:           500,
 			PositionCovariance: [9]float64{1, 0.5, 0, 0.5, 4, 0, 0, 0, 9}, PositionCovarianceType: 3,
 		}, "apollo.drivers.gnss.GnssBestPose", "/fix",
@@ -149,13 +151,13 @@ func TestFromROS2(t *testing.T) {
 				` latitude:48 longitude:8 height_msl:500 undulation:0 datum_id:WGS84 latitude_std_dev:2 ` +
 				`longitude_std_dev:1 height_std_dev:3`,
 			[]string{"position_covariance between axes", "position_covariance_type", "status.service"}},
-		"no fix": {"/fix", &sensor_msgs.NavSatFix{Header: atStamp,
+		"no fix": {"/fix", &sensor_msgs.NavSatFix{Header: testHeader,
 			Status: sensor_msgs.NavSatStatus{Status: -1, Service: 1}},
 			"apollo.drivers.gnss.GnssBestPose", "/fix",
 			header + ` measurement_time:1.38403521825e+09 sol_status:INVALID_FIX sol_type:NONE` +
 				` latitude:0 longitude:0 height_msl:0 undulation:0 datum_id:WGS84`, nil},
 		"cloud": {"/points", &sensor_msgs.PointCloud2{
-			Header: atStamp, Height: 1, Width: 2, PointStep: 32, RowStep: 64, IsDense: true,
+			Header: testHeader, Height: 1, Width: 2, PointStep: 32, RowStep: 64, IsDense: true,
 			Fields: []sensor_msgs.PointField{
 				{Name: "x", Offset: 0, Datatype: 7, Count: 1}, {Name: "y", Offset: 4, Datatype: 7, Count: 1},
 				{Name: "z", Offset: 8, Datatype: 7, Count: 1},
@@ -174,41 +176,41 @@ func TestFromROS2(t *testing.T) {
 				` measurement_time:1.70000000025e+09 width:2 height:1`,
 			[]string{"field normal of the points",
 				"fractions and signs of point fields that are unsigned integers in Apollo"}},
-		"empty cloud": {"/points", &sensor_msgs.PointCloud2{Header: atStamp}, "apollo.drivers.PointCloud", "/points",
+		"empty cloud": {"/points", &sensor_msgs.PointCloud2{Header: testHeader}, "apollo.drivers.PointCloud", "/points",
 			stamped("lidar") + ` frame_id:"here" is_dense:false` +
 				` measurement_time:1.70000000025e+09 width:0 height:0`, nil},
 		"cloud with times since the epoch": {"/points", &sensor_msgs.PointCloud2{
-			Header: atStamp, Height: 2, Width: 1, PointStep: 8, RowStep: 12, IsBigendian: false,
+			Header: testHeader, Height: 2, Width: 1, PointStep: 8, RowStep: 12, IsBigendian: false,
 			Fields: []sensor_msgs.PointField{{Name: "timestamp", Datatype: 8, Count: 1}},
 			Data:   slices.Concat(double(1700000000.5), make([]byte, 4), double(1.7e18)),
 		}, "apollo.drivers.PointCloud", "/points",
 			stamped("lidar") + ` frame_id:"here" is_dense:false` +
 				` point:{timestamp:1700000000500000000} point:{timestamp:1700000000000000000} ` +
 				`measurement_time:1.70000000025e+09 width:1 height:2`, nil},
-		"image": {"/camera", &sensor_msgs.Image{Header: atStamp, Height: 1, Width: 2, Encoding: "yuv422_yuy2", Step: 4,
-			Data: []byte("abcd"), IsBigendian: 1},
+		"image": {"/camera", &sensor_msgs.Image{Header: testHeader, Height: 1, Width: 2, Encoding: "yuv422_yuy2",
+			Step: 4, Data: []byte("abcd"), IsBigendian: 1},
 			"apollo.drivers.Image", "/camera", stamped("camera") +
 				` frame_id:"here" measurement_time:1.70000000025e+09 height:1 width:2 encoding:"yuyv" step:4 ` +
 				`data:"abcd"`,
 			[]string{"is_bigendian"}},
-		"compressed image": {"/camera/compressed", &sensor_msgs.CompressedImage{Header: atStamp, Format: "jpeg",
+		"compressed image": {"/camera/compressed", &sensor_msgs.CompressedImage{Header: testHeader, Format: "jpeg",
 			Data: []byte{0xff, 0xd8}},
 			"apollo.drivers.CompressedImage", "/camera/compressed",
 			stamped("camera") +
 				` frame_id:"here" format:"jpeg" data:"\xff\xd8" measurement_time:1.70000000025e+09`, nil},
 		"transforms": {"/tf", &tf2_msgs.TFMessage{Transforms: []geometry_msgs.TransformStamped{{
-			Header: atStamp, ChildFrameId: "there",
+			Header: testHeader, ChildFrameId: "there",
 			Transform: geometry_msgs.Transform{Translation: geometry_msgs.Vector3{X: 1,
 				Y: 2, Z: 3}, Rotation: geometry_msgs.Quaternion{W: 1}},
 		}}}, "apollo.transform.TransformStampeds", "/tf", header + ` transforms:{` + header +
 			` child_frame_id:"there" transform:{translation:{x:1 y:2 z:3} rotation:{qx:0 qy:0 qz:0 qw:1}}}`, nil},
 		"no transforms": {"/tf", &tf2_msgs.TFMessage{}, "apollo.transform.TransformStampeds", "/tf", ``, nil},
-		"chassis": {"/apollo/canbus/chassis_twist", &geometry_msgs.TwistStamped{Header: atStamp,
+		"chassis": {"/apollo/canbus/chassis_twist", &geometry_msgs.TwistStamped{Header: testHeader,
 			Twist: geometry_msgs.Twist{Linear: geometry_msgs.Vector3{X: 3.5, Y: 1}}},
 			"apollo.canbus.Chassis", "/apollo/canbus/chassis", `speed_mps:3.5 ` + header,
 			[]string{"velocities other than forward"}},
-		"trajectory": {"/path", &nav_msgs.Path{Header: atStamp, Poses: []geometry_msgs.PoseStamped{
-			{Header: atStamp, Pose: geometry_msgs.Pose{Orientation: quarter}},
+		"trajectory": {"/path", &nav_msgs.Path{Header: testHeader, Poses: []geometry_msgs.PoseStamped{
+			{Header: testHeader, Pose: geometry_msgs.Pose{Orientation: facingNorth}},
 			{Header: std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: 1700000001}, FrameId: "else"},
 				Pose: geometry_msgs.Pose{Position: geometry_msgs.Point{X: 3, Y: 4, Z: 5},
 					Orientation: geometry_msgs.Quaternion{X: 1}}},
@@ -217,12 +219,12 @@ func TestFromROS2(t *testing.T) {
 			`theta:1.5707963267948966 s:0} relative_time:0}` +
 			` trajectory_point:{path_point:{x:3 y:4 z:5 theta:0 s:5} relative_time:0.75}`,
 			[]string{"frame_id of poses", "roll and pitch of poses"}},
-		"obstacles": {"/obstacles", &vision_msgs.Detection3DArray{Header: atStamp,
+		"obstacles": {"/obstacles", &vision_msgs.Detection3DArray{Header: testHeader,
 			Detections: []vision_msgs.Detection3D{{
-				Header: std_msgs.Header{Stamp: atStamp.Stamp, FrameId: "else"}, Id: "x7",
+				Header: std_msgs.Header{Stamp: testHeader.Stamp, FrameId: "else"}, Id: "x7",
 				Bbox: vision_msgs.BoundingBox3D{Center: geometry_msgs.Pose{Position: geometry_msgs.Point{X: 1, Y: 2,
 					Z: 3},
-					Orientation: quarter}, Size: geometry_msgs.Vector3{X: 4, Y: 2, Z: 1}},
+					Orientation: facingNorth}, Size: geometry_msgs.Vector3{X: 4, Y: 2, Z: 1}},
 				Results: []vision_msgs.ObjectHypothesisWithPose{
 					{Hypothesis: vision_msgs.ObjectHypothesis{ClassId: "PEDESTRIAN", Score: 0.5}},
 					{Hypothesis: vision_msgs.ObjectHypothesis{ClassId: "dog"}},
@@ -231,7 +233,7 @@ func TestFromROS2(t *testing.T) {
 			`perception_obstacle:{id:0 position:{x:1 y:2 z:2.5} theta:1.5707963267948966 length:4 width:2 height:1` +
 				` type:PEDESTRIAN timestamp:1.70000000025e+09 confidence:0.5} ` + header,
 			[]string{"classes that Apollo does not have", "frame_id of detections", "ids that are not numbers"}},
-		"radar": {"/radar", &radar_msgs.RadarTracks{Header: atStamp, Tracks: []radar_msgs.RadarTrack{{
+		"radar": {"/radar", &radar_msgs.RadarTracks{Header: testHeader, Tracks: []radar_msgs.RadarTrack{{
 			Uuid:               unique_identifier_msgs.UUID{Uuid: [16]uint8{0: 1, 15: 9}},
 			Position:           geometry_msgs.Point{X: 1, Y: 2, Z: 3},
 			Classification:     2,
@@ -243,27 +245,27 @@ func TestFromROS2(t *testing.T) {
 				`lateral_accel:0 longitude_accel_rms:0 lateral_accel_rms:0` +
 				` length:0 width:0 obstacle_class:0}`, []string{"classifications that Apollo does not have",
 				"covariances between axes, along z and of sizes", "uuids that are not numbers", "z values"}},
-		"control": {"/control", &carla_msgs.CarlaEgoVehicleControl{Header: atStamp, Throttle: 0.25, Brake: 0.5,
+		"control": {"/control", &carla_msgs.CarlaEgoVehicleControl{Header: testHeader, Throttle: 0.25, Brake: 0.5,
 			Steer:     -0.5,
 			HandBrake: true, Reverse: true, Gear: -1},
 			"apollo.control.ControlCommand", "/control",
 			header + ` throttle:25 brake:50 steering_target:50 parking_brake:true gear_location:GEAR_REVERSE`, nil},
-		"control without a gear": {"/control", &carla_msgs.CarlaEgoVehicleControl{Header: atStamp},
+		"control without a gear": {"/control", &carla_msgs.CarlaEgoVehicleControl{Header: testHeader},
 			"apollo.control.ControlCommand", "/control",
 			header + ` throttle:0 brake:0 steering_target:-0 parking_brake:false`,
 			nil},
-		"control in third gear": {"/control", &carla_msgs.CarlaEgoVehicleControl{Header: atStamp, ManualGearShift: true,
-			Gear: 3},
+		"control in third gear": {"/control", &carla_msgs.CarlaEgoVehicleControl{Header: testHeader,
+			ManualGearShift: true, Gear: 3},
 			"apollo.control.ControlCommand", "/control",
 			header + ` throttle:0 brake:0 steering_target:-0 parking_brake:false gear_location:GEAR_DRIVE`,
 			[]string{"gear", "manual_gear_shift"}},
-		"twist that is no chassis": {"/cmd_vel", &geometry_msgs.TwistStamped{Header: atStamp},
+		"twist that is no chassis": {"/cmd_vel", &geometry_msgs.TwistStamped{Header: testHeader},
 			"geometry_msgs.msg.TwistStamped", "/cmd_vel",
 			`header:{stamp:{sec:1700000000 nanosec:250000000} frame_id:"here"} twist:{linear:{x:0 y:0 z:0} ` +
 				`angular:{x:0 y:0 z:0}}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text, to, losses := fromROS2Of(t, test.topic, test.message)
+			text, to, losses := translateToApollo(t, test.topic, test.message)
 			require.Equal(t, []string{test.to, test.at}, []string{to.Type, to.Topic})
 			require.Equal(t, plainText(test.want), plainText(text))
 			var lost []string
@@ -279,16 +281,16 @@ func TestFromROS2(t *testing.T) {
 
 // TestBigEndian translates a big-endian cloud and a big-endian payload.
 func TestBigEndian(t *testing.T) {
-	text, _, losses := fromROS2Of(t, "/points", &sensor_msgs.PointCloud2{
-		Header: atStamp, Height: 1, Width: 2, PointStep: 6, IsBigendian: true,
+	text, _, losses := translateToApollo(t, "/points", &sensor_msgs.PointCloud2{
+		Header: testHeader, Height: 1, Width: 2, PointStep: 6, IsBigendian: true,
 		Fields: []sensor_msgs.PointField{{Name: "y", Datatype: sensor_msgs.PointField_FLOAT32},
 			{Name: "gain", Offset: 4, Datatype: sensor_msgs.PointField_INT16}},
 		Data: []byte{0x3f, 0x80, 0, 0, 0xff, 0xfe, 0xc0, 0, 0, 0, 1, 0},
 	})
 	require.Contains(t, plainText(text), "point:{y:1 gain:-2} point:{y:-2 gain:256}")
 	require.Empty(t, losses)
-	text, _, _ = fromROS2Of(t, "/points", &sensor_msgs.PointCloud2{
-		Header: atStamp, Height: 1, Width: 1, PointStep: 4, IsBigendian: true,
+	text, _, _ = translateToApollo(t, "/points", &sensor_msgs.PointCloud2{
+		Header: testHeader, Height: 1, Width: 1, PointStep: 4, IsBigendian: true,
 		Fields: []sensor_msgs.PointField{{Name: "rgb", Datatype: sensor_msgs.PointField_UINT32},
 			{Name: "rgba", Datatype: sensor_msgs.PointField_UINT32}, // overlaps rgb
 			{Name: "red", Offset: 2, Datatype: sensor_msgs.PointField_UINT16}},
@@ -305,6 +307,7 @@ func TestBigEndian(t *testing.T) {
 	require.Equal(t, little, b.restore(t, big))
 }
 
+// TestFromROS2Errors translates payloads and channels that cannot be translated.
 func TestFromROS2Errors(t *testing.T) {
 	cloud := func(m sensor_msgs.PointCloud2) []byte {
 		payload, err := cdr.Marshal(&m)
@@ -350,7 +353,7 @@ func TestFromROS2Errors(t *testing.T) {
 		Encoding: codec.EncodingCDR}})
 	require.ErrorContains(t, err, "unknown type nowhere/msg/Known")
 	_, err = from.Begin(nil)(&codec.Message{Channel: new(codec.Channel)})
-	require.EqualError(t, err, "its channel is unknown")
+	require.EqualError(t, err, "the channel of the message is unknown")
 }
 
 // TestOtherDefinition translates a type with a known name but other fields.
@@ -374,8 +377,9 @@ func TestVendorFields(t *testing.T) {
 		"/a": {field("x", 7), field("ring", 4), field("gain", 7)},
 		"/b": {field("y", 7), field("gain", 5), field("no name", 5), field("", 7)},
 	} {
-		r.Messages = append(r.Messages, oneMessage(t, topic, &sensor_msgs.PointCloud2{Header: atStamp, Fields: fields,
-			Width: 1, Height: 1, PointStep: 4, Data: make([]byte, 4)}).Messages...)
+		cloud := &sensor_msgs.PointCloud2{Header: testHeader, Fields: fields, Width: 1, Height: 1, PointStep: 4,
+			Data: make([]byte, 4)}
+		r.Messages = append(r.Messages, singleMessage(t, topic, cloud).Messages...)
 	}
 	from, err := FromROS2(r)
 	require.NoError(t, err)

@@ -77,8 +77,8 @@ func FuzzGenerated(f *testing.F) {
 		}
 	})
 	var encoder planEncoder
-	f.Fuzz(func(t *testing.T, which uint8, data []byte) {
-		plans, schema := types[int(which)%len(types)], schemas[int(which)%len(types)]
+	f.Fuzz(func(t *testing.T, typeIndex uint8, data []byte) {
+		plans, schema := types[int(typeIndex)%len(types)], schemas[int(typeIndex)%len(types)]
 		got, err := encoder.append(nil, plans.root(), data, func(*plan) {})
 		m := dynamicpb.NewMessage(plans.root().descriptor)
 		if damaged := (proto.UnmarshalOptions{AllowPartial: true, DiscardUnknown: true}).Unmarshal(data,
@@ -150,9 +150,9 @@ func FuzzFromROS2(f *testing.F) {
 			}
 		}
 	}
-	f.Fuzz(func(t *testing.T, which uint8, way bool, data []byte) {
-		c := channels[int(which)%len(channels)]
-		if way {
+	f.Fuzz(func(t *testing.T, typeIndex uint8, backward bool, data []byte) {
+		c := channels[int(typeIndex)%len(channels)]
+		if backward {
 			out, err := back(&codec.Message{Channel: middle[c], LogTime: 1e18, Data: data})
 			if err == nil {
 				require.NotEmpty(t, out)
@@ -177,7 +177,7 @@ func FuzzFromROS2(f *testing.F) {
 func TestReal(t *testing.T) {
 	messages := realMessages(t, 10000)
 	if len(messages) == 0 {
-		samples.Path(t, "rosbag2/rosbags_rs") // which is not here
+		samples.Path(t, "rosbag2/rosbags_rs") // skips the test: the sample is missing
 	}
 	from, err := FromROS2(&bridgetest.Recording{Messages: messages})
 	require.NoError(t, err)

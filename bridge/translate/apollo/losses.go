@@ -8,18 +8,18 @@ import (
 	"tapedeck/bridge"
 )
 
-// lost is the list of the losses of one message. An element counts the messages with the loss.
-type lost []*atomic.Uint64
+// messageLosses is the list of the losses of one message. An element counts the messages with the loss.
+type messageLosses []*atomic.Uint64
 
 // add adds a loss, unless the message has it already.
-func (l *lost) add(loss *atomic.Uint64) {
+func (l *messageLosses) add(loss *atomic.Uint64) {
 	if !slices.Contains(*l, loss) {
 		*l = append(*l, loss)
 	}
 }
 
 // count adds the message to the counts of its losses, and prepares l for the next message.
-func (l *lost) count() {
+func (l *messageLosses) count() {
 	for _, loss := range *l {
 		loss.Add(1)
 	}
@@ -29,9 +29,9 @@ func (l *lost) count() {
 // undescribed is the loss of fields that the plan of a message does not have.
 const undescribed = "fields that the recording does not describe"
 
-// undescribedIn returns the loss of fields that p does not have. whole is the plan of the whole message.
-func undescribedIn(p, whole *plan) string {
-	if p == whole || p.descriptor == nil {
+// undescribedIn returns the loss of fields that p does not have. root is the plan of the channel's messages.
+func undescribedIn(p, root *plan) string {
+	if p == root || p.descriptor == nil {
 		return undescribed
 	}
 	return undescribed + ", of " + string(p.descriptor.FullName())

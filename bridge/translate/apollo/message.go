@@ -17,11 +17,11 @@ import (
 
 // parser reads messages of Apollo, one after the other. Only one goroutine may use it.
 type parser struct {
-	logTime int64    // LogTime of the current message, in ns since the Unix epoch
-	stack   []slot   // slots of the current message and of the messages in it
-	opened  []opened // messages whose losses are counted: the current message and messages in it
-	damage  error    // first error in the current message
-	lost    lost     // losses of the current message
+	logTime int64         // LogTime of the current message, in ns since the Unix epoch
+	stack   []slot        // slots of the current message and of the messages in it
+	opened  []opened      // messages whose losses are counted: the current message and messages in it
+	damage  error         // first error in the current message
+	lost    messageLosses // losses of the current message
 }
 
 // opened is a message that is being read.
@@ -31,7 +31,7 @@ type opened struct {
 	losses *fieldLoss
 }
 
-// begin begins to read a message. Fields that are not read are lost, unless losses is nil.
+// begin begins to read a message. Fields that are not read count as lost, unless losses is nil.
 func (r *parser) begin(p *plan, b []byte, logTime int64, losses *fieldLoss) message {
 	r.logTime, r.stack, r.opened, r.damage = logTime, r.stack[:0], r.opened[:0], nil
 	return r.message(p, b, losses)
@@ -48,7 +48,7 @@ func (r *parser) message(p *plan, b []byte, losses *fieldLoss) message {
 		r.opened = append(r.opened, opened{b, first, losses})
 		unknown = func(*plan) { r.lost.add(losses.undescribed()) }
 	}
-	m.damaged(p.scan(m.slots, b, unknown))
+	m.setDamage(p.scan(m.slots, b, unknown))
 	return m
 }
 
@@ -77,7 +77,8 @@ type message struct {
 	losses *fieldLoss // nil: losses are not counted
 }
 
-func (m message) damaged(err error) {
+// setDamage keeps the first error in the message.
+func (m message) setDamage(err error) {
 	if err != nil && m.damage == nil {
 		m.damage = fmt.Errorf("%s: %w", m.plan.descriptor.FullName(), err)
 	}
@@ -113,8 +114,8 @@ func (m message) sub(name string) message {
 	content := m.b[place.at:][:place.n]
 	if place.count > 1 {
 		var err error
-		content, err = merged(f, place, m.b)
-		m.damaged(err)
+		content, err = mergeOccurrences(f, place, m.b)
+		m.setDamage(err)
 	}
 	return m.message(f.message, content, m.losses.field(f))
 }
@@ -143,8 +144,8 @@ func (m message) float(name string) float64 {
 	return math.Float64frombits(bits)
 }
 
-// known returns a float, or zero if it is NaN, which Apollo uses for unknown numbers.
-func (m message) known(name string) float64 {
+// numberOrZero returns a float, or zero if it is NaN, which Apollo uses for unknown numbers.
+func (m message) numberOrZero(name string) float64 {
 	if f := m.float(name); !math.IsNaN(f) {
 		return f
 	}
@@ -185,7 +186,7 @@ func (m message) enum(name string) int {
 	return int(int32(bits))
 }
 
-// enumName returns the name of the value of an enumeration, or its number if it has none.
+// enumName returns the name of the value of an enumeration, or the number of a value without a name.
 func (m message) enumName(name string) string {
 	f, place := m.field(name, false, protoreflect.EnumKind)
 	if f == nil {
@@ -210,7 +211,7 @@ func (m message) floats(name string) []float64 {
 		for len(packed) > 0 {
 			v, n := protowire.ConsumeFixed64(packed)
 			if n < 0 {
-				m.damaged(fmt.Errorf("%s: %w", name, parseError(n)))
+				m.setDamage(fmt.Errorf("%s: %w", name, parseError(n)))
 				break
 			}
 			list, packed = append(list, math.Float64frombits(v)), packed[n:]
@@ -244,13 +245,15 @@ func (m message) header(frame string) std_msgs.Header {
 // vector returns a Point3D.
 func (m message) vector(name string) geometry_msgs.Vector3 {
 	v := m.sub(name)
-	return geometry_msgs.Vector3{X: v.known("x"), Y: v.known("y"), Z: v.known("z")}
+	return geometry_msgs.Vector3{X: v.numberOrZero("x"), Y: v.numberOrZero("y"), Z: v.numberOrZero("z")}
 }
 
-// orientation returns a Quaternion. Apollo allows messages to omit its qw.
+// orientation returns a Quaternion. Apollo allows messages to omit qw.
 func (m message) orientation(name string) geometry_msgs.Quaternion {
 	v := m.sub(name)
-	q := geometry_msgs.Quaternion{X: v.known("qx"), Y: v.known("qy"), Z: v.known("qz"), W: v.known("qw")}
+	q := geometry_msgs.Quaternion{
+		X: v.numberOrZero("qx"), Y: v.numberOrZero("qy"), Z: v.numberOrZero("qz"), W: v.numberOrZero("qw"),
+	}
 	if !v.has("qw") || math.IsNaN(v.float("qw")) {
 		q.W = math.Sqrt(max(0, 1-q.X*q.X-q.Y*q.Y-q.Z*q.Z))
 	}

@@ -14,11 +14,13 @@ import (
 	"tapedeck/msgs/visualization_msgs"
 )
 
-// obstacleTypes and obstacleSubTypes map the names of types, used in ROS 2 messages, to Apollo's numbers.
+// obstacleTypes maps the names of Apollo's types of obstacles, which ROS 2 messages use as classes, to Apollo's
+// numbers.
 var obstacleTypes = map[string]int64{
 	"UNKNOWN": 0, "UNKNOWN_MOVABLE": 1, "UNKNOWN_UNMOVABLE": 2, "PEDESTRIAN": 3, "BICYCLE": 4, "VEHICLE": 5,
 }
 
+// obstacleSubTypes maps the names of Apollo's subtypes, which ROS 2 messages use as classes, to Apollo's numbers.
 var obstacleSubTypes = map[string]int64{
 	"ST_UNKNOWN": 0, "ST_UNKNOWN_MOVABLE": 1, "ST_UNKNOWN_UNMOVABLE": 2, "ST_CAR": 3, "ST_VAN": 4, "ST_TRUCK": 5,
 	"ST_BUS": 6, "ST_CYCLIST": 7, "ST_MOTORCYCLIST": 8, "ST_TRICYCLIST": 9, "ST_PEDESTRIAN": 10, "ST_TRAFFICCONE": 11,
@@ -26,13 +28,13 @@ var obstacleSubTypes = map[string]int64{
 
 // obstacles exchanges PerceptionObstacles: obstacles are boxes in the world, and their types are classes. To ROS 2, it
 // also makes markers, with arrows for velocities.
-func obstacles(x exchange, m *vision_msgs.Detection3DArray) {
+func obstacles(x exchanger, m *vision_msgs.Detection3DArray) {
 	if x.toROS2 {
 		x.header(&m.Header, worldFrame, "")
 	}
-	clear := visualization_msgs.Marker{Header: m.Header, Action: visualization_msgs.Marker_DELETEALL}
-	markers := &visualization_msgs.MarkerArray{Markers: []visualization_msgs.Marker{clear}}
-	elements(x, "perception_obstacle", &m.Detections, func(x exchange, i int) {
+	deleteAll := visualization_msgs.Marker{Header: m.Header, Action: visualization_msgs.Marker_DELETEALL}
+	markers := &visualization_msgs.MarkerArray{Markers: []visualization_msgs.Marker{deleteAll}}
+	elements(x, "perception_obstacle", &m.Detections, func(x exchanger, i int) {
 		o := &m.Detections[i]
 		at, size := &o.Bbox.Center.Position, &o.Bbox.Size
 		if x.toROS2 {
@@ -44,7 +46,7 @@ func obstacles(x exchange, m *vision_msgs.Detection3DArray) {
 				x.lose(o.Id != "", "ids that are not numbers")
 			}
 			x.out.integer("id", id)
-			x.lose(tilted(o.Bbox.Center.Orientation), "roll and pitch of boxes")
+			x.lose(hasRollOrPitch(o.Bbox.Center.Orientation), "roll and pitch of boxes")
 			x.lose(o.Header.FrameId != "" && o.Header.FrameId != m.Header.FrameId, "frame_id of detections")
 			at.Z -= size.Z / 2 // Apollo's position is the middle of the bottom
 		}
@@ -62,16 +64,17 @@ func obstacles(x exchange, m *vision_msgs.Detection3DArray) {
 		markers.Markers = append(markers.Markers, markersOf(m.Header, x.in, o.Bbox)...)
 	})
 	if x.toROS2 {
-		*x.also = append(*x.also, markers)
+		*x.extra = append(*x.extra, markers)
 	} else {
 		x.header(&m.Header, worldFrame, "")
 	}
 }
 
-func (x exchange) readClasses(o *vision_msgs.Detection3D) {
+// readClasses sets the results of a detection: one for the type, and one for the subtype.
+func (x exchanger) readClasses(o *vision_msgs.Detection3D) {
 	score := 1.0
 	if x.in.has("confidence") {
-		score = x.in.known("confidence")
+		score = x.in.numberOrZero("confidence")
 	}
 	for _, name := range []string{"type", "sub_type"} {
 		if !x.in.has(name) {
@@ -89,7 +92,8 @@ func (x exchange) readClasses(o *vision_msgs.Detection3D) {
 	}
 }
 
-func (x exchange) writeClasses(o *vision_msgs.Detection3D) {
+// writeClasses writes the results of a detection as type, sub_type, confidence and position_covariance.
+func (x exchanger) writeClasses(o *vision_msgs.Detection3D) {
 	for _, result := range o.Results {
 		name, kind := result.Hypothesis.ClassId, "type"
 		class, ok := obstacleTypes[name]
@@ -124,6 +128,7 @@ const (
 	obstacleVehicle    = 5
 )
 
+// obstacleColors are the colors of markers by the type of the obstacle.
 var obstacleColors = map[int]std_msgs.ColorRGBA{
 	obstaclePedestrian: {R: 1, G: 0.6, A: 0.6},
 	obstacleBicycle:    {R: 0.2, G: 0.8, B: 1, A: 0.6},
@@ -133,6 +138,7 @@ var obstacleColors = map[int]std_msgs.ColorRGBA{
 // minVelocity is the smallest velocity with an arrow, in m/s. The length of the arrow is the distance in one second.
 const minVelocity = 0.1
 
+// markersOf returns the markers of an obstacle: a box and, if the obstacle moves, an arrow.
 func markersOf(header std_msgs.Header, o message, box vision_msgs.BoundingBox3D) []visualization_msgs.Marker {
 	color, ok := obstacleColors[o.enum("type")]
 	if !ok {
@@ -162,9 +168,9 @@ var radarClasses = []uint16{
 
 // radar exchanges a ContiRadar. Its axes are x forward and y left, as in ROS. The last 4 bytes of a UUID are the id of
 // the object. In covariances, elements 0 and 3 are the variances along x and y.
-func radar(x exchange, m *radar_msgs.RadarTracks) {
+func radar(x exchanger, m *radar_msgs.RadarTracks) {
 	x.header(&m.Header, radarFrame, "radar_timestamp")
-	elements(x, "contiobs", &m.Tracks, func(x exchange, i int) {
+	elements(x, "contiobs", &m.Tracks, func(x exchanger, i int) {
 		o := &m.Tracks[i]
 		id := o.Uuid.Uuid[12:]
 		if x.toROS2 {

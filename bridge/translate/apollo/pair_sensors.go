@@ -19,7 +19,7 @@ const (
 )
 
 // imu exchanges an Imu. The driver's axes are right, forward, up, although the comments of imu.proto differ.
-func imu(x exchange, m *sensor_msgs.Imu) {
+func imu(x exchanger, m *sensor_msgs.Imu) {
 	x.header(&m.Header, imuFrame, "")
 	if !x.toROS2 {
 		x.out.number("measurement_time", gpsSeconds(m.Header.Stamp.Nanoseconds()))
@@ -34,17 +34,17 @@ func imu(x exchange, m *sensor_msgs.Imu) {
 	x.loseCovariances(m)
 }
 
-func correctedIMU(x exchange, m *sensor_msgs.Imu) {
+func correctedIMU(x exchanger, m *sensor_msgs.Imu) {
 	x.header(&m.Header, imuFrame, "")
-	x.message("imu", func(x exchange) {
+	x.message("imu", func(x exchanger) {
 		x.vehicleVector("linear_acceleration", &m.LinearAcceleration)
 		x.vehicleVector("angular_velocity", &m.AngularVelocity)
 		switch {
 		case x.toROS2 && x.in.has("euler_angles"):
 			// Roll is about the axis that looks forward, y, and pitch about the one that looks right, x.
 			angles := x.in.vector("euler_angles")
-			yawAndPitch := about(2, angles.Z).Times(about(0, angles.Y))
-			m.Orientation = orientationToFLU(yawAndPitch.Times(about(1, angles.X)))
+			yawAndPitch := rotationAbout(2, angles.Z).Times(rotationAbout(0, angles.Y))
+			m.Orientation = orientationToFLU(yawAndPitch.Times(rotationAbout(1, angles.X)))
 		case x.toROS2:
 			setNoOrientation(m)
 		case hasOrientation(m):
@@ -63,23 +63,24 @@ func hasOrientation(m *sensor_msgs.Imu) bool {
 
 func setNoOrientation(m *sensor_msgs.Imu) { m.Orientation, m.OrientationCovariance[0] = identity, -1 }
 
-func (x exchange) loseCovariances(m *sensor_msgs.Imu) {
+// loseCovariances counts the covariances that a message has, because Apollo cannot hold them.
+func (x exchanger) loseCovariances(m *sensor_msgs.Imu) {
 	if x.toROS2 {
 		return
 	}
-	known := func(c *[9]float64) bool { return c[0] != -1 && *c != [9]float64{} }
-	x.lose(known(&m.OrientationCovariance), "orientation_covariance")
-	x.lose(known(&m.AngularVelocityCovariance), "angular_velocity_covariance")
-	x.lose(known(&m.LinearAccelerationCovariance), "linear_acceleration_covariance")
+	isSet := func(c *[9]float64) bool { return c[0] != -1 && *c != [9]float64{} }
+	x.lose(isSet(&m.OrientationCovariance), "orientation_covariance")
+	x.lose(isSet(&m.AngularVelocityCovariance), "angular_velocity_covariance")
+	x.lose(isSet(&m.LinearAccelerationCovariance), "linear_acceleration_covariance")
 }
 
-func localization(x exchange, m *nav_msgs.Odometry) {
+func localization(x exchanger, m *nav_msgs.Odometry) {
 	x.header(&m.Header, worldFrame, "")
-	x.message("pose", func(x exchange) { x.pose(m) })
-	x.measured(&m.Header)
+	x.message("pose", func(x exchanger) { x.pose(m) })
+	x.measurementTime(&m.Header)
 	pose, twist, q := &m.Pose.Covariance, &m.Twist.Covariance, m.Pose.Pose.Orientation
 	if x.toROS2 && x.in.has("uncertainty") || *pose != [36]float64{} || *twist != [36]float64{} {
-		x.message("uncertainty", func(x exchange) {
+		x.message("uncertainty", func(x exchanger) {
 			x.deviation("position_std_dev", pose, linearBlock, identity)
 			x.deviation("orientation_std_dev", pose, angularBlock, identity)
 			x.deviation("linear_velocity_std_dev", twist, linearBlock, q)
@@ -87,23 +88,23 @@ func localization(x exchange, m *nav_msgs.Odometry) {
 		})
 	}
 	if !x.toROS2 {
-		x.lose(coupled(pose) || coupled(twist), "covariances between axes")
+		x.lose(hasCrossCovariance(pose) || hasCrossCovariance(twist), "covariances between axes")
 		return
 	}
-	*x.also = append(*x.also, &tf2_msgs.TFMessage{Transforms: []geometry_msgs.TransformStamped{{
+	*x.extra = append(*x.extra, &tf2_msgs.TFMessage{Transforms: []geometry_msgs.TransformStamped{{
 		Header: m.Header, ChildFrameId: m.ChildFrameId,
 		Transform: geometry_msgs.Transform{Translation: geometry_msgs.Vector3(m.Pose.Pose.Position), Rotation: q},
 	}}})
 }
 
-func gps(x exchange, m *nav_msgs.Odometry) {
+func gps(x exchanger, m *nav_msgs.Odometry) {
 	x.header(&m.Header, worldFrame, "")
-	x.message("localization", func(x exchange) { x.pose(m) })
+	x.message("localization", func(x exchanger) { x.pose(m) })
 	x.lose(m.Pose.Covariance != [36]float64{} || m.Twist.Covariance != [36]float64{}, "covariances")
 }
 
 // pose exchanges a Pose. Velocities are in the world's frame in a Pose, and in the vehicle's frame in an Odometry.
-func (x exchange) pose(m *nav_msgs.Odometry) {
+func (x exchanger) pose(m *nav_msgs.Odometry) {
 	pose, twist := &m.Pose.Pose, &m.Twist.Twist
 	x.vector("position", (*geometry_msgs.Vector3)(&pose.Position))
 	if x.toROS2 {
@@ -139,14 +140,14 @@ var solutionTypes = map[int8]int64{
 	sensor_msgs.NavSatStatus_STATUS_GBAS_FIX: 50,
 }
 
-func bestPose(x exchange, m *sensor_msgs.NavSatFix) {
+func bestPose(x exchanger, m *sensor_msgs.NavSatFix) {
 	x.header(&m.Header, gnssFrame, "")
 	if !x.toROS2 {
 		x.writeBestPose(m)
 		return
 	}
 	m.Latitude, m.Longitude = x.in.float("latitude"), x.in.float("longitude")
-	m.Altitude = x.in.float("height_msl") + x.in.known("undulation") // above the ellipsoid
+	m.Altitude = x.in.float("height_msl") + x.in.numberOrZero("undulation") // above the ellipsoid
 	m.Status.Service = sensor_msgs.NavSatStatus_SERVICE_GPS
 	switch x.in.enum("sol_type") {
 	case 0: // NONE
@@ -158,10 +159,11 @@ func bestPose(x exchange, m *sensor_msgs.NavSatFix) {
 	default:
 		m.Status.Status = sensor_msgs.NavSatStatus_STATUS_FIX
 	}
-	setCovariance(m, x.in.known("longitude_std_dev"), x.in.known("latitude_std_dev"), x.in.known("height_std_dev"))
+	east, north, up := "longitude_std_dev", "latitude_std_dev", "height_std_dev"
+	setCovariance(m, x.in.numberOrZero(east), x.in.numberOrZero(north), x.in.numberOrZero(up))
 }
 
-func (x exchange) writeBestPose(m *sensor_msgs.NavSatFix) {
+func (x exchanger) writeBestPose(m *sensor_msgs.NavSatFix) {
 	w := x.out
 	w.number("measurement_time", gpsSeconds(m.Header.Stamp.Nanoseconds()))
 	solution, known := solutionTypes[m.Status.Status]
@@ -191,10 +193,10 @@ func (x exchange) writeBestPose(m *sensor_msgs.NavSatFix) {
 }
 
 // gnss reads a Gnss. It does not write, because a NavSatFix becomes a GnssBestPose.
-func gnss(x exchange, m *sensor_msgs.NavSatFix) {
+func gnss(x exchanger, m *sensor_msgs.NavSatFix) {
 	x.header(&m.Header, gnssFrame, "")
 	position := x.in.sub("position")
-	m.Latitude, m.Longitude, m.Altitude = position.float("lat"), position.float("lon"), position.known("height")
+	m.Latitude, m.Longitude, m.Altitude = position.float("lat"), position.float("lon"), position.numberOrZero("height")
 	m.Status.Service = sensor_msgs.NavSatStatus_SERVICE_GPS
 	switch x.in.enum("type") {
 	case 0: // INVALID
@@ -210,7 +212,7 @@ func gnss(x exchange, m *sensor_msgs.NavSatFix) {
 	velocity.Header.FrameId = worldFrame
 	x.vector("linear_velocity", &velocity.Twist.Twist.Linear)
 	x.deviation("linear_velocity_std_dev", &velocity.Twist.Covariance, linearBlock, identity)
-	*x.also = append(*x.also, velocity)
+	*x.extra = append(*x.extra, velocity)
 }
 
 // setCovariance sets the covariance from standard deviations east, north and up, in m. Three zeros mean unknown.
@@ -221,11 +223,11 @@ func setCovariance(fix *sensor_msgs.NavSatFix, east, north, up float64) {
 	}
 }
 
-func image(x exchange, m *sensor_msgs.Image) {
+func image(x exchanger, m *sensor_msgs.Image) {
 	const apollo, ros = "yuyv", "yuv422_yuy2"
 	x.header(&m.Header, "", "camera_timestamp")
 	x.frameID(&m.Header)
-	x.measured(&m.Header)
+	x.measurementTime(&m.Header)
 	x.uint32("height", &m.Height)
 	x.uint32("width", &m.Width)
 	if m.Encoding == ros {
@@ -240,23 +242,23 @@ func image(x exchange, m *sensor_msgs.Image) {
 	x.lose(m.IsBigendian != 0, "is_bigendian")
 }
 
-func compressedImage(x exchange, m *sensor_msgs.CompressedImage) {
+func compressedImage(x exchanger, m *sensor_msgs.CompressedImage) {
 	x.header(&m.Header, "", "camera_timestamp")
 	x.frameID(&m.Header)
 	x.text("format", &m.Format)
 	x.bytes("data", &m.Data)
-	x.measured(&m.Header)
+	x.measurementTime(&m.Header)
 }
 
-func transforms(x exchange, m *tf2_msgs.TFMessage) {
+func transforms(x exchanger, m *tf2_msgs.TFMessage) {
 	if !x.toROS2 && len(m.Transforms) > 0 {
 		x.header(&m.Transforms[0].Header, "", "")
 	}
-	elements(x, "transforms", &m.Transforms, func(x exchange, i int) {
+	elements(x, "transforms", &m.Transforms, func(x exchanger, i int) {
 		t := &m.Transforms[i]
 		x.header(&t.Header, "", "")
 		x.text("child_frame_id", &t.ChildFrameId)
-		x.message("transform", func(x exchange) {
+		x.message("transform", func(x exchanger) {
 			x.vector("translation", &t.Transform.Translation)
 			x.orientation("rotation", &t.Transform.Rotation)
 		})

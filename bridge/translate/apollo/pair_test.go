@@ -98,7 +98,7 @@ func (d generator) cloud(points int) *sensor_msgs.PointCloud2 {
 }
 
 // TestThereAndBack translates messages of each pair to Apollo and back. The values stay equal, except that floats are
-// rounded, and stamps to a quarter of a microsecond.
+// rounded, and stamps to a facingNorth of a microsecond.
 func TestThereAndBack(t *testing.T) {
 	d := generator{rand.New(rand.NewPCG(3, 4))}
 	for name, test := range map[string]struct {
@@ -114,7 +114,7 @@ func TestThereAndBack(t *testing.T) {
 				LinearAcceleration: d.vector()}
 		}},
 		"imu that looks up": {"/imu", func() msgs.Message {
-			q := about(2, d.NormFloat64()).Times(about(1, -math.Pi/2))
+			q := rotationAbout(2, d.NormFloat64()).Times(rotationAbout(1, -math.Pi/2))
 			return &sensor_msgs.Imu{Header: d.header(), Orientation: q, AngularVelocity: d.vector(),
 				LinearAcceleration: d.vector()}
 		}},
@@ -158,7 +158,7 @@ func TestThereAndBack(t *testing.T) {
 				h.Stamp = builtin_interfaces.TimeAt(h.Stamp.Nanoseconds()/2 + d.Int64N(1e15))
 				m.Poses = append(m.Poses, geometry_msgs.PoseStamped{Header: h,
 					Pose: geometry_msgs.Pose{Position: geometry_msgs.Point(d.vector()),
-						Orientation: about(2, d.NormFloat64())}})
+						Orientation: rotationAbout(2, d.NormFloat64())}})
 			}
 			return m
 		}},
@@ -171,7 +171,7 @@ func TestThereAndBack(t *testing.T) {
 			for range d.IntN(4) {
 				o := vision_msgs.Detection3D{Header: m.Header, Id: strconv.Itoa(d.IntN(100))}
 				o.Bbox.Center = geometry_msgs.Pose{Position: geometry_msgs.Point(d.vector()),
-					Orientation: about(2, d.NormFloat64())}
+					Orientation: rotationAbout(2, d.NormFloat64())}
 				o.Bbox.Size = geometry_msgs.Vector3{X: d.Float64(), Y: d.Float64(), Z: d.Float64()}
 				score := d.Float64()
 				for _, class := range []string{"VEHICLE", "ST_VAN"} {
@@ -212,7 +212,7 @@ func TestThereAndBack(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := oneMessage(t, test.topic, test.make())
+			r := singleMessage(t, test.topic, test.make())
 			b := newRoundTrip(t, r, r.Messages[0].Channel)
 			for range 100 {
 				want := test.make()

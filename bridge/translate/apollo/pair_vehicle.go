@@ -10,7 +10,7 @@ import (
 )
 
 // chassis exchanges only the speed of a Chassis.
-func chassis(x exchange, m *geometry_msgs.TwistStamped) {
+func chassis(x exchanger, m *geometry_msgs.TwistStamped) {
 	x.number("speed_mps", &m.Twist.Linear.X)
 	x.header(&m.Header, vehicleFrame, "")
 	rest := m.Twist
@@ -19,11 +19,11 @@ func chassis(x exchange, m *geometry_msgs.TwistStamped) {
 }
 
 // trajectory exchanges an ADCTrajectory. It also writes the length of the path, in m, and its duration, in s.
-func trajectory(x exchange, m *nav_msgs.Path) {
+func trajectory(x exchanger, m *nav_msgs.Path) {
 	x.header(&m.Header, worldFrame, "")
 	start := m.Header.Stamp.Nanoseconds()
 	var length, last float64
-	elements(x, "trajectory_point", &m.Poses, func(x exchange, i int) {
+	elements(x, "trajectory_point", &m.Poses, func(x exchanger, i int) {
 		p := &m.Poses[i]
 		at, q := &p.Pose.Position, &p.Pose.Orientation
 		if !x.toROS2 {
@@ -36,9 +36,9 @@ func trajectory(x exchange, m *nav_msgs.Path) {
 				last = seconds(ns - start)
 			}
 			x.lose(p.Header.FrameId != "" && p.Header.FrameId != m.Header.FrameId, "frame_id of poses")
-			x.lose(tilted(*q), "roll and pitch of poses")
+			x.lose(hasRollOrPitch(*q), "roll and pitch of poses")
 		}
-		x.message("path_point", func(x exchange) {
+		x.message("path_point", func(x exchanger) {
 			x.number("x", &at.X)
 			x.number("y", &at.Y)
 			x.number("z", &at.Z)
@@ -68,7 +68,7 @@ const (
 )
 
 // control exchanges a ControlCommand. Apollo uses percentages. Positive steering is left in Apollo and right in CARLA.
-func control(x exchange, m *carla_msgs.CarlaEgoVehicleControl) {
+func control(x exchanger, m *carla_msgs.CarlaEgoVehicleControl) {
 	x.header(&m.Header, "", "")
 	x.scaled("throttle", &m.Throttle, 100)
 	x.scaled("brake", &m.Brake, 100)

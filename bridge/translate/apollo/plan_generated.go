@@ -47,7 +47,7 @@ func (s *plans) plan(d protoreflect.MessageDescriptor) *plan {
 	p.fields = make([]planField, d.Fields().Len())
 	for i := range p.fields {
 		p.fields[i] = s.field(d.Fields().Get(i))
-		p.fields[i].name = untaken(names, fieldName(p.fields[i].protoName), "_")
+		p.fields[i].name = uniqueName(names, fieldName(p.fields[i].protoName), "_")
 	}
 	p.open = false
 	s.add(p)
@@ -175,6 +175,6 @@ func appendConstants(b *strings.Builder, d protoreflect.EnumDescriptor, taken ma
 		if taken[name] {
 			name = constantName(string(d.Name())) + "_" + name
 		}
-		fmt.Fprintf(b, "int32 %s=%d\n", untaken(taken, name, "_"), v.Number())
+		fmt.Fprintf(b, "int32 %s=%d\n", uniqueName(taken, name, "_"), v.Number())
 	}
 }

@@ -183,8 +183,8 @@ func TestGeneratedSamples(t *testing.T) {
 	require.Len(t, compared, 12)
 }
 
-// describing returns the descriptor of the last message of a file.
-func describing(t testing.TB, file *descriptorpb.FileDescriptorProto) protoreflect.MessageDescriptor {
+// lastMessage returns the descriptor of the last message of a file.
+func lastMessage(t testing.TB, file *descriptorpb.FileDescriptorProto) protoreflect.MessageDescriptor {
 	d, err := protodesc.FileOptions{AllowUnresolvable: true}.New(file, nil)
 	require.NoError(t, err)
 	return d.Messages().Get(d.Messages().Len() - 1)
@@ -285,7 +285,7 @@ MSG: my_odd_pkg/OddTypePart2
 `
 
 func TestGeneratedOddities(t *testing.T) {
-	d := describing(t, parseFile(t, odd))
+	d := lastMessage(t, parseFile(t, odd))
 	plans, err := plansOf(d)
 	require.NoError(t, err)
 	library, err := plans.library()
@@ -382,7 +382,7 @@ func TestGeneratedTooLarge(t *testing.T) {
 		}
 		file.MessageType = append(file.MessageType, m)
 	}
-	_, err := plansOf(describing(t, file))
+	_, err := plansOf(lastMessage(t, file))
 	require.ErrorContains(t, err, "too large for ROS 2, even when nothing is set")
 }
 
@@ -394,7 +394,7 @@ func TestGeneratedRandom(t *testing.T) {
 	}
 	for seed := range seeds {
 		r := randomTypes{rand.New(rand.NewPCG(seed, 7))}
-		d := describing(t, r.file())
+		d := lastMessage(t, r.file())
 		plans, err := plansOf(d)
 		require.NoError(t, err)
 		schema := generatedSchema(t, plans)

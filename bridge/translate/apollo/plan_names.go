@@ -19,11 +19,11 @@ func (s *plans) name(d protoreflect.MessageDescriptor, suffix string) string {
 		pkg = fieldName(string(proto))
 	}
 	name := typeName(strings.TrimPrefix(strings.TrimPrefix(string(d.FullName()), string(proto)), ".")) + suffix
-	return untaken(s.taken, pkg+"/msg/"+name, "")
+	return uniqueName(s.taken, pkg+"/msg/"+name, "")
 }
 
-// untaken returns name, or name with a number as a suffix if name is taken. It marks the result as taken.
-func untaken(taken map[string]bool, name, between string) string {
+// uniqueName returns name, or name with a number as a suffix if name is taken. It marks the result as taken.
+func uniqueName(taken map[string]bool, name, between string) string {
 	free := name
 	for n := 2; taken[free]; n++ {
 		free = name + between + strconv.Itoa(n)

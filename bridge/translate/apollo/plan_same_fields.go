@@ -29,7 +29,7 @@ func sameFields(library *rosidl.Library, c *codec.Channel) (*outgoingChannel, er
 	}
 	target := targetOf(c, name, files)
 	target.QoS = c.QoS
-	if err := remember(target, library, c); err != nil {
+	if err := storeROSType(target, library, c); err != nil {
 		return nil, err
 	}
 	p, err := planOf(library, c.Type, target)
@@ -39,8 +39,8 @@ func sameFields(library *rosidl.Library, c *codec.Channel) (*outgoingChannel, er
 	return &outgoingChannel{target: target, begin: p.begin}, nil
 }
 
-// remember stores the type and the definition of the channel c in the metadata of the target.
-func remember(target *codec.Channel, library *rosidl.Library, c *codec.Channel) error {
+// storeROSType stores the type and the definition of the channel c in the metadata of the target.
+func storeROSType(target *codec.Channel, library *rosidl.Library, c *codec.Channel) error {
 	text := string(c.Schema.Data)
 	if c.Schema.Encoding != codec.SchemaROS2Msg || text == "" {
 		var err error
@@ -71,10 +71,10 @@ func planOf(library *rosidl.Library, typeName string, c *codec.Channel) (*plan, 
 	return planner{library, map[string]*plan{}}.plan(typeName, d)
 }
 
-// planner makes plans for types of a library. known are the finished plans by the names of ROS 2 types.
+// planner makes plans for types of a library. finished maps names of ROS 2 types to their plans.
 type planner struct {
-	library *rosidl.Library
-	known   map[string]*plan
+	library  *rosidl.Library
+	finished map[string]*plan
 }
 
 func (p planner) plan(typeName string, d protoreflect.MessageDescriptor) (*plan, error) {
@@ -82,7 +82,7 @@ func (p planner) plan(typeName string, d protoreflect.MessageDescriptor) (*plan,
 	if err != nil {
 		return nil, err
 	}
-	result := p.known[m.Name]
+	result := p.finished[m.Name]
 	if result != nil {
 		return result, nil
 	}
@@ -113,7 +113,7 @@ func (p planner) plan(typeName string, d protoreflect.MessageDescriptor) (*plan,
 		result.fields = append(result.fields, f)
 	}
 	result.finish()
-	p.known[m.Name] = result
+	p.finished[m.Name] = result
 	return result, nil
 }
 

@@ -132,7 +132,7 @@ func TestGenerated(t *testing.T) {
 			require.NoError(t, err)
 			d, err := descriptorOf(translated.target)
 			require.NoError(t, err)
-			back, err := restored(translated.target)
+			back, err := restoredChannel(translated.target)
 			require.NoError(t, err)
 			require.Equal(t, channel, back.targets[0])
 			schema, err := cdr.NewSchema(library, name)
@@ -158,11 +158,11 @@ func TestGenerated(t *testing.T) {
 					again, err := options.Marshal(read)
 					require.NoError(t, err)
 					require.Len(t, again, len(encoded))
-					decoded, err := restoredPayload(back, again)
+					decoded, err := restorePayload(back, again)
 					require.NoError(t, err)
 					require.Equal(t, payload, decoded)
 				}
-				decoded, err := restoredPayload(back, encoded)
+				decoded, err := restorePayload(back, encoded)
 				require.NoError(t, err)
 				require.Equal(t, payload, decoded)
 			}
@@ -170,7 +170,7 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-func restoredPayload(r *channel, encoded []byte) ([]byte, error) {
+func restorePayload(r *channel, encoded []byte) ([]byte, error) {
 	c := new(codec.Channel)
 	to := &toROS2{channels: map[*codec.Channel]*channel{c: r}}
 	out, err := to.Begin(nil)(&codec.Message{Channel: c, Data: encoded})

@@ -169,7 +169,7 @@ func (e *planEncoder) field(f *planField, s slot, b []byte) error {
 	case f.list:
 		return e.list(f, s, b)
 	case f.raw:
-		return e.value(f, 0, encoded(f, s, b))
+		return e.value(f, 0, joinOccurrences(f, s, b))
 	case f.width > 0:
 		return e.number(f, s.bits)
 	case s.count == 0 && f.Kind == rosidl.Nested && f.message.blank[0] != nil:
@@ -178,7 +178,7 @@ func (e *planEncoder) field(f *planField, s slot, b []byte) error {
 	case s.count == 0:
 		return e.value(f, 0, []byte(f.text))
 	case s.count > 1 && f.Kind == rosidl.Nested:
-		content, err := merged(f, s, b)
+		content, err := mergeOccurrences(f, s, b)
 		if err != nil {
 			return err
 		}
@@ -329,18 +329,18 @@ func (o *occurrences) next() bool {
 	}
 }
 
-// read returns the current occurrence and moves behind it. whole is the encoded field with its tag. bits or content is
+// read returns the current occurrence and moves behind it. encoded is the field with its tag. bits or content is
 // the value of the field.
-func (o *occurrences) read() (whole []byte, kind protowire.Type, bits uint64, content []byte) {
+func (o *occurrences) read() (encoded []byte, kind protowire.Type, bits uint64, content []byte) {
 	number, kind, n := consumeTag(o.b[o.at:])
 	bits, content, size := consume(number, kind, o.b[o.at+n:])
-	whole = o.b[o.at : o.at+n+size]
-	o.at += len(whole)
-	return whole, kind, bits, content
+	encoded = o.b[o.at : o.at+n+size]
+	o.at += len(encoded)
+	return encoded, kind, bits, content
 }
 
-// merged concatenates the occurrences of a message field. Each occurrence must be a valid message.
-func merged(field *planField, s slot, b []byte) ([]byte, error) {
+// mergeOccurrences concatenates the occurrences of a message field. Each occurrence must be a valid message.
+func mergeOccurrences(field *planField, s slot, b []byte) ([]byte, error) {
 	var message []byte
 	for o := (occurrences{field, b, 0, s.count}); o.next(); {
 		_, _, _, content := o.read()
@@ -356,12 +356,12 @@ func merged(field *planField, s slot, b []byte) ([]byte, error) {
 	return message, nil
 }
 
-// encoded returns all encoded occurrences of a field.
-func encoded(field *planField, s slot, b []byte) []byte {
+// joinOccurrences returns all encoded occurrences of a field.
+func joinOccurrences(field *planField, s slot, b []byte) []byte {
 	var fields []byte
 	for o := (occurrences{field, b, s.at, s.count}); o.next(); {
-		whole, _, _, _ := o.read()
-		fields = append(fields, whole...)
+		encoded, _, _, _ := o.read()
+		fields = append(fields, encoded...)
 	}
 	return fields
 }

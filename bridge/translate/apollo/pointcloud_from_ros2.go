@@ -36,9 +36,10 @@ func (t *fromROS2) describePoints() {
 		}
 	}
 	added := map[string]*descriptorpb.FieldDescriptorProto{}
-	for _, c := range t.recorded() {
+	for _, c := range t.cdrChannels() {
 		var m sensor_msgs.PointCloud2
-		if c.Type != m.TypeName() || c.Metadata[MetadataDescriptor] != "" || cdr.Unmarshal(t.first(c), &m) != nil {
+		if c.Type != m.TypeName() || c.Metadata[MetadataDescriptor] != "" ||
+			cdr.Unmarshal(t.firstPayload(c), &m) != nil {
 			continue
 		}
 		for _, f := range m.Fields {
@@ -49,9 +50,9 @@ func (t *fromROS2) describePoints() {
 				continue
 			}
 			kind := pointDatatypes[f.Datatype].kind
-			if known := added[name]; known != nil {
-				if known.GetType() != kind {
-					known.Type = descriptorpb.FieldDescriptorProto_TYPE_DOUBLE.Enum()
+			if field := added[name]; field != nil {
+				if field.GetType() != kind {
+					field.Type = descriptorpb.FieldDescriptorProto_TYPE_DOUBLE.Enum()
 				}
 				continue
 			}
@@ -222,7 +223,7 @@ func (c *cloudTranslation) points(out []byte) ([]byte, error) {
 
 var le = binary.LittleEndian
 
-// value reads a number of a point.
+// value reads the column's number in a point.
 func (f *column) value(b []byte) float64 {
 	switch f.datatype {
 	case sensor_msgs.PointField_INT8:
@@ -243,7 +244,7 @@ func (f *column) value(b []byte) float64 {
 	return math.Float64frombits(le.Uint64(b))
 }
 
-// append appends a number. exact reports whether the number kept its value.
+// append appends a number as the value of the Apollo field. exact reports whether the number kept its value.
 func (f *column) append(b []byte, v float64) (_ []byte, exact bool) {
 	switch f.kind {
 	case protoreflect.DoubleKind:
@@ -259,12 +260,12 @@ func (f *column) append(b []byte, v float64) (_ []byte, exact bool) {
 	case protoreflect.BoolKind:
 		lowest, highest = 0, 1
 	}
-	whole := math.RoundToEven(v)
-	if !(whole >= lowest) { // also for NaN
-		whole = lowest
+	rounded := math.RoundToEven(v)
+	if !(rounded >= lowest) { // also for NaN
+		rounded = lowest
 	}
-	whole = min(whole, highest)
-	return f.appendNumber(b, uint64(int64(whole))), whole == v
+	rounded = min(rounded, highest)
+	return f.appendNumber(b, uint64(int64(rounded))), rounded == v
 }
 
 // time returns the time of a point, in ns since the Unix epoch. Integers count ns from the stamp of the cloud. Floats

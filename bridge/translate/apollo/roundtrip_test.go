@@ -229,7 +229,7 @@ func TestOriginalRandom(t *testing.T) {
 	for seed := range seeds {
 		r := randomTypes{rand.New(rand.NewPCG(seed, 8))}
 		file := r.file()
-		d := describing(t, file)
+		d := lastMessage(t, file)
 		schema, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{file}})
 		require.NoError(t, err)
 		original := &codec.Channel{

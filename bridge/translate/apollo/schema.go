@@ -35,9 +35,9 @@ func readSchema() (*descriptorpb.FileDescriptorSet, error) {
 	return set, nil
 }
 
-// closure returns the files of set that describe a type: all files that the type's file imports, at any depth, and then
-// the type's file.
-func closure(
+// filesDescribing returns the files of set that describe a type: all files that the type's file imports, at any depth,
+// and then the type's file.
+func filesDescribing(
 	set *descriptorpb.FileDescriptorSet, typeName protoreflect.FullName,
 ) (*descriptorpb.FileDescriptorSet, error) {
 	registry, err := protodesc.NewFiles(set)

@@ -72,7 +72,7 @@ type channel struct {
 func (t *toROS2) Topics(topic codec.TopicInfo) (topics []codec.TopicInfo, err error) {
 	c := t.channels[topic.Channel]
 	if c == nil && topic.Channel.Metadata[MetadataROSType] != "" {
-		c, _ = restored(topic.Channel)
+		c, _ = restoredChannel(topic.Channel)
 	}
 	if c == nil {
 		c, err = newChannel(topic.Channel)
@@ -111,9 +111,9 @@ func newChannel(original *codec.Channel) (*channel, error) {
 	if err != nil {
 		return nil, err
 	}
-	plans, whole := describe(d), ""
-	if last := c.pair.targets[len(c.pair.targets)-1]; last.typeName == generated {
-		c.generates, whole = true, original.Topic+last.topic
+	plans, generatedTopic := describe(d), ""
+	if last := c.pair.targets[len(c.pair.targets)-1]; last.typeName == generatedType {
+		c.generates, generatedTopic = true, original.Topic+last.topic
 		if err := plans.encodeBlanks(); err != nil {
 			return nil, err
 		}
@@ -131,8 +131,8 @@ func newChannel(original *codec.Channel) (*channel, error) {
 		maps.Copy(to.Metadata, original.Metadata)
 		to.Metadata[MetadataType], to.Metadata[MetadataTopic] = original.Type, original.Topic
 		to.Metadata[MetadataDescriptor] = base64.StdEncoding.EncodeToString(original.Schema.Data)
-		if whole != "" {
-			to.Metadata[MetadataWhole] = whole
+		if generatedTopic != "" {
+			to.Metadata[MetadataWhole] = generatedTopic
 		}
 		c.targets = append(c.targets, to)
 	}
@@ -150,7 +150,7 @@ func (t target) channel(apollo string, plans *plans) (*codec.Channel, error) {
 	if topic == "/tf_static" {
 		qos.Durability, qos.Depth = codec.TransientLocal, 1
 	}
-	if t.typeName != generated {
+	if t.typeName != generatedType {
 		return codec.NewChannel(msgs.Library(), topic, t.typeName, qos)
 	}
 	library, err := plans.library()

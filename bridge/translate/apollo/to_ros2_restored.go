@@ -7,8 +7,8 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// restored returns the translation of a channel that sameFields made, back to the original ROS 2 messages.
-func restored(c *codec.Channel) (*channel, error) {
+// restoredChannel returns the translation of a channel that sameFields made, back to the original ROS 2 messages.
+func restoredChannel(c *codec.Channel) (*channel, error) {
 	name, text := c.Metadata[MetadataROSType], c.Metadata[MetadataROSDefinition]
 	library, err := rosidl.ParseConcatenated(name, text)
 	if err != nil {
@@ -20,7 +20,7 @@ func restored(c *codec.Channel) (*channel, error) {
 	}
 	target := &codec.Channel{
 		Topic: c.Topic, Type: name, Encoding: codec.EncodingCDR, QoS: c.QoS,
-		Metadata: without(c.Metadata, MetadataROSType, MetadataROSDefinition),
+		Metadata: withoutKeys(c.Metadata, MetadataROSType, MetadataROSDefinition),
 		Schema:   codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)},
 	}
 	target.TypeHash, err = library.Hash(name)
@@ -42,7 +42,8 @@ func (c *channel) restore(original *codec.Channel) {
 			continue
 		}
 		c.only = target
-		target.QoS, target.Metadata = original.QoS, without(original.Metadata, MetadataROSType, MetadataROSDefinition)
+		target.QoS = original.QoS
+		target.Metadata = withoutKeys(original.Metadata, MetadataROSType, MetadataROSDefinition)
 		if library, err := rosidl.ParseConcatenated(rosType, text); err == nil {
 			if hash, err := library.Hash(rosType); err == nil && hash == target.TypeHash {
 				target.Schema.Data = []byte(text)

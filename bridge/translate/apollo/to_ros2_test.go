@@ -29,9 +29,9 @@ import (
 	"tapedeck/test/samples"
 )
 
-// first translates a real recording to ROS 2, and returns the first message and the number of messages by topic and
-// type.
-func first(t *testing.T, name string) (
+// translateSample translates a real recording to ROS 2. It returns the first message and the number of messages by
+// topic and type, and the losses.
+func translateSample(t *testing.T, name string) (
 	messages map[string]*codec.Message, counts map[string]int, losses []codec.Loss,
 ) {
 	t.Helper()
@@ -51,14 +51,15 @@ func first(t *testing.T, name string) (
 	return messages, counts, r.Losses()
 }
 
-// stampedAt compares a stamp with a time in ns. Apollo's stamps have a resolution of a quarter of a microsecond.
-func stampedAt(t *testing.T, want int64, sec int32, nanosec uint32) {
+// requireStamp compares a stamp with a time in ns. Apollo's stamps have a resolution of a facingNorth of a microsecond.
+func requireStamp(t *testing.T, want int64, sec int32, nanosec uint32) {
 	t.Helper()
 	require.InDelta(t, 0, int64(sec)*1e9+int64(nanosec)-want, 300)
 }
 
+// TestSensors compares the first messages of a recording with values that were read from the recording by hand.
 func TestSensors(t *testing.T) {
-	messages, counts, losses := first(t, "apollo_cpp_sensors.record")
+	messages, counts, losses := translateSample(t, "apollo_cpp_sensors.record")
 	require.Equal(t, map[string]int{
 		"/apollo/canbus/chassis apollo_canbus/msg/Chassis":                                 200,
 		"/apollo/canbus/chassis_twist geometry_msgs/msg/TwistStamped":                      200,
@@ -94,7 +95,7 @@ func TestSensors(t *testing.T) {
 	}, losses)
 
 	imu := bridgetest.Decode[sensor_msgs.Imu](t, messages["/apollo/sensor/gnss/imu sensor_msgs/msg/Imu"])
-	stampedAt(t, 1700000000000001234, imu.Header.Stamp.Sec, imu.Header.Stamp.Nanosec)
+	requireStamp(t, 1700000000000001234, imu.Header.Stamp.Sec, imu.Header.Stamp.Nanosec)
 	require.Equal(t, "imu", imu.Header.FrameId)
 	require.Equal(t, geometry_msgs.Vector3{X: 0.5, Y: 0.1, Z: 9.81}, imu.LinearAcceleration)
 	require.Equal(t, geometry_msgs.Vector3{X: 0.02, Y: -0.01, Z: 0.03}, imu.AngularVelocity)
@@ -115,7 +116,7 @@ func TestSensors(t *testing.T) {
 
 	cloud := bridgetest.Decode[sensor_msgs.PointCloud2](t, messages["/apollo/sensor/lidar128/compensator/PointCloud2 "+
 		"sensor_msgs/msg/PointCloud2"])
-	stampedAt(t, 1700000000000001234, cloud.Header.Stamp.Sec, cloud.Header.Stamp.Nanosec)
+	requireStamp(t, 1700000000000001234, cloud.Header.Stamp.Sec, cloud.Header.Stamp.Nanosec)
 	require.Equal(t, "velodyne128", cloud.Header.FrameId)
 	require.EqualValues(t, []any{uint32(1), uint32(200), uint32(24), uint32(4800)},
 		[]any{cloud.Height, cloud.Width, cloud.PointStep, cloud.RowStep})
@@ -158,7 +159,7 @@ func TestSensors(t *testing.T) {
 
 	detected := bridgetest.Decode[vision_msgs.Detection3DArray](t,
 		messages["/apollo/perception/obstacles vision_msgs/msg/Detection3DArray"])
-	stampedAt(t, 1700000000000001234, detected.Header.Stamp.Sec, detected.Header.Stamp.Nanosec)
+	requireStamp(t, 1700000000000001234, detected.Header.Stamp.Sec, detected.Header.Stamp.Nanosec)
 	require.Equal(t, "world", detected.Header.FrameId)
 	require.Len(t, detected.Detections, 1)
 	obstacle := detected.Detections[0]
@@ -178,15 +179,16 @@ func TestSensors(t *testing.T) {
 		messages["/apollo/canbus/chassis_twist geometry_msgs/msg/TwistStamped"]).Twist.Linear.X)
 }
 
+// TestDriving translates a recording of Apollo's planning and localization.
 func TestDriving(t *testing.T) {
-	messages, counts, losses := first(t, "example.record.00000")
+	messages, counts, losses := translateSample(t, "example.record.00000")
 	require.Equal(t, 15, counts["/apollo/localization/pose nav_msgs/msg/Odometry"])
 	require.Equal(t, 15, counts["/tf tf2_msgs/msg/TFMessage"])
 	require.Empty(t, losses)
 	require.Equal(t, 2, counts["/apollo/prediction apollo_prediction/msg/PredictionObstacles"])
 	path := bridgetest.Decode[nav_msgs.Path](t, messages["/apollo/planning nav_msgs/msg/Path"])
 	require.Len(t, path.Poses, 94)
-	stampedAt(t, 1627031535160630000-388995886, path.Poses[0].Header.Stamp.Sec, path.Poses[0].Header.Stamp.Nanosec)
+	requireStamp(t, 1627031535160630000-388995886, path.Poses[0].Header.Stamp.Sec, path.Poses[0].Header.Stamp.Nanosec)
 	require.Equal(t, geometry_msgs.Point{X: 315323.445885659, Y: 5.068388177755382e+06}, path.Poses[0].Pose.Position)
 	require.InDelta(t, -2.25563014963147, 2*math.Atan2(path.Poses[0].Pose.Orientation.Z,
 		path.Poses[0].Pose.Orientation.W),
@@ -211,6 +213,7 @@ enum_type { name: "Gear" value { name: "NEUTRAL" number: 0 } value { name: "DRIV
 value { name: "REVERSE" number: 2 } }
 }`
 
+// TestByName checks that fields are found by their names, whatever their numbers are.
 func TestByName(t *testing.T) {
 	c := channelOfSchema(t, gearAndWheel, "apollo.control.ControlCommand")
 	for _, test := range []struct {
@@ -223,7 +226,7 @@ func TestByName(t *testing.T) {
 			carla_msgs.CarlaEgoVehicleControl{Brake: 1, Steer: 1, Gear: -1, Reverse: true, HandBrake: true}},
 		{``, carla_msgs.CarlaEgoVehicleControl{}},
 	} {
-		out, _ := translated(t, c, encodedText(t, c, test.text))
+		out, _ := translateToROS2(t, c, encodeText(t, c, test.text))
 		require.Len(t, out, 2)
 		got := bridgetest.Decode[carla_msgs.CarlaEgoVehicleControl](t, &out[0])
 		require.Equal(t, builtin_interfaces.TimeAt(5e9), got.Header.Stamp)
@@ -232,6 +235,7 @@ func TestByName(t *testing.T) {
 	}
 }
 
+// TestNoDescription checks the errors for channels whose schema does not describe the type.
 func TestNoDescription(t *testing.T) {
 	for name, test := range map[string]struct {
 		schema codec.Schema
@@ -288,15 +292,16 @@ func channelOfSet(t testing.TB, set *descriptorpb.FileDescriptorSet, typeName st
 		Schema: codec.Schema{Encoding: codec.SchemaProtobuf, Data: schema}}
 }
 
-// translated returns the translation of an encoded message and its losses.
-func translated(t testing.TB, c *codec.Channel, data []byte) ([]codec.Message, []codec.Loss) {
+// translateToROS2 returns the translation of an encoded message and its losses.
+func translateToROS2(t testing.TB, c *codec.Channel, data []byte) ([]codec.Message, []codec.Loss) {
 	translator, _ := bridgetest.Announce(t, nil, ToROS2, c)
 	out, err := translator.Begin(nil)(&codec.Message{Channel: c, LogTime: 5e9, Data: data})
 	require.NoError(t, err)
 	return out, translator.Losses()
 }
 
-func encodedText(t testing.TB, c *codec.Channel, text string) []byte {
+// encodeText returns an encoded message. text is in the text format of Protocol Buffers.
+func encodeText(t testing.TB, c *codec.Channel, text string) []byte {
 	d, err := descriptorOf(c)
 	require.NoError(t, err)
 	m := dynamicpb.NewMessage(d)
@@ -352,7 +357,7 @@ file {
   }
 }
 `, "apollo.perception.PerceptionObstacles")
-	out, losses := translated(t, c, encodedText(t, c, `
+	out, losses := translateToROS2(t, c, encodeText(t, c, `
 		header { timestamp_sec: 1.5 }
 		perception_obstacle {
 			id: 12 position { x: 1 y: 2 z: 3 } velocity { x: 3 y: -4 }
@@ -389,7 +394,7 @@ file {
 
 func TestRadar(t *testing.T) {
 	c := ownChannel(t, "apollo.drivers.ContiRadar")
-	out, losses := translated(t, c, encodedText(t, c, `
+	out, losses := translateToROS2(t, c, encodeText(t, c, `
 		header { timestamp_sec: 1.5 radar_timestamp: 2000000007 }
 		contiobs {
 			obstacle_id: 258 longitude_dist: 30 lateral_dist: -2 longitude_vel: -5 lateral_vel: 1
@@ -434,7 +439,8 @@ func TestChannels(t *testing.T) {
 	require.Equal(t, "wrong", c.Metadata[MetadataTopic])
 }
 
-// TestVendorPoints checks that fields of points are counted as lost if PointCloud2 cannot hold them.
+// TestVendorPoints translates points with other fields than Apollo's own. A field that PointCloud2 cannot hold counts
+// as lost.
 func TestVendorPoints(t *testing.T) {
 	c := channelOfSchema(t, commonSchema+`
 file {
@@ -453,7 +459,7 @@ file {
   }
 }
 `, "apollo.drivers.PointCloud")
-	out, losses := translated(t, c, encodedText(t, c,
+	out, losses := translateToROS2(t, c, encodeText(t, c,
 		`point { x: 1 y: 2.5 ring: 3 level: -3 returns: 4 } point { returns: 1 } measurement_time: 1`))
 	cloud := bridgetest.Decode[sensor_msgs.PointCloud2](t, &out[0])
 	require.EqualValues(t, 2, cloud.Width)
@@ -500,7 +506,7 @@ func TestReads(t *testing.T) {
 		}
 		var set func(d protoreflect.MessageDescriptor, path string, around func([]byte) []byte)
 		set = func(d protoreflect.MessageDescriptor, path string, around func([]byte) []byte) {
-			unset, _ := translated(t, c, around(nil))
+			unset, _ := translateToROS2(t, c, around(nil))
 			for i := range d.Fields().Len() {
 				f := d.Fields().Get(i)
 				name := path + "." + string(f.Name())
@@ -513,7 +519,7 @@ func TestReads(t *testing.T) {
 				m.Set(f, values[f.Kind()])
 				b, err := proto.MarshalOptions{AllowPartial: true}.Marshal(m)
 				require.NoError(t, err)
-				out, losses := translated(t, c, around(b))
+				out, losses := translateToROS2(t, c, around(b))
 				shown := false
 				for j := range out {
 					shown = shown || string(out[j].Data) != string(unset[j].Data)
@@ -530,10 +536,10 @@ func TestReads(t *testing.T) {
 func TestUndescribed(t *testing.T) {
 	unknown := protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 0)
 	message := append(protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), unknown), unknown...)
-	_, losses := translated(t, ownChannel(t, "apollo.drivers.Image"), message)
+	_, losses := translateToROS2(t, ownChannel(t, "apollo.drivers.Image"), message)
 	require.Equal(t, []codec.Loss{{Topic: "/topic", What: "fields that the recording does not describe", Messages: 1}},
 		losses)
-	_, losses = translated(t, ownChannel(t, "apollo.control.ControlCommand"), message)
+	_, losses = translateToROS2(t, ownChannel(t, "apollo.control.ControlCommand"), message)
 	require.Equal(t, []codec.Loss{
 		{Topic: "/topic", What: "fields that the recording does not describe", Messages: 1},
 		{Topic: "/topic", What: "fields that the recording does not describe, of apollo.common.Header", Messages: 1},
@@ -543,7 +549,7 @@ func TestUndescribed(t *testing.T) {
 // TestDamagedMessage translates a message that is cut at every possible byte.
 func TestDamagedMessage(t *testing.T) {
 	c := ownChannel(t, "apollo.localization.CorrectedImu")
-	data := encodedText(t, c, `header { timestamp_sec: 2 } imu { linear_acceleration { x: 1 y: 2 z: 3 } }`)
+	data := encodeText(t, c, `header { timestamp_sec: 2 } imu { linear_acceleration { x: 1 y: 2 z: 3 } }`)
 	translator, _ := bridgetest.Announce(t, nil, ToROS2, c)
 	translate := translator.Begin(nil)
 	valid := 0
@@ -553,11 +559,11 @@ func TestDamagedMessage(t *testing.T) {
 			valid++
 		}
 	}
-	require.Equal(t, 1, valid) // the cut between the header and the other field
+	require.Equal(t, 1, valid) // only the message that ends behind the header is valid
 
 	// The fields of a message may be split between two occurrences.
-	half := encodedText(t, c, `imu { linear_acceleration { x: 1 } }`)
-	rest := encodedText(t, c, `imu { linear_acceleration { y: 2 } }`)
+	half := encodeText(t, c, `imu { linear_acceleration { x: 1 } }`)
+	rest := encodeText(t, c, `imu { linear_acceleration { y: 2 } }`)
 	out, err := translate(&codec.Message{Channel: c, Data: append(half, rest...)})
 	require.NoError(t, err)
 	require.Equal(t, geometry_msgs.Vector3{X: 2, Y: -1},
@@ -567,7 +573,7 @@ func TestDamagedMessage(t *testing.T) {
 // TestWanted translates only to wanted channels.
 func TestWanted(t *testing.T) {
 	c := ownChannel(t, "apollo.localization.LocalizationEstimate")
-	data := encodedText(t, c, `header { timestamp_sec: 2 } pose { position { x: 1 } }`)
+	data := encodeText(t, c, `header { timestamp_sec: 2 } pose { position { x: 1 } }`)
 	translator, topics := bridgetest.Announce(t, nil, ToROS2, c)
 	require.Len(t, topics, 3)
 	translate := func(wanted func(*codec.Channel) bool) (channels []*codec.Channel) {

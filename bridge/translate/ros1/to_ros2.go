@@ -145,7 +145,7 @@ func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]co
 	return func(m *codec.Message) ([]codec.Message, error) {
 		known := t.known[m.Channel]
 		if known == nil {
-			return nil, errors.New("its channel is unknown")
+			return nil, errors.New("the channel of the message is unknown")
 		}
 		payload := m.Data
 		if known.unproven {
