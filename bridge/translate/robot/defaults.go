@@ -13,12 +13,12 @@ import (
 
 // Default returns the mapping by the names and types of topics.
 //
-// Each topic with images is a camera. If a picture is on two topics, compressed and not, the compressed topic is the
-// camera. Each namespace with a JointState is an arm. Its poses and its gripper are in this namespace, its commands in
-// the namespace "command" below.
+// Each topic with images is a camera. If two topics have the images of one camera, one of them compressed, the
+// compressed topic is the camera. Each namespace with a JointState is an arm. Poses and gripper of an arm are in the
+// arm's namespace, commands in the namespace "command" below.
 //
-// A camera is called camera_N, and an arm arm_N, if its topic has an element of this name. The other cameras and arms
-// get the free numbers from 0 on, in the order of their topics.
+// If an element of a topic is camera_N, the camera is called camera_N. If an element of a namespace is arm_N, the arm
+// is called arm_N. Other cameras and arms get the free numbers from 0 on, in the order of topics.
 func Default(info *codec.Info) *Mapping {
 	topics := slices.Clone(info.Topics)
 	slices.SortStableFunc(topics, func(a, b codec.TopicInfo) int {
@@ -55,19 +55,19 @@ const (
 	armPrefix    = "arm_"
 )
 
-// numbered reports whether a name is the prefix followed by a number.
-func numbered(name, prefix string) bool {
+// isNumberedName reports whether a name is the prefix followed by a number.
+func isNumberedName(name, prefix string) bool {
 	number, ok := strings.CutPrefix(name, prefix)
 	return ok && number != "" && strings.Trim(number, "0123456789") == ""
 }
 
-// nameAll returns names for sorted topics or namespaces: an element that is such a name itself, or else the prefix with
-// the next free number. It adds the names to taken.
+// nameAll returns names for sorted topics or namespaces. A name is the first element that isNumberedName accepts, or
+// else the prefix with the next free number. nameAll adds the names to taken.
 func nameAll(topics []string, prefix string, taken map[string]bool) []string {
 	names := make([]string, len(topics))
 	for i, topic := range topics {
 		for element := range strings.SplitSeq(topic, "/") {
-			if numbered(element, prefix) && !taken[element] {
+			if isNumberedName(element, prefix) && !taken[element] {
 				names[i], taken[element] = element, true
 				break
 			}
@@ -94,9 +94,9 @@ func (m *Mapping) addCameras(topics []codec.TopicInfo) {
 		if !isPicture(t.Channel) || strings.HasSuffix(topic, "/theora") {
 			continue
 		}
-		if before, ok := byPicture[key]; !ok {
+		if previous, ok := byPicture[key]; !ok {
 			keys = append(keys, key)
-		} else if strings.HasSuffix(before, "/compressed") || t.MessageCount == 0 {
+		} else if strings.HasSuffix(previous, "/compressed") || t.MessageCount == 0 {
 			continue
 		}
 		byPicture[key] = topic
@@ -113,6 +113,7 @@ func pictureOf(topic string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(topic, "/compressedDepth"), "/compressed")
 }
 
+// isPicture reports whether the messages of a channel are images.
 func isPicture(c *codec.Channel) bool {
 	switch c.Type {
 	case typeImage, typeCompressedImage, "foxglove_msgs/msg/CompressedImage", "foxglove_msgs/msg/RawImage":
@@ -140,7 +141,7 @@ func (m *Mapping) addArms(topics []codec.TopicInfo) {
 	}
 	keys = slices.DeleteFunc(keys, func(key string) bool {
 		a := arms[key]
-		return a.Streams[episode.Joint] == nil && !numbered(key[strings.LastIndex(key, "/")+1:], armPrefix)
+		return a.Streams[episode.Joint] == nil && !isNumberedName(key[strings.LastIndex(key, "/")+1:], armPrefix)
 	})
 	slices.Sort(keys)
 	for i, name := range nameAll(keys, armPrefix, map[string]bool{}) {
@@ -161,7 +162,7 @@ func roleOf(c *codec.Channel) (namespace string, r episode.Role, ok bool) {
 	if plain, found := strings.CutSuffix(last, "_command"); found {
 		last, command = plain, true
 	}
-	_, isPose := posesIn[c.Type]
+	_, isPose := posePaths[c.Type]
 	number := strings.HasPrefix(c.Type, "std_msgs/msg/Float") // also an array
 	switch {
 	case strings.Contains(last, "gripper") && (c.Type == typeJointState || number):
@@ -190,15 +191,15 @@ func (m *Mapping) extend(other *Mapping) (extended bool) {
 		taken[a.Name] = true
 	}
 	for _, c := range other.Cameras {
-		if !slices.ContainsFunc(m.Cameras, func(known Camera) bool {
-			return pictureOf(known.Topic) == pictureOf(c.Topic)
+		if !slices.ContainsFunc(m.Cameras, func(existing Camera) bool {
+			return pictureOf(existing.Topic) == pictureOf(c.Topic)
 		}) {
 			c.Name = nameAll([]string{c.Topic}, cameraPrefix, taken)[0]
 			m.Cameras, extended = append(m.Cameras, c), true
 		}
 	}
 	for _, a := range other.Arms {
-		i := slices.IndexFunc(m.Arms, func(known Arm) bool { return known.shares(&a) })
+		i := slices.IndexFunc(m.Arms, func(existing Arm) bool { return existing.sharesTopic(&a) })
 		if i < 0 {
 			a.Name = nameAll([]string{a.topic()}, armPrefix, taken)[0]
 			m.Arms, extended = append(m.Arms, a), true
@@ -221,8 +222,8 @@ func (a *Arm) topic() string {
 	return ""
 }
 
-// shares reports whether a and b have one topic in one role.
-func (a *Arm) shares(b *Arm) bool {
+// sharesTopic reports whether a and b have a common topic in a common role.
+func (a *Arm) sharesTopic(b *Arm) bool {
 	for r, s := range a.streams() {
 		if t := b.Streams[r]; t != nil && s.Topic == t.Topic {
 			return true

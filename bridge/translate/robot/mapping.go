@@ -19,7 +19,7 @@ import (
 // maps nothing.
 type Mapping struct {
 	Task     string // task of episodes that have none themselves
-	Receive  bool   // take times of reception as stamps, not the stamps in headers
+	Receive  bool   // stamps are the times of reception, not the stamps in headers
 	Episodes Boundaries
 	Cameras  []Camera // the first one is the default for the timeline
 	Arms     []Arm

@@ -72,7 +72,7 @@ func poseFields(s *cdr.Schema, path string) []*cdr.Path {
 
 // get appends the numbers in a payload to values, and the names of the numbers, if there are any, to names.
 func (n *numbers) get(payload []byte, values []float64, names []string) ([]float64, []string, error) {
-	before := len(values)
+	start := len(values)
 	for _, p := range n.paths {
 		var err error
 		values, err = p.AppendNumbers(values, payload)
@@ -88,14 +88,14 @@ func (n *numbers) get(payload []byte, values []float64, names []string) ([]float
 		return values, names, err
 	}
 	labels := v.([]string)
-	if got := len(values) - before; got != len(labels) && got != 0 {
+	if got := len(values) - start; got != len(labels) && got != 0 {
 		return values, names, fmt.Errorf("%s and %s in %s", plural.Count(len(labels), "name"),
 			plural.Count(got, "number"), n.name)
 	} else if got == 0 {
-		return values, names, errNone
+		return values, names, errNoNumbers
 	}
 	return values, append(names, labels...), nil
 }
 
-// errNone is returned for a message with names and without numbers.
-var errNone = errors.New("no numbers")
+// errNoNumbers is returned for a message with names and without numbers.
+var errNoNumbers = errors.New("no numbers")

@@ -59,7 +59,7 @@ func Episodes(r codec.Reader, m *Mapping) (*Recording, error) {
 	return rec, nil
 }
 
-// bind binds the topics of the recording to the mapping. byNames reports that the mapping is the Default.
+// bind binds the topics of the recording to the mapping. byNames means that the mapping is the Default.
 func (r *Recording) bind(byNames bool) error {
 	recorded := map[string]bool{}
 	found := false
@@ -78,7 +78,7 @@ func (r *Recording) bind(byNames bool) error {
 		return fmt.Errorf("there is no topic %s, the trigger of episodes", t)
 	}
 	if !found && byNames {
-		return errors.New("no topic is one of a camera or an arm by its name and type; write a mapping")
+		return errors.New("no topic has the name and type of a camera or an arm; write a mapping")
 	}
 	if !found {
 		return fmt.Errorf("the recording has no topic of the mapping: %s", strings.Join(r.m.topics(), ", "))
@@ -139,12 +139,13 @@ func (r *Recording) Episodes() ([]*episode.Episode, error) {
 	return r.episodes, err
 }
 
-// query returns a query for messages of some topics from start on. Reading leaves out damaged messages and messages
-// that cannot be translated; the reader reports them otherwise.
+// query returns a query for messages of some topics from start on. Reading skips damaged messages and messages that
+// cannot be translated. The reader reports these messages elsewhere.
 func (r *Recording) query(start int64, topics func(*codec.Channel) bool) codec.Query {
 	return codec.Query{Start: start, Topics: topics, Damaged: func(error) {}}
 }
 
+// survey reads the recording once and divides it into episodes.
 func (r *Recording) survey() error {
 	q := r.query(0, func(c *codec.Channel) bool { return r.m.names(c.Topic) })
 	s := survey{Recording: r, boundary: newBoundary(r.m.Episodes), places: make([]place, len(r.m.Cameras))}
@@ -161,7 +162,8 @@ func (r *Recording) survey() error {
 	}
 	s.end()
 	if len(r.episodes) == 0 && r.m.Episodes.Topic != "" {
-		return fmt.Errorf("there is no episode: %s never begins one, or nothing was recorded then", r.m.Episodes.Topic)
+		return fmt.Errorf("there is no episode: %s never begins one, or nothing was recorded in any",
+			r.m.Episodes.Topic)
 	}
 	if len(r.episodes) == 0 {
 		return fmt.Errorf("there are no messages of cameras and arms: %s", strings.Join(r.Notes(), "; "))
@@ -170,16 +172,16 @@ func (r *Recording) survey() error {
 	return nil
 }
 
-// survey reads a recording to find its episodes.
+// survey is the state of Recording.survey.
 type survey struct {
 	*Recording
 	*boundary
-	task    string           // task that the trigger named; "": Mapping.Task
-	episode *episode.Episode // the current episode; nil: none
-	lists   []*frameList     // by camera of episode
-	last    *episode.Episode // episode, or the episode that ended last
-	places  []place          // by camera, the place of the next frame if it has the LogTime of the latest one
-	at      int              // index in recorded
+	task          string           // task that the trigger named; "": Mapping.Task
+	episode       *episode.Episode // the current episode; nil: none
+	lists         []*frameList     // by camera of episode
+	last          *episode.Episode // episode, or the episode that ended last
+	places        []place          // by camera, the place of the next frame if its LogTime is that of the latest frame
+	recordedIndex int              // index in recorded of the current or next episode
 }
 
 // add adds a message to the episodes.
@@ -189,25 +191,25 @@ func (s *survey) add(m *codec.Message) error {
 		return err
 	}
 	if t.trigger != nil {
-		c, err := s.trigger(t.trigger, m)
+		effect, err := s.handleTrigger(t.trigger, m)
 		if err != nil {
 			s.addUnusable(m, err)
 		}
-		if c.discarded {
+		if effect.discarded {
 			s.last.Discarded = true
 		}
-		if c.ended {
+		if effect.ended {
 			s.end()
-			s.task = c.task
+			s.task = effect.task
 		}
 	}
 	if t.cameras == nil && t.samplers == nil {
 		return nil
 	}
 	if s.recorded != nil {
-		s.follow(m.LogTime)
+		s.moveTo(m.LogTime)
 	}
-	if s.pause(m.LogTime) {
+	if s.followsPause(m.LogTime) {
 		s.end()
 	}
 	if s.active && s.episode == nil {
@@ -216,18 +218,18 @@ func (s *survey) add(m *codec.Message) error {
 	if !s.active {
 		s.Lost.Add(m.Channel.Topic, "messages outside of episodes", 1)
 	}
-	stamp, own := t.stamp(m)
+	stamp, stamped := t.stampOf(m)
 	var unusable error
 	if t.cameras != nil {
 		_, unusable = t.picture.Whole(m.Data)
 		if unusable == nil {
-			s.frame(t, m.LogTime, stamp, own)
+			s.frame(t, m.LogTime, stamp, stamped)
 		}
 	}
 	for _, p := range t.samplers {
 		values, err := p.sample(p.fields, m.Data)
 		if err == nil && values != nil && s.active {
-			s.sample(p.sampler, values, stamp, own)
+			s.sample(p.sampler, values, stamp, stamped)
 		}
 		unusable = cmp.Or(unusable, err)
 	}
@@ -237,18 +239,18 @@ func (s *survey) add(m *codec.Message) error {
 	return nil
 }
 
-// follow moves to the recorded episode at a time, and ends the episodes before it.
-func (s *survey) follow(logTime int64) {
-	for s.at < len(s.recorded) && logTime > s.recorded[s.at].End {
+// moveTo moves to the recorded episode at a time, and ends the episodes before that time.
+func (s *survey) moveTo(logTime int64) {
+	for s.recordedIndex < len(s.recorded) && logTime > s.recorded[s.recordedIndex].End {
 		s.end()
-		s.at++
+		s.recordedIndex++
 	}
-	s.active = s.at < len(s.recorded) && logTime >= s.recorded[s.at].Start
+	s.active = s.recordedIndex < len(s.recorded) && logTime >= s.recorded[s.recordedIndex].Start
 }
 
 // describe sets the properties of e that the metadata of the recording has.
 func (s *survey) describe(e *episode.Episode) {
-	t := s.recorded[s.at]
+	t := s.recorded[s.recordedIndex]
 	e.Name, e.Success, e.Discarded, e.Metadata = t.Name, t.Success, t.Discarded, t.Metadata
 	if t.Task != "" {
 		e.Task = t.Task
@@ -276,11 +278,11 @@ func (s *survey) begin() {
 	for i := range s.m.Arms {
 		e.Arms = append(e.Arms, s.m.Arms[i].empty())
 	}
-	e.Discarded = s.boundary.sample()
+	e.Discarded = s.boundary.addSample()
 }
 
-// frame adds a frame to the cameras of a topic. own reports that stamp is the frame's own.
-func (s *survey) frame(t *topic, logTime, stamp int64, own bool) {
+// frame adds a frame to the cameras of a topic. stamped reports that the message of the frame has a stamp.
+func (s *survey) frame(t *topic, logTime, stamp int64, stamped bool) {
 	for _, i := range t.cameras {
 		at := &s.places[i]
 		if at.logTime != logTime {
@@ -289,7 +291,7 @@ func (s *survey) frame(t *topic, logTime, stamp int64, own bool) {
 		if s.active {
 			c := s.episode.Cameras[i]
 			c.Stamps = append(c.Stamps, stamp)
-			if !own {
+			if !stamped {
 				c.Unstamped++
 			}
 			s.lists[i].places = append(s.lists[i].places, *at)
@@ -298,15 +300,15 @@ func (s *survey) frame(t *topic, logTime, stamp int64, own bool) {
 	}
 }
 
-// sample adds the values that a sampler read to the sampler's stream. own reports that stamp is the message's own.
-func (s *survey) sample(v *sampler, values []float64, stamp int64, own bool) {
+// sample adds the values that a sampler read to the sampler's stream. stamped reports that the message has a stamp.
+func (s *survey) sample(v *sampler, values []float64, stamp int64, stamped bool) {
 	to := v.vector(s.episode.Arms)
 	if len(to.Columns) < len(v.columns) {
 		*to = *episode.Spread(to, v.columns)
 	}
 	to.Stamps = append(to.Stamps, stamp)
 	to.Values = append(to.Values, values...)
-	if !own {
+	if !stamped {
 		to.Unstamped++
 	}
 }
@@ -319,12 +321,12 @@ func (s *survey) end() {
 		return
 	}
 	for _, c := range e.Cameras {
-		span(e, c.Stamps)
+		extendSpan(e, c.Stamps)
 	}
 	for _, a := range e.Arms {
 		for _, v := range a.Streams {
 			if v != nil {
-				span(e, v.Stamps)
+				extendSpan(e, v.Stamps)
 			}
 		}
 	}
@@ -347,8 +349,8 @@ func (s *survey) end() {
 	s.episodes = append(s.episodes, e)
 }
 
-// span extends the time of an episode to stamps.
-func span(e *episode.Episode, stamps []int64) {
+// extendSpan extends the time of an episode to stamps.
+func extendSpan(e *episode.Episode, stamps []int64) {
 	for _, t := range stamps {
 		if e.Start == 0 || t < e.Start {
 			e.Start = t
@@ -357,7 +359,7 @@ func span(e *episode.Episode, stamps []int64) {
 	}
 }
 
-// complete gives each stream the same columns in all episodes, and removes cameras and arms without data in any
+// complete gives each stream equal columns in all episodes. It removes cameras and arms that have no data in any
 // episode.
 func (r *Recording) complete() {
 	for _, v := range r.topics.samplers {

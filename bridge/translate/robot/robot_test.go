@@ -82,12 +82,12 @@ func (p *messageList) episodes(m *Mapping) []*episode.Episode {
 	return all
 }
 
-func at(ms int) std_msgs.Header {
+func headerAt(ms int) std_msgs.Header {
 	return std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: int32(ms / 1000), Nanosec: uint32(ms%1000) * 1e6}}
 }
 
-func jpeg(ms int) *sensor_msgs.CompressedImage {
-	return &sensor_msgs.CompressedImage{Header: at(ms), Format: "rgb8; jpeg compressed bgr8",
+func jpegImage(ms int) *sensor_msgs.CompressedImage {
+	return &sensor_msgs.CompressedImage{Header: headerAt(ms), Format: "rgb8; jpeg compressed bgr8",
 		Data: []byte(picture1x1(ms))}
 }
 
@@ -96,52 +96,54 @@ func picture1x1(ms int) string {
 	return fmt.Sprintf("\xff\xd8\xff\xc0\x00\x08\x08\x00\x01\x00\x01\x01%d\xff\xd9", ms)
 }
 
-func pixels(ms int) *sensor_msgs.Image {
-	return &sensor_msgs.Image{Header: at(ms), Width: 2, Height: 1, Step: 6, Encoding: "rgb8",
+func rawImage(ms int) *sensor_msgs.Image {
+	return &sensor_msgs.Image{Header: headerAt(ms), Width: 2, Height: 1, Step: 6, Encoding: "rgb8",
 		Data: []byte{1, 2, 3, 4, 5, byte(ms)}}
 }
 
-func joints(ms int, names []string, positions ...float64) *sensor_msgs.JointState {
-	return &sensor_msgs.JointState{Header: at(ms), Name: names, Position: positions}
+func jointState(ms int, names []string, positions ...float64) *sensor_msgs.JointState {
+	return &sensor_msgs.JointState{Header: headerAt(ms), Name: names, Position: positions}
 }
 
-// turned returns a pose that is turned by yaw, in rad.
-func turned(ms int, yaw float64) *geometry_msgs.PoseStamped {
-	p := &geometry_msgs.PoseStamped{Header: at(ms)}
+// turnedPose returns a pose that is turned by yaw, in rad.
+func turnedPose(ms int, yaw float64) *geometry_msgs.PoseStamped {
+	p := &geometry_msgs.PoseStamped{Header: headerAt(ms)}
 	p.Pose.Position = geometry_msgs.Point{X: 1, Y: 2, Z: 3}
 	p.Pose.Orientation = geometry_msgs.Quaternion{Z: math.Sin(yaw / 2), W: math.Cos(yaw / 2)}
 	return p
 }
 
-func ms(stamps ...int64) []int64 {
+// nanoseconds converts stamps from ms to ns.
+func nanoseconds(stamps ...int64) []int64 {
 	for i := range stamps {
 		stamps[i] *= 1e6
 	}
 	return stamps
 }
 
-// frame returns the data of a frame.
-func frame(t *testing.T, f episode.Frames, i int) string {
+// readFrame returns the data of a frame.
+func readFrame(t *testing.T, f episode.Frames, i int) string {
 	got, err := f.Frame(i)
 	require.NoError(t, err)
 	return string(got.Data)
 }
 
+// TestEpisodesByNames reads an episode without a mapping.
 func TestEpisodesByNames(t *testing.T) {
 	p := newMessageList(t)
 	both := []string{"a", "b"}
 	for i := range 5 {
 		now := 1000 + 100*i
-		p.add("/wrist/image_raw/compressed", now, jpeg(now))
-		p.add("/wrist/image_raw", now, pixels(now))
-		p.add("/camera_0/image_raw", now+10, pixels(now+10))
-		p.add("/left/joint_states", now+20, joints(now+20, both, float64(i), 2))
-		p.add("/left/tool_pose", now+30, turned(now+30, 0.5*float64(i)))
-		p.add("/left/gripper", now+40, joints(now+40, []string{"position"}, 0.1*float64(i)))
-		p.add("/left/command/joint_states", now+50, joints(now+50, both, float64(i)+1, 3))
-		p.add("/arm_0/joint_states", now+60, &sensor_msgs.JointState{Header: at(now + 60), Name: both,
+		p.add("/wrist/image_raw/compressed", now, jpegImage(now))
+		p.add("/wrist/image_raw", now, rawImage(now))
+		p.add("/camera_0/image_raw", now+10, rawImage(now+10))
+		p.add("/left/joint_states", now+20, jointState(now+20, both, float64(i), 2))
+		p.add("/left/tool_pose", now+30, turnedPose(now+30, 0.5*float64(i)))
+		p.add("/left/gripper", now+40, jointState(now+40, []string{"position"}, 0.1*float64(i)))
+		p.add("/left/command/joint_states", now+50, jointState(now+50, both, float64(i)+1, 3))
+		p.add("/arm_0/joint_states", now+60, &sensor_msgs.JointState{Header: headerAt(now + 60), Name: both,
 			Position: []float64{1, 2}, Velocity: []float64{3, 4}, Effort: []float64{5, 6}})
-		p.add("/odom_pose", now, turned(now, 0))
+		p.add("/odom_pose", now, turnedPose(now, 0))
 	}
 	all := p.episodes(nil)
 	require.Len(t, all, 1)
@@ -155,7 +157,7 @@ func TestEpisodesByNames(t *testing.T) {
 	require.Equal(t, "/camera_0/image_raw", e.Cameras[0].Topic)
 	require.Equal(t, "camera_1", e.Cameras[1].Name)
 	require.Equal(t, "/wrist/image_raw/compressed", e.Cameras[1].Topic)
-	require.Equal(t, ms(1000, 1100, 1200, 1300, 1400), e.Cameras[1].Stamps)
+	require.Equal(t, nanoseconds(1000, 1100, 1200, 1300, 1400), e.Cameras[1].Stamps)
 
 	raw, err := e.Cameras[0].Open()
 	require.NoError(t, err)
@@ -166,7 +168,7 @@ func TestEpisodesByNames(t *testing.T) {
 	compressed, err := e.Cameras[1].Open()
 	require.NoError(t, err)
 	for _, i := range []int{0, 1, 4, 4, 2, 3, 0} {
-		require.Equal(t, picture1x1(1000+100*i), frame(t, compressed, i))
+		require.Equal(t, picture1x1(1000+100*i), readFrame(t, compressed, i))
 	}
 	_, err = compressed.Frame(5)
 	require.ErrorContains(t, err, "read frame 5 of /wrist/image_raw/compressed in ")
@@ -186,13 +188,14 @@ func TestEpisodesByNames(t *testing.T) {
 	require.Equal(t, "arm_1/command/joint", second.Streams[episode.CommandJoint].Name)
 	require.Equal(t, []float64{1, 3, 2, 3}, second.Streams[episode.CommandJoint].Values[:4])
 	require.Equal(t, []float64{0, 0.1}, second.Streams[episode.Gripper].Values[:2])
-	require.Equal(t, ms(1030, 1130, 1230, 1330, 1430), second.Streams[episode.Pose].Stamps)
+	require.Equal(t, nanoseconds(1030, 1130, 1230, 1330, 1430), second.Streams[episode.Pose].Stamps)
 	require.InDeltaSlice(t, []float64{1, 2, 3, 0, 0, 0.5}, second.Streams[episode.Pose].Values[6:12], 1e-12)
 	require.Equal(t, align.Column{Name: "rx", Unit: "rad", Interp: align.Euler},
 		second.Streams[episode.Pose].Columns[3])
 }
 
-// Joints with equal names are distinguished by position, whether messages or a mapping name them.
+// TestJointsOfOneName checks that joints with equal names are distinguished by position, whether messages or a mapping
+// name them.
 func TestJointsOfOneName(t *testing.T) {
 	for _, m := range []*Mapping{
 		nil, {Arms: []Arm{{Name: "arm_0", Streams: Streams{episode.Joint: {Topic: "/arm_0/joint_states",
@@ -203,7 +206,7 @@ func TestJointsOfOneName(t *testing.T) {
 		p := newMessageList(t)
 		for i := range 3 {
 			now := 1000 + 100*i
-			p.add("/arm_0/joint_states", now, joints(now, []string{"x", "finger", "finger"}, 1, 2, float64(i)))
+			p.add("/arm_0/joint_states", now, jointState(now, []string{"x", "finger", "finger"}, 1, 2, float64(i)))
 		}
 		joint := p.episodes(m)[0].Arms[0].Streams[episode.Joint]
 		require.Equal(t, []float64{1, 2, 0, 1, 2, 1, 1, 2, 2}, joint.Values)
@@ -213,19 +216,20 @@ func TestJointsOfOneName(t *testing.T) {
 	}
 }
 
+// TestEpisodesByMapping reads an episode by a mapping with names, units, scales and missing values.
 func TestEpisodesByMapping(t *testing.T) {
 	p := newMessageList(t)
 	for i := range 4 {
 		now := 1000 + 100*i
-		p.add("/joint_states", now, joints(now, []string{"finger", "elbow", "shoulder"}, 0.04, float64(i), 90))
+		p.add("/joint_states", now, jointState(now, []string{"finger", "elbow", "shoulder"}, 0.04, float64(i), 90))
 		p.add("/state", now, &std_msgs.Float64MultiArray{Data: []float64{100, 200, 300, 0, 0, 1}})
 		p.add("/open", now, &std_msgs.Bool{Data: i > 1})
-		p.add("/eye", now, jpeg(now))
+		p.add("/eye", now, jpegImage(now))
 	}
 	// Messages with only one of the joints, with none, and with fewer numbers than names.
-	p.add("/joint_states", 1500, joints(1500, []string{"elbow"}, 7))
-	p.add("/joint_states", 1600, joints(1600, []string{"wheel"}, 7))
-	p.add("/joint_states", 1700, joints(1700, []string{"elbow", "wheel"}, 7))
+	p.add("/joint_states", 1500, jointState(1500, []string{"elbow"}, 7))
+	p.add("/joint_states", 1600, jointState(1600, []string{"wheel"}, 7))
+	p.add("/joint_states", 1700, jointState(1700, []string{"elbow", "wheel"}, 7))
 	m, err := parseMapping([]byte(`
 task: stack
 cameras: {eye: /eye}
@@ -261,16 +265,17 @@ arms:
 	require.Equal(t, []float64{0.04, 0.04, 0.04, 0.04}, a.Streams[episode.Gripper].Values)
 	require.Equal(t, []float64{0.1, 0.2, 0.3, 0, 0, 1}, a.Streams[episode.Pose].Values[:6])
 	require.Equal(t, 4, a.Streams[episode.Pose].Unstamped)
-	require.Equal(t, ms(1001, 1101, 1201, 1301), a.Streams[episode.Pose].Stamps)
+	require.Equal(t, nanoseconds(1001, 1101, 1201, 1301), a.Streams[episode.Pose].Stamps)
 	require.Equal(t, []float64{0, 0, 1, 1}, a.Streams[episode.CommandGripper].Values)
 }
 
+// TestEpisodesOfATrigger checks that texts of a trigger divide a recording, and are the tasks of the episodes.
 func TestEpisodesOfATrigger(t *testing.T) {
 	p := newMessageList(t)
 	record := func(from, to int) {
 		for now := from; now < to; now += 100 {
-			p.add("/camera_0/image/compressed", now, jpeg(now))
-			p.add("/arm_0/joint_states", now, joints(now, []string{"a"}, float64(now)))
+			p.add("/camera_0/image/compressed", now, jpegImage(now))
+			p.add("/arm_0/joint_states", now, jointState(now, []string{"a"}, float64(now)))
 		}
 	}
 	record(1000, 1300)
@@ -283,36 +288,37 @@ func TestEpisodesOfATrigger(t *testing.T) {
 	p.add("/task", 1800, &std_msgs.String{})
 	record(1800, 1900)
 	p.add("/task", 1900, &std_msgs.String{Data: "pick"})
-	m := Default(info(t, p.write()))
+	m := Default(infoOf(t, p.write()))
 	m.Episodes.Topic = "/task"
 	all := p.episodes(m)
 	require.Len(t, all, 2)
 	require.Equal(t, "pick", all[0].Task)
-	require.Equal(t, ms(1300, 1400, 1500), all[0].Cameras[0].Stamps)
+	require.Equal(t, nanoseconds(1300, 1400, 1500), all[0].Cameras[0].Stamps)
 	require.Equal(t, "place", all[1].Task)
 	require.Equal(t, "19700101_000001_1", all[1].Name)
 	require.Equal(t, []float64{1600, 1700}, all[1].Arms[0].Streams[episode.Joint].Values)
 	f, err := all[1].Cameras[0].Open()
 	require.NoError(t, err)
-	require.Equal(t, picture1x1(1700), frame(t, f, 1))
-	require.Equal(t, picture1x1(1600), frame(t, f, 0))
+	require.Equal(t, picture1x1(1700), readFrame(t, f, 1))
+	require.Equal(t, picture1x1(1600), readFrame(t, f, 0))
 	require.NoError(t, f.Close())
 }
 
-func info(t *testing.T, r codec.Reader) *codec.Info {
+func infoOf(t *testing.T, r codec.Reader) *codec.Info {
 	i, err := r.Info()
 	require.NoError(t, err)
 	require.NoError(t, r.Close())
 	return i
 }
 
+// TestEpisodesBetweenPauses checks that a pause longer than Boundaries.Pause ends an episode.
 func TestEpisodesBetweenPauses(t *testing.T) {
 	p := newMessageList(t)
 	for _, now := range []int{0, 100, 200, 3000, 3100, 9000} {
-		p.add("/arm_0/joint_states", now+1000, joints(now+1000, []string{"a"}, 1))
+		p.add("/arm_0/joint_states", now+1000, jointState(now+1000, []string{"a"}, 1))
 		p.add("/other", now+1050, &std_msgs.Bool{})
 	}
-	m := Default(info(t, p.write()))
+	m := Default(infoOf(t, p.write()))
 	m.Episodes.Pause = 2 * time.Second
 	var lengths []int
 	for _, e := range p.episodes(m) {
@@ -325,26 +331,26 @@ func TestEpisodesBetweenPauses(t *testing.T) {
 func TestFramesOfTheSameTime(t *testing.T) {
 	p := newMessageList(t)
 	add := func(i int) {
-		m := jpeg(i)
+		m := jpegImage(i)
 		p.add("/camera_0/image/compressed", 1000, m)
 	}
 	add(1)
 	add(2)
 	p.add("/go", 1000, &std_msgs.Bool{Data: true})
 	add(3)
-	p.add("/camera_0/image/compressed", 1000, &sensor_msgs.CompressedImage{Header: at(4), Format: "h264",
+	p.add("/camera_0/image/compressed", 1000, &sensor_msgs.CompressedImage{Header: headerAt(4), Format: "h264",
 		Data: []byte("xxxx")})
 	add(5)
 	add(6)
-	m := Default(info(t, p.write()))
+	m := Default(infoOf(t, p.write()))
 	m.Episodes.Topic = "/go"
 	all := p.episodes(m)
-	require.Equal(t, ms(3, 5, 6), all[0].Cameras[0].Stamps)
+	require.Equal(t, nanoseconds(3, 5, 6), all[0].Cameras[0].Stamps)
 	f, err := all[0].Cameras[0].Open()
 	require.NoError(t, err)
 	defer f.Close()
 	for _, i := range []int{1, 0, 2, 1} {
-		require.Equal(t, picture1x1([]int{3, 5, 6}[i]), frame(t, f, i))
+		require.Equal(t, picture1x1([]int{3, 5, 6}[i]), readFrame(t, f, i))
 	}
 }
 
@@ -352,7 +358,7 @@ func TestFramesOfTheSameTime(t *testing.T) {
 func TestDamagedPictures(t *testing.T) {
 	p := newMessageList(t)
 	for i := range 5 {
-		m := jpeg(1000 + i)
+		m := jpegImage(1000 + i)
 		if i == 2 {
 			m.Data = m.Data[:len(m.Data)-1]
 		}
@@ -363,16 +369,17 @@ func TestDamagedPictures(t *testing.T) {
 	defer r.Close()
 	all, err := r.Episodes()
 	require.NoError(t, err)
-	require.Equal(t, ms(1000, 1001, 1003, 1004), all[0].Cameras[0].Stamps)
+	require.Equal(t, nanoseconds(1000, 1001, 1003, 1004), all[0].Cameras[0].Stamps)
 	require.Equal(t, []codec.Loss{{Topic: "/camera_0/image/compressed", Messages: 1,
 		What: "messages that cannot be used: the JPEG is cut off: its end is missing"}}, r.Lost.Losses())
 	f, err := all[0].Cameras[0].Open()
 	require.NoError(t, err)
 	defer f.Close()
-	require.Equal(t, picture1x1(1003), frame(t, f, 2))
+	require.Equal(t, picture1x1(1003), readFrame(t, f, 2))
 }
 
-// compressed_depth_image_transport stores mm of 16 bits, or the quantised inverse of m.
+// TestCompressedDepth decodes both formats of compressed_depth_image_transport, which stores mm of 16 bits, or the
+// quantised inverse of m.
 func TestCompressedDepth(t *testing.T) {
 	const a, b = 1000, 20
 	gray := image.NewGray16(image.Rect(0, 0, 3, 1))
@@ -387,7 +394,7 @@ func TestCompressedDepth(t *testing.T) {
 		"16UC1; compressedDepth": {0, 1020, 520}, "32FC1; compressedDepth png": {0, 1000, 2000},
 	} {
 		p := newMessageList(t)
-		p.add("/camera_0/image/compressed", 1000, &sensor_msgs.CompressedImage{Header: at(1000), Format: format,
+		p.add("/camera_0/image/compressed", 1000, &sensor_msgs.CompressedImage{Header: headerAt(1000), Format: format,
 			Data: append(header, file.Bytes()...)})
 		f, err := p.episodes(nil)[0].Cameras[0].Open()
 		require.NoError(t, err)
@@ -402,9 +409,10 @@ func TestCompressedDepth(t *testing.T) {
 	}
 }
 
+// TestEpisodesErrors reads recordings that do not fit their mapping.
 func TestEpisodesErrors(t *testing.T) {
 	p := newMessageList(t)
-	p.add("/arm_0/joint_states", 1000, joints(1000, []string{"a"}, 1))
+	p.add("/arm_0/joint_states", 1000, jointState(1000, []string{"a"}, 1))
 	p.add("/flag", 1000, &std_msgs.Bool{})
 	for text, want := range map[string]string{
 		"cameras: {eye: /eye}":  "the recording has no topic of the mapping: /eye",
@@ -428,7 +436,7 @@ func TestEpisodesErrors(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	_, err := Episodes(newMessageList(t).write(), nil)
-	require.ErrorContains(t, err, "no topic is one of a camera or an arm by its name and type")
+	require.ErrorContains(t, err, "no topic has the name and type of a camera or an arm")
 }
 
 // record writes the messages into sessions, and returns the episodes of the sessions.
@@ -449,21 +457,22 @@ func (p *messageList) record(m *Mapping) []*episode.Episode {
 	return all
 }
 
+// TestWriter writes sessions without a mapping, and reads them.
 func TestWriter(t *testing.T) {
 	p := newMessageList(t)
-	p.add("/eye/image_raw", 1000, pixels(1000))
-	p.add("/eye/image_raw/compressed", 1010, jpeg(1010))
-	p.add("/camera_0/image/compressed", 1020, jpeg(1020))
-	p.add("/left/joint_states", 1030, joints(1030, []string{"a"}, math.Pi/2))
-	p.add("/left/joint_states", 1040, joints(1040, []string{"a", "b"}, math.Pi, -math.Pi))
-	p.add("/left/pose", 1050, turned(1050, 0))
+	p.add("/eye/image_raw", 1000, rawImage(1000))
+	p.add("/eye/image_raw/compressed", 1010, jpegImage(1010))
+	p.add("/camera_0/image/compressed", 1020, jpegImage(1020))
+	p.add("/left/joint_states", 1030, jointState(1030, []string{"a"}, math.Pi/2))
+	p.add("/left/joint_states", 1040, jointState(1040, []string{"a", "b"}, math.Pi, -math.Pi))
+	p.add("/left/pose", 1050, turnedPose(1050, 0))
 	all := p.record(nil)
 	require.Len(t, all, 1)
 	require.Len(t, all[0].Cameras, 2)
-	require.Equal(t, ms(1000), all[0].Cameras[0].Stamps)
-	require.Equal(t, ms(1020), all[0].Cameras[1].Stamps)
+	require.Equal(t, nanoseconds(1000), all[0].Cameras[0].Stamps)
+	require.Equal(t, nanoseconds(1020), all[0].Cameras[1].Stamps)
 	a := all[0].Arms[0]
-	require.Equal(t, ms(1030, 1040), a.Streams[episode.Joint].Stamps)
+	require.Equal(t, nanoseconds(1030, 1040), a.Streams[episode.Joint].Stamps)
 	require.InDeltaSlice(t, []float64{90, 180, -180},
 		[]float64{a.Streams[episode.Joint].Values[0], a.Streams[episode.Joint].Values[2],
 			a.Streams[episode.Joint].Values[3]},
@@ -472,11 +481,12 @@ func TestWriter(t *testing.T) {
 	require.Equal(t, []float64{1, 2, 3, 0, 0, 0}, a.Streams[episode.Pose].Values)
 }
 
+// TestWriterRefusesTopicsOfNoArm checks that a pose without joints in its namespace is an error.
 func TestWriterRefusesTopicsOfNoArm(t *testing.T) {
 	p := newMessageList(t)
-	p.add("/left/pose", 1000, turned(1000, 0))
-	p.add("/left/joint_states", 1010, joints(1010, []string{"a"}, 1))
-	p.add("/left/pose", 1020, turned(1020, 0))
+	p.add("/left/pose", 1000, turnedPose(1000, 0))
+	p.add("/left/joint_states", 1010, jointState(1010, []string{"a"}, 1))
+	p.add("/left/pose", 1020, turnedPose(1020, 0))
 	r, err := session.Record(filepath.Join(t.TempDir(), "take"), session.Options{}, nil)
 	require.NoError(t, err)
 	w := NewWriter(r, nil)
@@ -487,18 +497,19 @@ func TestWriterRefusesTopicsOfNoArm(t *testing.T) {
 	require.NoError(t, w.Close())
 }
 
+// TestWriterSplits checks that each episode of a trigger becomes a session.
 func TestWriterSplits(t *testing.T) {
 	p := newMessageList(t)
 	for i, on := range []bool{false, true, true, false, true} {
 		now := 1000 + 100*i
 		p.add("/go", now, &std_msgs.Bool{Data: on})
-		p.add("/arm_0/joint_states", now+1, joints(now+1, []string{"a"}, 1))
+		p.add("/arm_0/joint_states", now+1, jointState(now+1, []string{"a"}, 1))
 	}
 	all := p.record(&Mapping{Episodes: Boundaries{Topic: "/go"},
 		Arms: []Arm{{Name: "arm_0", Streams: Streams{episode.Joint: {Topic: "/arm_0/joint_states"}}}}})
 	require.Len(t, all, 2)
-	require.Equal(t, ms(1101, 1201), all[0].Arms[0].Streams[episode.Joint].Stamps)
-	require.Equal(t, ms(1401), all[1].Arms[0].Streams[episode.Joint].Stamps)
+	require.Equal(t, nanoseconds(1101, 1201), all[0].Arms[0].Streams[episode.Joint].Stamps)
+	require.Equal(t, nanoseconds(1401), all[1].Arms[0].Streams[episode.Joint].Stamps)
 }
 
 // TestTriggerDiscards checks that the trigger discards the current episode, or else the episode that ended last, both
@@ -540,7 +551,7 @@ func TestTriggerDiscards(t *testing.T) {
 			for i, trigger := range c.triggers {
 				p.add("/task", 1000+10*i, trigger)
 				if !slices.Contains(c.silent, i) {
-					p.add("/arm_0/joint_states", 1005+10*i, joints(1005+10*i, []string{"a"}, float64(i)))
+					p.add("/arm_0/joint_states", 1005+10*i, jointState(1005+10*i, []string{"a"}, float64(i)))
 				}
 			}
 			m := &Mapping{Episodes: c.b, Arms: []Arm{{Name: "arm_0",
@@ -583,7 +594,7 @@ func TestTriggerDiscards(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newMessageList(t)
 			p.add("/task", 1000, c.message)
-			p.add("/arm_0/joint_states", 1000, joints(1000, []string{"a"}, 1))
+			p.add("/arm_0/joint_states", 1000, jointState(1000, []string{"a"}, 1))
 			m := &Mapping{Episodes: c.b, Arms: []Arm{{Name: "arm_0",
 				Streams: Streams{episode.Joint: {Topic: "/arm_0/joint_states"}}}}}
 			m.Episodes.Topic = "/task"
@@ -622,20 +633,20 @@ func TestWriterDiscards(t *testing.T) {
 		p.add(topic, now, message)
 		require.NoError(t, w.Write(&p.messages[len(p.messages)-1]))
 	}
-	sample := func() { write("/arm_0/joint_states", joints(now+1, []string{"a"}, 1)) }
+	sample := func() { write("/arm_0/joint_states", jointState(now+1, []string{"a"}, 1)) }
 	task := func(name string) { write("/task", &std_msgs.String{Data: name}) }
-	discards := func(want string, paths ...int) {
+	requireDiscard := func(want string, paths ...int) {
 		t.Helper()
-		what, got, err := w.Discard()
+		description, got, err := w.Discard()
 		require.NoError(t, err)
 		var all []string
 		for _, n := range paths {
 			all = append(all, path(n))
 		}
-		require.Equal(t, want, what)
+		require.Equal(t, want, description)
 		require.Equal(t, all, got)
 	}
-	discarded := func(n int) bool {
+	isDiscarded := func(n int) bool {
 		s, err := session.Open(nil, path(n))
 		require.NoError(t, err)
 		all, err := s.Episodes()
@@ -647,37 +658,37 @@ func TestWriterDiscards(t *testing.T) {
 	_, _, err := w.Discard()
 	require.EqualError(t, err, "no episode has begun; a message on /task begins one")
 	task("a")
-	discards("the episode that has begun; nothing of it is recorded yet")
-	require.False(t, discarded(0))
+	requireDiscard("the episode that has begun; nothing of it is recorded yet")
+	require.False(t, isDiscarded(0))
 	sample()
-	require.True(t, discarded(0)) // before the recorder ends
+	require.True(t, isDiscarded(0)) // before the recorder ends
 	task("")
 	task("b")
 	sample()
 	require.NoError(t, w.Split()) // as for a size limit
 	sample()
-	discards("the episode that is being recorded", 1, 2)
+	requireDiscard("the episode that is being recorded", 1, 2)
 	require.NoError(t, w.Split())
 	sample()
 	for n := 1; n <= 3; n++ {
-		require.True(t, discarded(n))
+		require.True(t, isDiscarded(n))
 	}
 	task("")
 	task("c")
 	sample()
 	require.Equal(t, path(4), w.File())
-	require.False(t, discarded(4))
+	require.False(t, isDiscarded(4))
 	task("")
-	discards("the episode that ended last", 4)
-	discards("the episode that ended last", 4)
-	require.True(t, discarded(4))
+	requireDiscard("the episode that ended last", 4)
+	requireDiscard("the episode that ended last", 4)
+	require.True(t, isDiscarded(4))
 	require.Equal(t, 3, w.Discarded())
 	task("d")
 	sample()
 	require.NoError(t, w.Close())
-	require.False(t, discarded(5))
-	discards("the episode that ended last", 5)
-	require.True(t, discarded(5))
+	require.False(t, isDiscarded(5))
+	requireDiscard("the episode that ended last", 5)
+	require.True(t, isDiscarded(5))
 	require.NoError(t, os.RemoveAll(path(5)))
 	_, _, err = w.Discard()
 	require.ErrorContains(t, err, "discard "+path(5)+": file does not exist")
@@ -688,7 +699,7 @@ func TestWriterDiscards(t *testing.T) {
 	sample()
 	require.NoError(t, w.Split())
 	sample()
-	discards("the episode that is being recorded", 5) // after the existing episodes
+	requireDiscard("the episode that is being recorded", 5) // after the existing episodes
 	require.NoError(t, w.Close())
-	require.False(t, discarded(0))
+	require.False(t, isDiscarded(0))
 }

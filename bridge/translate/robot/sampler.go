@@ -104,17 +104,17 @@ func (v *sampler) fieldsIn(s *cdr.Schema) ([]*numbers, error) {
 func (v *sampler) sample(fields []*numbers, payload []byte) ([]float64, error) {
 	v.numbers, v.labels = v.numbers[:0], v.labels[:0]
 	for _, f := range fields {
-		before := len(v.labels)
+		start := len(v.labels)
 		var err error
 		v.numbers, v.labels, err = f.get(payload, v.numbers, v.labels)
-		if errors.Is(err, errNone) {
+		if errors.Is(err, errNoNumbers) {
 			continue
 		} else if err != nil {
 			return nil, err
 		}
 		if f.labels != nil && len(fields) > 1 {
-			for i := range v.labels[before:] {
-				v.labels[before+i] += "." + f.name
+			for i := range v.labels[start:] {
+				v.labels[start+i] += "." + f.name
 			}
 		}
 	}
@@ -188,7 +188,7 @@ func (v *sampler) label(fields []*numbers) error {
 	}
 	if names := v.stream.Names; names != nil {
 		if n != len(names) {
-			return fmt.Errorf("%s and %s for them", plural.Count(n, "number"), plural.Count(len(names), "name"))
+			return fmt.Errorf("%s, but %s", plural.Count(n, "number"), plural.Count(len(names), "name"))
 		}
 		for _, name := range names {
 			label, _, _ := strings.Cut(name, ":")

@@ -14,19 +14,19 @@ import (
 
 // topics binds the channels of a recording to a mapping.
 type topics struct {
-	m        *Mapping
-	samplers []*sampler
-	known    map[*codec.Channel]*topic
+	m         *Mapping
+	samplers  []*sampler
+	byChannel map[*codec.Channel]*topic // bindings so far; nil: the mapping does not name the channel's topic
 }
 
 // topic is a channel that is bound to a mapping.
 type topic struct {
 	cameras  []int          // indices in Mapping.Cameras
 	picture  *pixel.Locator // set if there are cameras
-	samplers []binding
-	trigger  *trigger    // nil: none
-	receive  bool        // Mapping.Receive
-	stamps   *cdr.Stamps // nil: messages have no stamps
+	samplers []binding      // samplers that read the channel
+	trigger  *trigger       // nil: none
+	receive  bool           // Mapping.Receive
+	stamps   *cdr.Stamps    // nil: messages have no stamps
 }
 
 // binding is a sampler with the fields that it reads in messages of one type.
@@ -43,35 +43,35 @@ func newTopics(m *Mapping) *topics {
 
 // extend adds samplers for streams that were added to the mapping, and forgets all bindings.
 func (t *topics) extend() {
-	t.known = map[*codec.Channel]*topic{}
+	t.byChannel = map[*codec.Channel]*topic{}
 	for i := range t.m.Arms {
 		for r, s := range t.m.Arms[i].streams() {
-			if !t.has(i, r) {
+			if !t.hasSampler(i, r) {
 				t.samplers = append(t.samplers, newSampler(i, r, s))
 			}
 		}
 	}
 }
 
-// has reports whether an arm has a sampler for a role.
-func (t *topics) has(arm int, r episode.Role) bool {
+// hasSampler reports whether an arm has a sampler for a role.
+func (t *topics) hasSampler(arm int, r episode.Role) bool {
 	return slices.ContainsFunc(t.samplers, func(v *sampler) bool { return v.arm == arm && v.role == r })
 }
 
 // topicOf returns the binding of a channel, or nil if the mapping does not name the channel's topic.
 func (t *topics) topicOf(c *codec.Channel) (*topic, error) {
-	known, ok := t.known[c]
-	if ok {
-		return known, nil
+	if bound, ok := t.byChannel[c]; ok {
+		return bound, nil
 	}
-	known, err := t.bind(c)
+	bound, err := t.bind(c)
 	if err != nil {
 		return nil, fmt.Errorf("%s [%s]: %w", c.Topic, c.Type, err)
 	}
-	t.known[c] = known
-	return known, nil
+	t.byChannel[c] = bound
+	return bound, nil
 }
 
+// bind returns the binding of a channel that has none so far.
 func (t *topics) bind(c *codec.Channel) (*topic, error) {
 	if !t.m.names(c.Topic) {
 		return nil, nil
@@ -95,7 +95,7 @@ func (t *topics) bind(c *codec.Channel) (*topic, error) {
 		}
 	}
 	if c.Type == typeJointState {
-		t.implied(c.Topic)
+		t.addImplied(c.Topic)
 	}
 	for _, v := range t.samplers {
 		if v.stream.Topic != c.Topic {
@@ -133,9 +133,9 @@ func (m *Mapping) topics() []string {
 	return topics
 }
 
-// implied adds samplers of velocities and efforts for a topic of type JointState with the joints of an arm, if the
+// addImplied adds samplers of velocities and efforts for a topic of type JointState with the joints of an arm, if the
 // mapping names neither.
-func (t *topics) implied(topic string) {
+func (t *topics) addImplied(topic string) {
 	for i := range t.m.Arms {
 		a := &t.m.Arms[i]
 		joint := a.Streams[episode.Joint]
@@ -144,7 +144,7 @@ func (t *topics) implied(topic string) {
 			continue
 		}
 		for _, r := range []episode.Role{episode.Velocity, episode.Effort} {
-			if t.has(i, r) {
+			if t.hasSampler(i, r) {
 				continue
 			}
 			s := &Stream{Topic: topic, Names: joint.Names, Unit: r.Unit(joint.Unit)}
@@ -153,9 +153,9 @@ func (t *topics) implied(topic string) {
 	}
 }
 
-// stamp returns the stamp of a message in ns since the Unix epoch. own is false if the message has no stamp, so that
-// the time of reception stands in for it.
-func (t *topic) stamp(m *codec.Message) (ns int64, own bool) {
+// stampOf returns the stamp of a message in ns since the Unix epoch. If the message has no stamp, stampOf returns the
+// time of reception, and stamped is false.
+func (t *topic) stampOf(m *codec.Message) (ns int64, stamped bool) {
 	if t.receive {
 		return m.LogTime, true
 	}
@@ -174,8 +174,8 @@ const (
 	typeCompressedImage = "sensor_msgs/msg/CompressedImage"
 )
 
-// posesIn has the path to the pose in messages of each type of poses.
-var posesIn = map[string]string{
+// posePaths has the path to the pose in messages of each type of poses.
+var posePaths = map[string]string{
 	"geometry_msgs/msg/Pose":                      "",
 	"geometry_msgs/msg/PoseStamped":               "pose",
 	"geometry_msgs/msg/PoseWithCovariance":        "pose",
@@ -187,7 +187,7 @@ var posesIn = map[string]string{
 
 // usualFields returns the default of Stream.Fields for a type of messages.
 func usualFields(r episode.Role, typeName string) []string {
-	pose, isPose := posesIn[typeName]
+	pose, isPose := posePaths[typeName]
 	switch {
 	case r.Base() == episode.Pose && isPose:
 		return []string{pose}

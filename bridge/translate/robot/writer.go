@@ -9,26 +9,27 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// Writer writes ROS 2 messages into sessions while they are received. It ignores topics that the mapping lacks. Without
-// a mapping, a topic that belongs to no camera or arm is an error, except images, which may be on another topic
-// compressed. If the mapping has Boundaries, each episode is a session, and messages between episodes are left out.
+// Writer writes ROS 2 messages into sessions while they are received. It ignores topics that the mapping does not name.
+// Without a mapping, a topic that belongs to no camera or arm is an error. Topics with images are no error, because
+// another topic may have the images compressed. If the mapping has Boundaries, each episode is a session, and Writer
+// omits messages between episodes.
 type Writer struct {
 	*session.Recording
 	m        *Mapping
-	byNames  bool // the mapping is made by names and types of topics
+	byNames  bool // the names and types of topics decide; m grows with the topics
 	topics   *topics
 	boundary *boundary
-	split    bool              // the next message is in another episode
-	task     string            // of the next episode
+	split    bool              // the next message begins another episode
+	task     string            // task of the next episode
 	cameras  []*episode.Camera // in the order of Mapping.Cameras
 	arms     []*episode.Arm    // in the order of Mapping.Arms
-	seen     codec.Info        // channels so far, to extend the mapping
+	seen     codec.Info        // with byNames: the declared channels
 }
 
 var _ codec.Writer = (*Writer)(nil)
 
-// NewWriter returns a writer to r, and owns r. With a nil mapping, the names and types of topics decide, and cameras
-// and arms without names of their own are numbered in the order in which their topics are declared.
+// NewWriter returns a writer to r, and owns r. With a nil mapping, the names and types of topics decide. A camera or an
+// arm whose topic does not name it gets the next number when its topic is declared.
 func NewWriter(r *session.Recording, m *Mapping) *Writer {
 	w := &Writer{Recording: r, m: m, byNames: m == nil}
 	if m == nil {
@@ -56,9 +57,9 @@ func (w *Writer) Declare(c *codec.Channel) error {
 	return err
 }
 
-// topic returns the binding of a channel, nil if the mapping does not name its topic.
+// topic returns the binding of a channel, or nil if the mapping does not name the channel's topic.
 func (w *Writer) topic(c *codec.Channel) (*topic, error) {
-	if t, ok := w.topics.known[c]; ok {
+	if t, ok := w.topics.byChannel[c]; ok {
 		return t, nil
 	}
 	if err := w.Recording.Declare(c); err != nil {
@@ -83,21 +84,21 @@ func (w *Writer) Write(m *codec.Message) error {
 	switch {
 	case err != nil:
 		return err
-	case t == nil && w.byNames && !isPicture(m.Channel): // the same pictures may come compressed
+	case t == nil && w.byNames && !isPicture(m.Channel): // another topic may have the images compressed
 		return fmt.Errorf("%s [%s] is not recorded: it belongs to no arm, which needs a %s in the same namespace; "+
 			"robot_mapping can map it", m.Channel.Topic, m.Channel.Type, typeJointState)
 	case t == nil:
 		return nil
 	}
 	if t.trigger != nil {
-		c, err := w.boundary.trigger(t.trigger, m)
+		effect, err := w.boundary.handleTrigger(t.trigger, m)
 		if err != nil {
 			return w.annotate(m, err)
 		}
-		if c.ended {
-			w.split, w.task = w.boundary.began || c.task != "", c.task
+		if effect.ended {
+			w.split, w.task = w.boundary.hasBegun || effect.task != "", effect.task
 		}
-		if c.discarded {
+		if effect.discarded {
 			if _, err := w.Recording.Discard(); err != nil {
 				return w.annotate(m, err)
 			}
@@ -106,8 +107,8 @@ func (w *Writer) Write(m *codec.Message) error {
 	if t.cameras == nil && t.samplers == nil {
 		return nil
 	}
-	if w.boundary.pause(m.LogTime) {
-		w.split = w.boundary.began
+	if w.boundary.followsPause(m.LogTime) {
+		w.split = w.boundary.hasBegun
 	}
 	if !w.boundary.active {
 		return nil
@@ -118,7 +119,7 @@ func (w *Writer) Write(m *codec.Message) error {
 		}
 	}
 	w.split = false
-	if w.boundary.sample() {
+	if w.boundary.addSample() {
 		if _, err := w.Recording.Discard(); err != nil {
 			return w.annotate(m, err)
 		}
@@ -135,18 +136,18 @@ func (w *Writer) Split() error {
 	return w.Recording.Split()
 }
 
-// Close implements codec.Writer. Discard may be called after it.
+// Close implements codec.Writer. Discard may be called after Close.
 func (w *Writer) Close() error {
 	w.boundary.active = false
 	return w.Recording.Close()
 }
 
-// Discard marks the episode that is being recorded, or else the episode that ended last, as discarded. what names the
-// episode in words; paths are the episode's sessions. The mark is on the disk when Discard returns. Discard may be
-// called after Close.
-func (w *Writer) Discard() (what string, paths []string, err error) {
-	switch err := w.boundary.discards(); {
-	case errors.Is(err, errDoomed):
+// Discard marks the episode that is being recorded, or else the episode that ended last, as discarded. description
+// names the episode in words; paths are the episode's sessions. The mark is on the disk when Discard returns. Discard
+// may be called after Close.
+func (w *Writer) Discard() (description string, paths []string, err error) {
+	switch err := w.boundary.discard(); {
+	case errors.Is(err, errDiscardPending):
 		return "the episode that has begun; nothing of it is recorded yet", nil, nil
 	case errors.Is(err, errNotBegun) && w.m.Episodes.Topic != "":
 		return "", nil, fmt.Errorf("%w; a message on %s begins one", err, w.m.Episodes.Topic)
@@ -163,8 +164,9 @@ func (w *Writer) Discard() (what string, paths []string, err error) {
 	return "the episode that ended last", paths, nil
 }
 
+// write writes the frames and samples of a message into the current session.
 func (w *Writer) write(t *topic, m *codec.Message) error {
-	stamp, _ := t.stamp(m)
+	stamp, _ := t.stampOf(m)
 	if t.cameras != nil {
 		f, err := t.picture.Image(m.Data)
 		if err != nil {
@@ -193,7 +195,7 @@ func (w *Writer) write(t *topic, m *codec.Message) error {
 	return nil
 }
 
-// annotate adds the topic, type and time of a message to an error about it.
+// annotate adds the topic, type and time of a message to an error about the message.
 func (w *Writer) annotate(m *codec.Message, err error) error {
 	return fmt.Errorf("%s [%s] at %d ns: %w", m.Channel.Topic, m.Channel.Type, m.LogTime, err)
 }
