@@ -289,9 +289,9 @@ func (s *logState) applyVehicleInfo(d *decoder, m *carla_msgs.CarlaEgoVehicleInf
 // countLostPhysics counts the physics that a log of the profile cannot hold.
 func (s *logState) countLostPhysics(d *decoder, info *carla_msgs.CarlaEgoVehicleInfo) {
 	switch {
-	case s.profile.Wide && (info.ClutchStrength != 0 || info.DampingRateFullThrottle != 0):
+	case s.profile.DoubleVectors && (info.ClutchStrength != 0 || info.DampingRateFullThrottle != 0):
 		s.losses.Add(d.topic, "clutch_strength and damping rates", 1)
-	case !s.profile.Wide && info.GearSwitchTime != 0:
+	case !s.profile.DoubleVectors && info.GearSwitchTime != 0:
 		s.losses.Add(d.topic, "gear_switch_time", 1)
 	}
 }
@@ -448,7 +448,7 @@ func (s *logState) bodies() []carla.Body {
 		case walker:
 			walkers = append(walkers, carla.AnimWalker{Actor: a.Actor, Speed: a.walkingSpeed() * metre})
 		}
-		if info := a.physics; info != nil && s.profile.Wide {
+		if info := a.physics; info != nil && s.profile.DoubleVectors {
 			chaos = append(chaos, chaosPhysicsOf(&a.EventAdd, info))
 		} else if info != nil {
 			physics = append(physics, physicsOf(&a.EventAdd, info))

@@ -481,7 +481,7 @@ func BenchmarkTranslate(b *testing.B) {
 func FuzzTranslate(f *testing.F) {
 	for _, p := range []carla.Profile{carla.UE4, carla.UE5} {
 		for _, m := range fullLog(f, p).Messages {
-			f.Add(m.Data, p.Wide)
+			f.Add(m.Data, p.DoubleVectors)
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte, wide bool) {

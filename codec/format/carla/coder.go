@@ -97,7 +97,7 @@ func (c *coder) float64(v *float64) {
 
 // vector codes a vector, each component with 4 bytes or, in UE5, 8.
 func (c *coder) vector(v *Vector) {
-	if !c.profile.Wide {
+	if !c.profile.DoubleVectors {
 		c.vector32(v)
 	} else if c.encoding {
 		c.float64(&v.X)

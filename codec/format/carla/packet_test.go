@@ -36,7 +36,7 @@ func TestPackets(t *testing.T) {
 				require.Empty(t, rest)
 				require.EqualValues(t, id, k.ID)
 				if want, ok := sizes[k.ID]; ok {
-					if p.Wide {
+					if p.DoubleVectors {
 						require.Len(t, k.Data, want[1], "id %d", id)
 					} else {
 						require.Len(t, k.Data, want[0], "id %d", id)

@@ -14,10 +14,10 @@ const (
 
 // Profile is the layout of packets in a version of CARLA. The version in the header does not determine it.
 type Profile struct {
-	Name    string
-	Version uint16 // in the header; attribute types are counted from 1 in version 2, from 0 before
-	Wide    bool   // components of vectors have 8 bytes: UE5
-	Wheel   int    // bytes of a wheel in PhysicsControl: 36, 48, or 208 in UE5, whose whole packet differs
+	Name          string
+	Version       uint16 // in the header; attribute types are counted from 1 in version 2, from 0 before
+	DoubleVectors bool   // components of vectors have 8 bytes: UE5
+	Wheel         int    // bytes of a wheel in PhysicsControl: 36, 48, or 208 in UE5, whose whole packet differs
 
 	// Ids of the packets that have moved over time; 0: there is no such packet.
 	Doors, Wheels, Bikers uint8
@@ -32,12 +32,12 @@ var (
 	UE4New = Profile{Name: "ue4-0.9.16", Version: 2, Wheel: wheel, Wheels: 21, Bikers: 22, Doors: 23}
 	// UE4Mid is the profile of builds of UE4's development branch between UE4Dev and UE4New.
 	UE4Mid = Profile{Name: "ue4-dev-2025", Version: 1, Wheel: wheel, Wheels: 21, Bikers: 22, Doors: 23}
-	UE5    = Profile{Name: "ue5", Version: 1, Wide: true, Wheel: chaosWheel, Doors: 21, Wheels: 22, Bikers: 23}
+	UE5    = Profile{Name: "ue5", Version: 1, DoubleVectors: true, Wheel: chaosWheel, Doors: 21, Wheels: 22, Bikers: 23}
 )
 
 // vectorSize returns the bytes of a Vector.
 func (p Profile) vectorSize() int {
-	if p.Wide {
+	if p.DoubleVectors {
 		return 24
 	}
 	return 12
@@ -63,7 +63,7 @@ func (p Profile) otherLayouts(id uint8) []Profile {
 	other := p
 	switch id {
 	case IDEventAdd, IDPosition, IDKinematics, IDBoundingBox, IDTriggerVolume, IDWalkerBones:
-		other.Wide = !p.Wide
+		other.DoubleVectors = !p.DoubleVectors
 		return []Profile{other}
 	case IDPhysicsControl:
 		var list []Profile

@@ -84,7 +84,7 @@ func (d *detector) isWide() bool {
 		return d.wide > 0 || d.wide == 0 && d.wheel == chaosWheel
 	}
 	k := Packet{IDEventAdd, d.adds}
-	return !fits(Profile{}, k) && fits(Profile{Wide: true}, k)
+	return !fits(Profile{}, k) && fits(Profile{DoubleVectors: true}, k)
 }
 
 // profile returns the detected profile. CARLA writes doors before positions, wheels and bikers after them.

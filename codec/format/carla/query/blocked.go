@@ -11,45 +11,46 @@ import (
 	"tapedeck/codec/format/carla"
 )
 
-// stop is an actor that stood still.
-type stop struct {
-	Time     float64 // s of simulation, when it stopped
+// blockedActor is an actor that stood still.
+type blockedActor struct {
+	Time     float64 // simulation time at which the actor stopped, in s
 	ID       uint32
 	Name     string  // "vehicle.tesla.model3"
 	Duration float64 // s
 }
 
-// blocked returns the actors that moved less than minDistance, in cm, for at least minTime, in s, and the last frame.
-// The actors that stood longest come first.
-func blocked(r *carla.Reader, minTime, minDistance float64) (stops []stop, last carla.FrameStart, err error) {
+// findBlocked returns the actors that moved less than minDistance, in cm, for at least minTime, in s, and the last
+// frame of the log. The actors that stood longest come first.
+func findBlocked(r *carla.Reader, minTime, minDistance float64) (list []blockedActor, last carla.FrameStart,
+	err error) {
 	type actor struct {
-		stop
-		anchor carla.Vector // place from which distances are measured
+		blockedActor
+		anchor carla.Vector // position from which distances are measured
 	}
 	actors := map[uint32]*actor{}
-	var lastAdded uint32
-	wide := r.Profile().Wide
-	err = each(r, func(_ carla.Packet, b carla.Body) {
+	var lastAdded uint32 // id
+	double := r.Profile().DoubleVectors
+	err = forEachPacket(r, func(_ carla.Packet, b carla.Body) {
 		switch body := b.(type) {
 		case *carla.FrameStart:
 			last = *body
 		case *carla.EventAddList:
 			for _, e := range *body {
-				actors[e.Actor] = &actor{stop: stop{ID: e.Actor, Name: e.BlueprintID}}
+				actors[e.Actor] = &actor{blockedActor: blockedActor{ID: e.Actor, Name: e.BlueprintID}}
 				lastAdded = e.Actor
 			}
 		case *carla.EventDelList:
 			if len(*body) > 0 {
-				delete(actors, lastAdded) // as CARLA does, whichever actor the event names
+				delete(actors, lastAdded) // CARLA deletes the actor added last, whichever the event names
 			}
 		case *carla.PositionList:
 			for _, p := range *body {
 				a := actors[p.Actor]
 				if a == nil {
-					a = &actor{stop: stop{ID: p.Actor}}
+					a = &actor{blockedActor: blockedActor{ID: p.Actor}}
 					actors[p.Actor] = a
 				}
-				if distance(a.anchor, p.Location, wide) < minDistance {
+				if distance(a.anchor, p.Location, double) < minDistance {
 					if a.Duration == 0 {
 						a.Time = last.Elapsed
 					}
@@ -57,7 +58,7 @@ func blocked(r *carla.Reader, minTime, minDistance float64) (stops []stop, last 
 					continue
 				}
 				if a.Duration >= minTime {
-					stops = append(stops, a.stop)
+					list = append(list, a.blockedActor)
 				}
 				a.Duration, a.anchor = 0, p.Location
 			}
@@ -65,16 +66,17 @@ func blocked(r *carla.Reader, minTime, minDistance float64) (stops []stop, last 
 	})
 	for _, id := range slices.Sorted(maps.Keys(actors)) {
 		if a := actors[id]; a.Duration >= minTime {
-			stops = append(stops, a.stop)
+			list = append(list, a.blockedActor)
 		}
 	}
-	slices.SortStableFunc(stops, func(a, b stop) int { return cmp.Compare(b.Duration, a.Duration) })
-	return stops, last, err
+	slices.SortStableFunc(list, func(a, b blockedActor) int { return cmp.Compare(b.Duration, a.Duration) })
+	return list, last, err
 }
 
-// distance returns the distance of two places, in the precision of the CARLA that wrote the log.
-func distance(a, b carla.Vector, wide bool) float64 {
-	if wide {
+// distance returns the distance between two positions. It calculates as CARLA does: in float64 if double, else in
+// float32.
+func distance(a, b carla.Vector, double bool) float64 {
+	if double {
 		x, y, z := a.X-b.X, a.Y-b.Y, a.Z-b.Z
 		return math.Sqrt(x*x + y*y + z*z)
 	}
@@ -85,19 +87,19 @@ func distance(a, b carla.Vector, wide bool) float64 {
 // Blocked writes the text of show_recorder_actors_blocked: the actors that moved less than minDistance, in cm, for at
 // least minTime, in s. The actors that stood longest come first.
 func Blocked(w io.Writer, r *carla.Reader, minTime, minDistance float64, o Options) error {
-	stops, last, err := blocked(r, minTime, minDistance)
+	list, last, err := findBlocked(r, minTime, minDistance)
 	if err != nil {
 		return err
 	}
 	if o.JSON {
-		return writeJSON(w, r, "blocked", stops, last)
+		return writeJSON(w, r, "blocked", list, last)
 	}
 	p := newPrinter(w, o)
-	p.head(r.Header())
+	p.header(r.Header())
 	fmt.Fprintf(p, "%8s %6s %-35s %10s\n", "Time", "Id", "Actor", "Duration")
-	for _, s := range stops {
-		fmt.Fprintf(p, "%8s %6d %s %10s\n", whole(s.Time), s.ID, wide(s.Name), whole(s.Duration))
+	for _, a := range list {
+		fmt.Fprintf(p, "%8s %6d %s %10s\n", formatRounded(a.Time), a.ID, padName(a.Name), formatRounded(a.Duration))
 	}
-	p.tail(last)
+	p.footer(last)
 	return p.Flush()
 }

@@ -13,13 +13,13 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// infoJSON writes the object of Options.JSON with all frames, or with the frames that have events. A frame has its
-// number, its times in s, and its packets by name, except empty packets. Fields are in CARLA's units. An unknown packet
-// is named by its id, "packet_139", and has its size.
+// infoJSON writes the object of Options.JSON with all frames if all, else only with the frames that have events. A
+// frame has its number, its times in s, and its packets by name, except empty packets. Fields are in CARLA's units. An
+// unknown packet is named by its id, "packet_139", and has its size in bytes.
 func infoJSON(w io.Writer, r *carla.Reader, all bool) error {
 	p := newJSONPrinter(w, r, "frames")
 	p.all = all
-	if err := each(r, p.packet); err != nil {
+	if err := forEachPacket(r, p.packet); err != nil {
 		return err
 	}
 	if p.begun {
@@ -38,16 +38,16 @@ func writeJSON[T any](w io.Writer, r *carla.Reader, name string, list []T, last 
 	return p.finish(last)
 }
 
-// jsonPrinter writes an object with a list.
+// jsonPrinter writes a JSON object with a list of frames, collisions or blocked actors.
 type jsonPrinter struct {
 	*bufio.Writer
 	profile carla.Profile
-	buf     []byte
-	first   bool // whether the next element is the first of the list
+	buf     []byte // JSON that is not yet written
+	first   bool   // the next element is the first of the list
 
-	all   bool
-	frame carla.FrameStart
-	begun bool // whether the object of the frame is begun and not ended
+	all   bool             // write all packets, not only events
+	frame carla.FrameStart // current frame
+	begun bool             // the object of the frame is begun and not ended
 }
 
 func newJSONPrinter(w io.Writer, r *carla.Reader, list string) *jsonPrinter {
@@ -77,6 +77,7 @@ func (p *jsonPrinter) finish(last carla.FrameStart) error {
 	return p.Flush()
 }
 
+// packet writes a packet into the object of its frame.
 func (p *jsonPrinter) packet(k carla.Packet, b carla.Body) {
 	switch l := b.(type) {
 	case *carla.FrameStart:
@@ -110,7 +111,7 @@ func (p *jsonPrinter) packet(k carla.Packet, b carla.Body) {
 	p.value(v)
 }
 
-// begin writes the frame's number and times, once.
+// begin begins the object of the frame with its number and times, once.
 func (p *jsonPrinter) begin() {
 	if p.begun {
 		return
@@ -123,7 +124,7 @@ func (p *jsonPrinter) begin() {
 	p.value(reflect.ValueOf(p.frame.Duration))
 }
 
-// value appends a value of a packet.
+// value appends a value as JSON. Names of fields are in snake_case.
 func (p *jsonPrinter) value(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:

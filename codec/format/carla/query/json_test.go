@@ -21,32 +21,33 @@ type answer struct {
 	Duration  float64
 }
 
-// parse checks that a text is one object on several lines.
-func parse(t testing.TB, text []byte) (a answer) {
+// parseAnswer parses a text, which must be one JSON object that ends its line.
+func parseAnswer(t testing.TB, text []byte) (a answer) {
 	require.NoError(t, json.Unmarshal(text, &a))
 	require.True(t, bytes.HasSuffix(text, []byte("}\n")))
 	return a
 }
 
-func frames(t testing.TB, r *carla.Reader, all bool) []string {
+// jsonFrames returns the frames of Info's JSON.
+func jsonFrames(t testing.TB, r *carla.Reader, all bool) []string {
 	var b bytes.Buffer
 	require.NoError(t, Info(&b, r, all, Options{JSON: true}))
 	var list []string
-	for _, f := range parse(t, b.Bytes()).Frames {
+	for _, f := range parseAnswer(t, b.Bytes()).Frames {
 		list = append(list, string(f))
 	}
 	return list
 }
 
 func TestJSON(t *testing.T) {
-	r := everything(t)
+	r := logOfAllPackets(t)
 	var b bytes.Buffer
 	require.NoError(t, Info(&b, r, false, Options{JSON: true}))
-	whole := parse(t, b.Bytes())
-	events := whole.Frames
-	whole.Frames = nil
+	got := parseAnswer(t, b.Bytes())
+	events := got.Frames
+	got.Frames = nil
 	require.Equal(t, answer{Version: 2, Profile: "ue4-0.9.16", Date: 1_700_000_000, Map: "Town03", LastFrame: 2,
-		Duration: 0.5}, whole)
+		Duration: 0.5}, got)
 	require.Len(t, events, 1)
 	require.JSONEq(t, `{"frame":1,"elapsed":0,"duration":0.5,
 		"event_add":[
@@ -63,7 +64,7 @@ func TestJSON(t *testing.T) {
 		"scattering_intensity":11,"mie_scattering_scale":12,"rayleigh_scattering_scale":13,"dust_storm":14}]
 	}`, string(events[0]))
 
-	all := frames(t, r, true)
+	all := jsonFrames(t, r, true)
 	require.Len(t, all, 2)
 	require.Contains(t, all[0], `"bounding_box":[{"actor":1,"origin":{"x":"NaN","y":"NaN","z":"Infinity"},`+
 		`"extension":{"x":"-Infinity","y":0,"z":0}}]`)
@@ -78,16 +79,16 @@ func TestJSONSamples(t *testing.T) {
 	for name, count := range map[string]int{"scenario_runner_DistanceToLaneCenter.log": 432,
 		"sr2020_DistanceToLaneCenter.log": 461} {
 		if testing.Short() && count == 432 {
-			continue // the text is longer
+			continue // this log is the longer one
 		}
 		r := openSample(t, name)
-		require.Len(t, frames(t, r, true), count)
-		require.Len(t, frames(t, r, false), 8) // with actors that come, go or are attached
+		require.Len(t, jsonFrames(t, r, true), count)
+		require.Len(t, jsonFrames(t, r, false), 8) // frames in which actors are created, destroyed or attached
 	}
 }
 
 func TestJSONOfQueries(t *testing.T) {
-	r := made(t, carla.UE4,
+	r := buildLog(t, carla.UE4,
 		[]carla.Body{
 			&carla.EventAddList{{Actor: 1, Type: carla.ActorVehicle, BlueprintID: "vehicle.audi.tt"}},
 			&carla.PositionList{{Actor: 1}},
@@ -109,7 +110,7 @@ func TestJSONOfQueries(t *testing.T) {
 	require.NoError(t, Blocked(&b, r, 2, 10, Options{JSON: true}))
 	require.JSONEq(t, head+`"blocked":[],"last_frame":3,"duration":1}`, b.String())
 	b.Reset()
-	require.NoError(t, Info(&b, made(t, carla.UE5), true, Options{JSON: true}))
+	require.NoError(t, Info(&b, buildLog(t, carla.UE5), true, Options{JSON: true}))
 	require.JSONEq(t, `{"version":1,"profile":"ue4-0.9.15","date":1700000000,"map":"Town03","frames":[],`+
 		`"last_frame":0,"duration":0}`, b.String())
 }

@@ -13,8 +13,8 @@ import (
 
 // metricsRules are the lines that the parser of scenario_runner's metrics
 // (https://github.com/carla-simulator/scenario_runner, srunner/metrics/tools/metrics_parser.py) expects in a frame:
-// sections in this order alone, each with a title, which may be missing, and rows. It ignores the rest of a frame
-// from the first line on that it does not expect. In rows # is a number, $ a vector of finite numbers, and % a vector
+// sections in this order, each with a title, which may be empty, and rows. The parser ignores the rest of a frame
+// after the first unexpected line. In rows # is a number, $ a vector of finite numbers, and % a vector
 // that may have NaN and infinity.
 var metricsRules = [][]string{
 	{``, ` Create #: \S+ \(#\) at $`, `  [^ ]+ = .*`},
@@ -48,8 +48,8 @@ func metricsPattern(rule string) *regexp.Regexp {
 		three(any)).Replace(rule) + `\z`)
 }
 
-// followsMetricsRules returns the first line of a text that does not follow metricsRules.
-func followsMetricsRules(text string) (bad string) {
+// firstLineAgainstRules returns the first line of a text that does not follow metricsRules, or "".
+func firstLineAgainstRules(text string) string {
 	sections := make([][]*regexp.Regexp, len(metricsRules))
 	for i, rules := range metricsRules {
 		for _, rule := range rules {
@@ -91,28 +91,31 @@ func followsMetricsRules(text string) (bad string) {
 	return ""
 }
 
-// TestMetricsRules checks that scenario_runner can read the text of 0.9.13. test/peers/carla runs its own parser.
+// TestMetricsRules checks that scenario_runner can read the texts of style V0913. The tests in test/peers/carla run
+// scenario_runner's parser itself.
 func TestMetricsRules(t *testing.T) {
 	for _, name := range []string{"scenario_runner_DistanceToLaneCenter.log", "sr2020_DistanceToLaneCenter.log"} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && strings.HasPrefix(name, "scenario") {
-				t.Skip("it is a long log")
+				t.Skip("the log is long")
 			}
-			require.Empty(t, followsMetricsRules(info(t, openSample(t, name), true, V0913)))
+			require.Empty(t, firstLineAgainstRules(infoText(t, openSample(t, name), true, V0913)))
 		})
 	}
-	all := everything(t)
-	text := info(t, all, true, V0913)
-	require.Equal(t, ` Collision id 3 between 7 (hero)  with 4294967295`, followsMetricsRules(text),
-		"which CARLA writes, and the parser cannot read")
+	all := logOfAllPackets(t)
+	text := infoText(t, all, true, V0913)
+	require.Equal(t, ` Collision id 3 between 7 (hero)  with 4294967295`, firstLineAgainstRules(text),
+		"the parser must reject (hero)")
 	text = strings.ReplaceAll(text, " (hero) ", "")
-	require.Equal(t, ` Collision id 3 between 7 with 4294967295`, followsMetricsRules(text), "it is behind a Parenting")
+	require.Equal(t, ` Collision id 3 between 7 with 4294967295`, firstLineAgainstRules(text),
+		"the parser must reject a collision after a parenting")
 	text = strings.Replace(text, " Parenting 9 with 7 (parent)\n", "", 1)
 	text = strings.Replace(text, "steering_curve =\n", "steering_curve = (0, 1)\n", 1)
-	require.Empty(t, followsMetricsRules(text))
-	require.Equal(t, ` Vehicle door animations: 2`, followsMetricsRules(strings.Replace(strings.ReplaceAll(info(t, all,
-		true, Newest), " (hero) ", ""), " Parenting 9 with 7 (parent)\n", "", 1)))
-	require.Empty(t, followsMetricsRules(info(t, made(t, carla.UE5, []carla.Body{
+	require.Empty(t, firstLineAgainstRules(text))
+	text = strings.ReplaceAll(infoText(t, all, true, Newest), " (hero) ", "")
+	text = strings.Replace(text, " Parenting 9 with 7 (parent)\n", "", 1)
+	require.Equal(t, ` Vehicle door animations: 2`, firstLineAgainstRules(text))
+	require.Empty(t, firstLineAgainstRules(infoText(t, buildLog(t, carla.UE5, []carla.Body{
 		&carla.EventAddList{}, &carla.VehicleDoorList{}, &carla.PositionList{{Actor: 1}}, &carla.WeatherList{{}},
 		&carla.ChaosPhysicsList{{Wheels: make([]carla.ChaosWheel, 4)}}, &carla.WalkerBonesList{},
 	}), true, V0913)))

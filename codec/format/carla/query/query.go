@@ -2,10 +2,10 @@
 // show_recorder_collisions and show_recorder_actors_blocked. Answers are texts, equal to CARLA's byte for byte, or
 // JSON.
 //
-// The texts equal the output of CarlaRecorderQuery.cpp on Linux, including CARLA's own mistakes. Three things differ. A
+// The texts equal the output of CarlaRecorderQuery.cpp on Linux, including CARLA's mistakes. Three things differ. A
 // cut log ends with its last complete frame; CARLA repeats the packet that it read last. Blocked actors with equal
-// durations are sorted by id; CARLA has the order of a hash table. The slip of a wheel of UE5 is empty, because a log
-// has only pointers to it.
+// durations are sorted by id; CARLA has the order of a hash table. The lateral slip graph of a wheel of UE5 is empty,
+// because a log has only a pointer to the graph.
 package query
 
 import (
@@ -38,7 +38,7 @@ const (
 type Options struct {
 	Style    Style
 	Location *time.Location // time zone of the date; nil is time.Local
-	// JSON writes one JSON object instead: version, profile, date in s since the Unix epoch, map, the answer,
+	// JSON writes one JSON object instead of text: version, profile, date in s since the Unix epoch, map, the answer,
 	// last_frame and duration in s. NaN and infinity are "NaN", "Infinity" and "-Infinity", as in the JSON of Protocol
 	// Buffers.
 	JSON bool
@@ -57,23 +57,23 @@ func newPrinter(w io.Writer, o Options) *printer {
 	return &printer{Writer: bufio.NewWriterSize(w, 64<<10), Options: o}
 }
 
-// line writes values one after the other: floats as %g with 6 digits.
-func (p *printer) line(values ...any) {
+// print writes values one after the other. Floats have the format %g with 6 digits, booleans are 0 and 1.
+func (p *printer) print(values ...any) {
 	for _, v := range values {
 		switch v := v.(type) {
 		case string:
 			_, _ = p.WriteString(v) // Flush returns the error
 		case float32:
-			p.number(float64(v))
+			p.printNumber(float64(v))
 		case float64:
-			p.number(v)
+			p.printNumber(v)
 		case carla.Vector:
-			p.line("(", v.X, ", ", v.Y, ", ", v.Z, ")")
+			p.print("(", v.X, ", ", v.Y, ", ", v.Z, ")")
 		case bool:
 			if v {
-				p.line("1")
+				p.print("1")
 			} else {
-				p.line("0")
+				p.print("0")
 			}
 		default:
 			fmt.Fprint(p, v)
@@ -81,7 +81,7 @@ func (p *printer) line(values ...any) {
 	}
 }
 
-func (p *printer) number(v float64) {
+func (p *printer) printNumber(v float64) {
 	var room [32]byte
 	_, _ = p.Write(appendNumber(room[:0], v, 'g', 6))
 }
@@ -101,32 +101,32 @@ func appendNumber(dst []byte, v float64, format byte, precision int) []byte {
 	return strconv.AppendFloat(dst, v, format, precision, 64)
 }
 
-// whole returns a number without decimals.
-func whole(v float64) string { return string(appendNumber(nil, v, 'f', 0)) }
+// formatRounded formats a number without decimals.
+func formatRounded(v float64) string { return string(appendNumber(nil, v, 'f', 0)) }
 
-// wide pads a text to the width of a column, which C counts in bytes.
-func wide(name string) string {
-	name = text(name)
+// padName escapes a name and pads it to the 35 bytes of a column. C counts columns in bytes.
+func padName(name string) string {
+	name = escape(name)
 	return name + strings.Repeat(" ", max(0, 35-len(name)))
 }
 
-// text returns a text of the log without characters that control a terminal or begin a line.
-func text(s string) string { return printable.Escape(s, "") }
+// escape replaces the characters of a log's text that control a terminal or begin a line.
+func escape(s string) string { return printable.Escape(s, "") }
 
-// head writes the beginning of all texts.
-func (p *printer) head(h carla.Header) {
+// header writes the beginning of all texts.
+func (p *printer) header(h carla.Header) {
 	date := time.Unix(h.Date, 0).In(p.Location).Format("01/02/06 15:04:05")
-	p.line("Version: ", h.Version, "\nMap: ", text(h.Map), "\nDate: ", date, "\n\n")
+	p.print("Version: ", h.Version, "\nMap: ", escape(h.Map), "\nDate: ", date, "\n\n")
 }
 
-// tail writes the end of all texts.
-func (p *printer) tail(last carla.FrameStart) {
-	p.line("\nFrames: ", last.Frame, "\nDuration: ", last.Elapsed, " seconds\n")
+// footer writes the end of all texts.
+func (p *printer) footer(last carla.FrameStart) {
+	p.print("\nFrames: ", last.Frame, "\nDuration: ", last.Elapsed, " seconds\n")
 }
 
-// each calls f with the packets of a log and their bodies. A body is valid until f returns, and nil if the packet is
-// unknown or cannot be decoded.
-func each(r *carla.Reader, f func(carla.Packet, carla.Body)) error {
+// forEachPacket calls f with each packet of a log and its decoded body. The body is valid until f returns. It is nil if
+// the packet is unknown or cannot be decoded.
+func forEachPacket(r *carla.Reader, f func(carla.Packet, carla.Body)) error {
 	d := carla.Decoder{Profile: r.Profile()}
 	for m, err := range codec.Messages(r, codec.Query{Damaged: func(error) {}}) {
 		if err != nil {

@@ -26,8 +26,8 @@ func openSample(t testing.TB, name string) *carla.Reader {
 	return r
 }
 
-// made returns a log with frames of half a second.
-func made(t testing.TB, p carla.Profile, frames ...[]carla.Body) *carla.Reader {
+// buildLog returns a reader of a log with frames of half a second. Each element of frames has the packets of one frame.
+func buildLog(t testing.TB, p carla.Profile, frames ...[]carla.Body) *carla.Reader {
 	log := []byte{byte(p.Version), 0}
 	log = append(log, "\x0e\x00CARLA_RECORDER\x00\xf1\x53\x65\x00\x00\x00\x00\x06\x00Town03"...)
 	for i, bodies := range frames {
@@ -49,7 +49,8 @@ func made(t testing.TB, p carla.Profile, frames ...[]carla.Body) *carla.Reader {
 	return r
 }
 
-func info(t testing.TB, r *carla.Reader, all bool, style Style) string {
+// infoText returns the text of Info.
+func infoText(t testing.TB, r *carla.Reader, all bool, style Style) string {
 	var b bytes.Buffer
 	require.NoError(t, Info(&b, r, all, Options{Style: style, Location: time.UTC}))
 	return b.String()
@@ -73,30 +74,30 @@ func TestSamples(t *testing.T) {
 		{second, true, V0913, "3a35049f47c0bd4ee5fa349d153ef24e4f5dd0e6e221632c34470ddac6c692e2"},
 		{second, true, Newest, "4073df68776865230a85e9796c9d698327b73aa3e8b1f0f28aba534278421afe"},
 	} {
-		sum := sha256.Sum256([]byte(info(t, test.reader, test.all, test.style)))
+		sum := sha256.Sum256([]byte(infoText(t, test.reader, test.all, test.style)))
 		require.Equal(t, test.want, hex.EncodeToString(sum[:]))
 	}
 
 	for _, r := range []*carla.Reader{first, second} {
-		list, _, err := collisions(r, 'a', 'a')
+		list, _, err := findCollisions(r, 'a', 'a')
 		require.NoError(t, err)
 		require.Empty(t, list)
 	}
-	stops, _, err := blocked(first, 3, 10)
+	list, _, err := findBlocked(first, 3, 10)
 	require.NoError(t, err)
-	require.Len(t, stops, 120)
+	require.Len(t, list, 120)
 	require.Equal(t, []uint32{235, 236, 237, 1, 59},
-		[]uint32{stops[0].ID, stops[1].ID, stops[2].ID, stops[3].ID, stops[4].ID})
-	hero := stops[slices.IndexFunc(stops, func(s stop) bool { return s.ID == 234 })]
+		[]uint32{list[0].ID, list[1].ID, list[2].ID, list[3].ID, list[4].ID})
+	hero := list[slices.IndexFunc(list, func(s blockedActor) bool { return s.ID == 234 })]
 	require.Equal(t, "vehicle.lincoln.mkz_2017", hero.Name)
 	require.InDelta(t, 5.073470766656101, hero.Duration, 1e-9)
 	require.InDelta(t, 0.28321386501193047, hero.Time, 1e-9)
 }
 
-// everything is a log with a packet of each kind that has a text.
-func everything(t testing.TB) *carla.Reader {
+// logOfAllPackets returns a reader of a log with a packet of each kind that has a text.
+func logOfAllPackets(t testing.TB) *carla.Reader {
 	nan, inf := math.Float64frombits(0xfff8000000000000), math.Inf(1)
-	return made(t, carla.UE4New,
+	return buildLog(t, carla.UE4New,
 		[]carla.Body{
 			&carla.VisualTime{Seconds: 1},
 			&carla.EventAddList{
@@ -196,9 +197,9 @@ const wantMore = ` Dynamic actors: 1
 const wantTail = "\nFrames: 2\nDuration: 0.5 seconds\n"
 
 func TestInfo(t *testing.T) {
-	r := everything(t)
-	require.Equal(t, wantHead+wantEvents+wantTail, info(t, r, false, V0913))
-	require.Equal(t, wantHead+wantEvents+wantWeather+wantTail, info(t, r, false, Newest))
+	r := logOfAllPackets(t)
+	require.Equal(t, wantHead+wantEvents+wantTail, infoText(t, r, false, V0913))
+	require.Equal(t, wantHead+wantEvents+wantWeather+wantTail, infoText(t, r, false, Newest))
 
 	lights := ` Walker animations: 1
   Id: 5 speed: 140.5
@@ -215,7 +216,7 @@ func TestInfo(t *testing.T) {
   Id: 2 state: 2 frozen: 1 elapsedTime: 1.5
  Vehicle animations: 1
   Id: 7 Steering: -0.25 Throttle: 1 Brake 0.5 Handbrake: 1 Gear: -1
-`+lights+wantMore+"Frame 2 at 0.5 seconds\n Positions: 0\n"+wantTail, info(t, r, true, V0913))
+`+lights+wantMore+"Frame 2 at 0.5 seconds\n Positions: 0\n"+wantTail, infoText(t, r, true, V0913))
 
 	require.Equal(t, wantHead+wantEvents+` Vehicle door animations: 2
   Id: 7
@@ -236,28 +237,28 @@ Frame 2 at 0.5 seconds
  Positions: 0
 
 
-`+wantTail, info(t, r, true, Newest))
+`+wantTail, infoText(t, r, true, Newest))
 }
 
 func TestCollisions(t *testing.T) {
-	hit := func(pairs ...[2]uint32) *carla.CollisionList {
+	collisionsOf := func(pairs ...[2]uint32) *carla.CollisionList {
 		var l carla.CollisionList
 		for _, p := range pairs {
 			l = append(l, carla.Collision{Actor1: p[0], Actor2: p[1], Hero1: p[0] == 1, Hero2: p[1] == 1})
 		}
 		return &l
 	}
-	r := made(t, carla.UE4,
+	r := buildLog(t, carla.UE4,
 		[]carla.Body{&carla.EventAddList{
 			{Actor: 1, Type: carla.ActorVehicle, BlueprintID: "vehicle.audi.tt"},
 			{Actor: 2, Type: carla.ActorWalker, BlueprintID: "walker.pedestrian.0001"},
 			{Actor: 3, Type: carla.ActorTrafficSign, BlueprintID: "traffic.stop"},
 		}},
-		[]carla.Body{hit([2]uint32{1, 2})}, []carla.Body{hit([2]uint32{1, 2}, [2]uint32{2, 1})}, nil,
-		[]carla.Body{hit([2]uint32{1, 2}, [2]uint32{1, 3}, [2]uint32{1, carla.NoActor}, [2]uint32{50, 1})},
-		[]carla.Body{&carla.EventDelList{1}, hit([2]uint32{3, 1})}, // CARLA forgets actor 3
+		[]carla.Body{collisionsOf([2]uint32{1, 2})}, []carla.Body{collisionsOf([2]uint32{1, 2}, [2]uint32{2, 1})}, nil,
+		[]carla.Body{collisionsOf([2]uint32{1, 2}, [2]uint32{1, 3}, [2]uint32{1, carla.NoActor}, [2]uint32{50, 1})},
+		[]carla.Body{&carla.EventDelList{1}, collisionsOf([2]uint32{3, 1})}, // CARLA forgets actor 3
 	)
-	list, _, err := collisions(r, 'v', 'w')
+	list, _, err := findCollisions(r, 'v', 'w')
 	require.NoError(t, err)
 	hero, walker := collider{ID: 1, Type: "v", Name: "vehicle.audi.tt", Hero: true},
 		collider{ID: 2, Type: "w", Name: "walker.pedestrian.0001"}
@@ -265,7 +266,7 @@ func TestCollisions(t *testing.T) {
 		{Time: 2, Actors: [2]collider{hero, walker}}}, list)
 	for categories, want := range map[string]int{"aa": 7, "ha": 4, "ah": 4, "wv": 1, "oo": 0, "oa": 2, "vo": 1, "vh": 1,
 		"ta": 0} {
-		list, _, err = collisions(r, categories[0], categories[1])
+		list, _, err = findCollisions(r, categories[0], categories[1])
 		require.NoError(t, err)
 		require.Len(t, list, want, categories)
 	}
@@ -285,14 +286,14 @@ func TestCollisions(t *testing.T) {
 	require.True(t, strings.HasSuffix(b.String(), "\n\nFrames: 6\nDuration: 2.5 seconds\n"))
 }
 
-// Texts of a log cannot begin lines or control a terminal.
+// TestHostileTexts checks that texts of a log cannot begin lines or control a terminal.
 func TestHostileTexts(t *testing.T) {
 	const hostile = "a\nb\x1b[2J\u202e\xff"
-	r := made(t, carla.UE4, []carla.Body{&carla.EventAddList{{Actor: 1, BlueprintID: hostile,
+	r := buildLog(t, carla.UE4, []carla.Body{&carla.EventAddList{{Actor: 1, BlueprintID: hostile,
 		Attributes: []carla.Attribute{{ID: hostile, Value: hostile}}}},
 		&carla.CollisionList{{Actor1: 1, Actor2: 1}}})
 	const shown = `a\nb\u001b[2J\u202e\xff`
-	text := info(t, r, true, Newest)
+	text := infoText(t, r, true, Newest)
 	require.Equal(t, 3, strings.Count(text, shown))
 	require.NotContains(t, text, "\nb")
 	var b bytes.Buffer
@@ -301,27 +302,28 @@ func TestHostileTexts(t *testing.T) {
 }
 
 func TestBlocked(t *testing.T) {
-	at := func(x1, x2 float64) []carla.Body {
+	// positions returns a packet with the actors 1 and 2 at x1 and x2, and actor 9, which is never added.
+	positions := func(x1, x2 float64) []carla.Body {
 		return []carla.Body{&carla.PositionList{{Actor: 1, Location: carla.Vector{X: x1}},
 			{Actor: 2, Location: carla.Vector{X: x2}}, {Actor: 9, Location: carla.Vector{X: 5}}}}
 	}
 	frames := [][]carla.Body{append([]carla.Body{&carla.EventAddList{{Actor: 1, BlueprintID: "vehicle.audi.tt"},
-		{Actor: 2, BlueprintID: "vehicle.bmw.grandtourer"}}}, at(100, 100)...)}
+		{Actor: 2, BlueprintID: "vehicle.bmw.grandtourer"}}}, positions(100, 100)...)}
 	for i := 1; i < 10; i++ {
 		x := 100 + float64(i)
 		if i == 7 {
 			x += 1000
 		}
-		frames = append(frames, at(x, 100*float64(i+1)))
+		frames = append(frames, positions(x, 100*float64(i+1)))
 	}
 	for _, p := range []carla.Profile{carla.UE4, carla.UE5} {
-		r := made(t, p, frames...)
-		stops, _, err := blocked(r, 1, 10)
+		r := buildLog(t, p, frames...)
+		list, _, err := findBlocked(r, 1, 10)
 		require.NoError(t, err)
-		// The last frame counts as -1 s, as in CARLA.
-		require.Equal(t, []stop{{ID: 9, Time: 0, Duration: 3.5},
+		// The last frame has a duration of -1 s, which CARLA adds, too.
+		require.Equal(t, []blockedActor{{ID: 9, Time: 0, Duration: 3.5},
 			{ID: 1, Name: "vehicle.audi.tt", Time: 0.5, Duration: 3}},
-			stops)
+			list)
 		var b bytes.Buffer
 		require.NoError(t, Blocked(&b, r, 1, 10, Options{Location: time.UTC}))
 		require.Equal(t, "Version: 1\nMap: Town03\nDate: 11/14/23 22:13:20\n\n"+
@@ -332,10 +334,10 @@ func TestBlocked(t *testing.T) {
 	}
 }
 
-// TestInfoOfUE5 checks what differs in UE5: wheels have numbers as characters, and frames end without blank lines,
-// except after bones.
+// TestInfoOfUE5 checks the differences of UE5: integers of one byte are printed as characters, and frames end without
+// blank lines, except after bones.
 func TestInfoOfUE5(t *testing.T) {
-	r := made(t, carla.UE5,
+	r := buildLog(t, carla.UE5,
 		[]carla.Body{
 			&carla.EventAddList{{Actor: 7, Type: carla.ActorVehicle, BlueprintID: "vehicle.ue5",
 				Location: carla.Vector{X: 1234567.5, Y: -0.1}}},
@@ -421,18 +423,18 @@ Frame 2 at 0.5 seconds
  Positions: 0
  Walkers Bones: 0
 
-`+wantTail, info(t, r, true, Newest))
+`+wantTail, infoText(t, r, true, Newest))
 	require.Equal(t, head+` Positions: 1
   Id: 7 Location: (1.23457e+06, 0, 0) Rotation (0, 0, 0)
 Frame 2 at 0.5 seconds
  Positions: 0
-`+wantTail, info(t, r, true, V0913))
+`+wantTail, infoText(t, r, true, V0913))
 }
 
 // TestColumns checks that columns count bytes, move behind long values, and have NaN and infinity as in C.
 func TestColumns(t *testing.T) {
 	long := strings.Repeat("x", 40)
-	r := made(t, carla.UE4,
+	r := buildLog(t, carla.UE4,
 		[]carla.Body{
 			&carla.EventAddList{{Actor: 1, BlueprintID: "prop.größe"}, {Actor: 1234567, BlueprintID: long}},
 			&carla.FrameStart{Frame: 1, Duration: math.Inf(1), Elapsed: math.NaN()},
@@ -448,10 +450,10 @@ func TestColumns(t *testing.T) {
 		35-12)+"        inf\n     nan 1234567 "+long+"        inf\n\nFrames: 1\nDuration: nan seconds\n")
 }
 
-// FuzzQueries checks that any log has answers, and that those in JSON are valid.
+// FuzzQueries checks that all queries can be answered for any log, and that answers in JSON are valid.
 func FuzzQueries(f *testing.F) {
-	for _, r := range []*carla.Reader{everything(f),
-		made(f, carla.UE5, []carla.Body{&carla.ChaosPhysicsList{{Wheels: make([]carla.ChaosWheel, 1)}}})} {
+	for _, r := range []*carla.Reader{logOfAllPackets(f),
+		buildLog(f, carla.UE5, []carla.Body{&carla.ChaosPhysicsList{{Wheels: make([]carla.ChaosWheel, 1)}}})} {
 		info, err := r.Info()
 		require.NoError(f, err)
 		log, err := os.ReadFile(info.Path)
