@@ -47,8 +47,8 @@ func (p *infoPrinter) detail(b carla.Body) {
 	case *carla.SceneLightList:
 		p.print(" Scene light changes: ", len(*l), "\n")
 		for _, r := range *l {
-			p.print("  Id: ", r.Light, " enabled: ", map[bool]string{true: "True", false: "False"}[r.On], " intensity: ",
-				r.Intensity, " RGB_color: (", r.R, ", ", r.G, ", ", r.B, ")\n")
+			p.print("  Id: ", r.Light, " enabled: ", map[bool]string{true: "True", false: "False"}[r.On],
+				" intensity: ", r.Intensity, " RGB_color: (", r.R, ", ", r.G, ", ", r.B, ")\n")
 		}
 	case *carla.KinematicsList:
 		p.print(" Dynamic actors: ", len(*l), "\n")
