@@ -36,16 +36,16 @@ func benchmarkWriter(b *testing.B, episodes int) {
 	}
 	data, err := pixel.AppendJPEG(nil, m, 95)
 	require.NoError(b, err)
-	e := recording(b, "episode", "pick", 1e18, n)
-	e.Cameras = append(e.Cameras, cameraOf(b, "camera_2", 1e18, n, 30))
-	frames := make(album, n)
+	e := newEpisode(b, "episode", "pick", 1e18, n)
+	e.Cameras = append(e.Cameras, newCamera(b, "camera_2", 1e18, n, 30))
+	frames := make(memoryFrames, n)
 	for i := range frames {
 		frames[i] = episode.Frame{Encoding: "jpeg", Data: data}
 	}
 	for _, c := range e.Cameras {
 		c.Open = func() (episode.Frames, error) { return frames, nil }
 	}
-	rows := aligned(b, e, align.Options{})
+	rows := alignRows(b, e, align.Options{})
 	b.SetBytes(int64(episodes * 3 * n * len(data)))
 	for b.Loop() {
 		w, err := Create(filepath.Join(b.TempDir(), "set"), Options{})

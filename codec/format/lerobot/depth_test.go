@@ -21,7 +21,8 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// depthAt is the depth in mm at a pixel of frame i: unknown in the first column, too far in the last row.
+// depthAt returns the depth in mm at a pixel of frame i: 0 (unknown) in the first column, 12 m in the last row, which
+// videos cannot hold.
 func depthAt(i, x, y int) uint16 {
 	switch {
 	case x == 0:
@@ -32,7 +33,7 @@ func depthAt(i, x, y int) uint16 {
 	return uint16(20 + x*y*3 + 7*i)
 }
 
-// depthFrame returns frame i of depths.
+// depthFrame returns frame i with the depths of depthAt.
 func depthFrame(encoding string, width, height, i int) episode.Frame {
 	f := episode.Frame{Encoding: encoding, Width: width, Height: height}
 	m := image.NewGray16(image.Rect(0, 0, width, height))
@@ -60,28 +61,28 @@ func depthFrame(encoding string, width, height, i int) episode.Frame {
 	return f
 }
 
-// depthTake returns an episode whose first camera has depths, and its rows. Rows 3 and 4 have no frame.
-func depthTake(t testing.TB, encoding string, start int64, n int) *episode.Rows {
-	e := recording(t, "episode", "pick", start, n)
+// alignDepths returns the rows of an episode whose first camera has depths. Rows 3 and 4 of this camera are black.
+func alignDepths(t testing.TB, encoding string, start int64, n int) *episode.Rows {
+	e := newEpisode(t, "episode", "pick", start, n)
 	for i := range n {
-		replace(e.Cameras[0], i, depthFrame(encoding, width, height, i))
+		replaceFrame(e.Cameras[0], i, depthFrame(encoding, width, height, i))
 	}
-	without(e.Cameras[0], 3, 5)
-	return aligned(t, e, align.Options{MissingImage: align.MissingBlack})
+	removeFrames(e.Cameras[0], 3, 5)
+	return alignRows(t, e, align.Options{MissingImage: align.MissingBlack})
 }
 
-// writeDepths writes two episodes.
+// writeDepths writes a dataset of two episodes with 9 and 7 rows. It returns the path and the losses.
 func writeDepths(t *testing.T, o Options, encoding string) (string, []codec.Loss) {
 	path := filepath.Join(t.TempDir(), "set")
 	w, err := Create(path, o)
 	require.NoError(t, err)
-	require.NoError(t, w.Write(depthTake(t, encoding, 1e18, 9)))
-	require.NoError(t, w.Write(depthTake(t, encoding, 1e18+1e12, 7)))
+	require.NoError(t, w.Write(alignDepths(t, encoding, 1e18, 9)))
+	require.NoError(t, w.Write(alignDepths(t, encoding, 1e18+1e12, 7)))
 	require.NoError(t, w.Close())
 	return path, w.Losses()
 }
 
-// depthInfo returns the info of the depth camera in info.json.
+// depthInfo returns the feature of the depth camera in info.json.
 func depthInfo(t *testing.T, path string) *feature {
 	var i info
 	text, err := os.ReadFile(filepath.Join(path, infoPath))
@@ -93,7 +94,7 @@ func depthInfo(t *testing.T, path string) *feature {
 	return f
 }
 
-// requireDepths compares the depths of the dataset with the written depths. Unknown depths must be unknown again.
+// requireDepths compares the depths of a dataset with depthAt. tolerance returns the greatest error in mm.
 func requireDepths(t *testing.T, path string, tolerance func(mm uint16) float64) {
 	s, err := Open(nil, path)
 	require.NoError(t, err)
@@ -125,7 +126,7 @@ func requireDepths(t *testing.T, path string, tolerance func(mm uint16) float64)
 	}
 }
 
-// Depths in tables are TIFFs with exactly the recorded depths.
+// TestDepthImages writes depths of several encodings to tables. Exactly the recorded depths must be read.
 func TestDepthImages(t *testing.T) {
 	for _, encoding := range []string{"16UC1", "32FC1", "png"} {
 		t.Run(encoding, func(t *testing.T) {
@@ -137,7 +138,7 @@ func TestDepthImages(t *testing.T) {
 			require.Equal(t, map[string]any{"is_depth_map": true, "depth_unit": "mm"}, f.Info)
 			requireDepths(t, path, func(uint16) float64 { return 0 })
 
-			// Statistics are in mm, of the shape 1×1×1.
+			// Statistics are in mm and have the shape 1×1×1.
 			var sum, count, most float64
 			for _, n := range []int{9, 7} {
 				for i := range n {
@@ -161,7 +162,7 @@ func TestDepthImages(t *testing.T) {
 	}
 }
 
-// Videos of depths have LeRobot's codes of 12 bits without any loss, as ffmpeg decodes them.
+// TestDepthVideo writes a video of depths. ffmpeg must decode LeRobot's codes of 12 bits without any loss.
 func TestDepthVideo(t *testing.T) {
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
 		t.Skip("ffmpeg is not installed (Debian: ffmpeg); videos are not tested")
@@ -204,9 +205,9 @@ func TestDepthVideo(t *testing.T) {
 			want = 0.01
 		}
 		got := min(max(math.Exp(low+(high-low)*float64(code)/4095)-3.5, 0.01), 10)
-		// A step is 1.2 mm near by and 4.4 mm far away. The error is at most half a step.
-		if most := step(want)/2 + 1e-9; math.Abs(want-got) > most {
-			require.InDelta(t, want, got, most, "frame %d at %d, %d", i, x, y)
+		// A step of the code is 1.2 mm for near depths and 4.4 mm for far ones. The error is at most half a step.
+		if tolerance := codeStep(want)/2 + 1e-9; math.Abs(want-got) > tolerance {
+			require.InDelta(t, want, got, tolerance, "frame %d at %d, %d", i, x, y)
 		}
 	}
 	requireDepths(t, path, func(mm uint16) float64 {
@@ -216,33 +217,33 @@ func TestDepthVideo(t *testing.T) {
 		case mm > 10000:
 			return float64(mm - 10000)
 		}
-		return step(float64(mm)/1000)*1000/2 + 0.5
+		return codeStep(float64(mm)/1000)*1000/2 + 0.5
 	})
 }
 
-// step is the greatest distance in m of the depths of two codes near a depth.
-func step(m float64) float64 {
+// codeStep returns the greatest distance in m between the depths of consecutive codes near a depth in m.
+func codeStep(m float64) float64 {
 	return (m + 3.5) * (math.Exp(math.Log(13.5/3.51)/4095) - 1) * 1.001
 }
 
-// Codes and depths equal LeRobot's quantize_depth and dequantize_depth.
+// TestQuantizer compares codes and depths with results of LeRobot's quantize_depth and dequantize_depth.
 func TestQuantizer(t *testing.T) {
 	q := usualQuantizer
 	for mm, want := range map[int]struct {
-		code   int
-		depths float64
+		code  int
+		depth float64 // mm
 	}{
 		500: {397, 499.668}, 1000: {755, 999.551}, 2000: {1365, 1999.409}, 5000: {2689, 5000.95},
 		10000: {4095, 10000}, 65535: {4095, 10000}, 0: {0, 0}, 10: {0, 0},
 	} {
 		require.EqualValues(t, want.code, q.codes()[mm], mm)
-		require.EqualValues(t, math.Round(want.depths), q.depths()[want.code], mm)
+		require.EqualValues(t, math.Round(want.depth), q.depths()[want.code], mm)
 	}
 	linear := quantizer{min: 0, max: 4.095}
 	require.EqualValues(t, 1234, linear.codes()[1234])
 	require.EqualValues(t, 1234, linear.depths()[1234])
 	far := quantizer{min: 1, max: 1000}
-	require.EqualValues(t, 65535, far.depths()[maxCode], "as much as 16 bits hold")
+	require.EqualValues(t, 65535, far.depths()[maxCode], "depths beyond 16 bits become the greatest one")
 
 	for text, want := range map[string]string{
 		`{}`: "",
@@ -265,7 +266,7 @@ func TestQuantizer(t *testing.T) {
 	}
 }
 
-// LeRobot has marked depths in several places.
+// TestDepthMarkers reads features with the markers of depths that versions of LeRobot have written.
 func TestDepthMarkers(t *testing.T) {
 	for text, want := range map[string]bool{
 		`{"info": {"is_depth_map": true}}`:             true,
@@ -280,18 +281,19 @@ func TestDepthMarkers(t *testing.T) {
 	}
 }
 
-// Images that are too small for the preferred encoder get another one, unless the options name an encoder.
+// TestSmallVideo writes images that are too small for the preferred encoder. libx264 must encode them, unless the
+// options name an encoder.
 func TestSmallVideo(t *testing.T) {
 	if _, err := chooseEncoder("libsvtav1", "libsvtav1"); err != nil {
 		t.Skipf("small videos are not tested: %v", err)
 	}
 	small := func() *episode.Rows {
-		e := recording(t, "episode", "pick", 1e18, 4)
+		e := newEpisode(t, "episode", "pick", 1e18, 4)
 		for i := range 4 {
-			replace(e.Cameras[0], i, jpegFrame(t, 32, 24))
+			replaceFrame(e.Cameras[0], i, jpegFrame(t, 32, 24))
 		}
 		e.Cameras = e.Cameras[:1]
-		return aligned(t, e, align.Options{})
+		return alignRows(t, e, align.Options{})
 	}
 	path := filepath.Join(t.TempDir(), "set")
 	w, err := Create(path, Options{Video: true})
@@ -313,7 +315,7 @@ func TestSmallVideo(t *testing.T) {
 	require.ErrorContains(t, w.Write(small()), "camera_0: libsvtav1 cannot encode 32×24 pixels")
 }
 
-// encodeTIFF returns depths as a TIFF, as in tables.
+// encodeTIFF returns a frame of depths as a TIFF.
 func encodeTIFF(f *episode.Frame) ([]byte, error) {
 	m, err := f.Decode()
 	if err != nil {
@@ -324,6 +326,7 @@ func encodeTIFF(f *episode.Frame) ([]byte, error) {
 	return out.Bytes(), err
 }
 
+// FuzzTIFF decodes depths from any bytes. Decoded frames must be valid.
 func FuzzTIFF(f *testing.F) {
 	for i := range 2 {
 		frame := episode.Frame{Encoding: "16UC1", Width: 2, Height: 1, Step: 4, Data: []byte{1, 2, 3, byte(i)}}

@@ -24,11 +24,11 @@ func TestFormat(t *testing.T) {
 	w, err := Create(path, Options{RobotType: "rm65", DataFileSize: 1})
 	require.NoError(t, err)
 	for i := range 3 {
-		e := recording(t, "episode", "pick", 1e18+int64(i)*1e11, 4)
+		e := newEpisode(t, "episode", "pick", 1e18+int64(i)*1e11, 4)
 		joint := e.Arms[0].Streams[episode.Joint]
 		e.Arms = []*episode.Arm{{Name: "arm_0", Streams: episode.Streams{episode.Joint: joint}}}
 		e.Cameras = e.Cameras[:1]
-		require.NoError(t, w.Write(aligned(t, e, align.Options{})))
+		require.NoError(t, w.Write(alignRows(t, e, align.Options{})))
 	}
 	require.NoError(t, w.Close())
 
@@ -137,8 +137,8 @@ func TestFormat(t *testing.T) {
 	require.Len(t, read, 3)
 }
 
-// foreign writes a dataset of v2.1 in the form of other tools.
-func foreign(t testing.TB) string {
+// writeForeignDataset writes a dataset of v2.1 in the form of other tools.
+func writeForeignDataset(t testing.TB) string {
 	path := t.TempDir()
 	write := func(name, text string) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(path, name)), 0o777))
@@ -171,8 +171,8 @@ func foreign(t testing.TB) string {
 	return path
 }
 
-func TestForeign(t *testing.T) {
-	s, err := Open(nil, foreign(t))
+func TestReadForeignDataset(t *testing.T) {
+	s, err := Open(nil, writeForeignDataset(t))
 	require.NoError(t, err)
 	read, err := s.Episodes()
 	require.NoError(t, err)
@@ -189,13 +189,13 @@ func TestForeign(t *testing.T) {
 
 // languageRow is a row of a table with LeRobot's columns of languages and other columns that are not read.
 type languageRow struct {
-	State      []float32         `parquet:"observation.state,list"`
-	Action     []float32         `parquet:"action,list"`
-	Episode    int64             `parquet:"episode_index"`
-	Persistent []languagePart    `parquet:"language_persistent,list"`
-	Events     []languageEvent   `parquet:"language_events,list"`
-	Subtask    int64             `parquet:"subtask_index"`
-	Other      map[string]string `parquet:"other"`
+	State      []float32            `parquet:"observation.state,list"`
+	Action     []float32            `parquet:"action,list"`
+	Episode    int64                `parquet:"episode_index"`
+	Persistent []languagePersistent `parquet:"language_persistent,list"`
+	Events     []languageEvent      `parquet:"language_events,list"`
+	Subtask    int64                `parquet:"subtask_index"`
+	Other      map[string]string    `parquet:"other"`
 }
 
 type languageEvent struct {
@@ -206,14 +206,14 @@ type languageEvent struct {
 	ToolCalls []string `parquet:"tool_calls,list"`
 }
 
-type languagePart struct {
+type languagePersistent struct {
 	languageEvent
 	Timestamp float32 `parquet:"timestamp"`
 }
 
 // TestLanguage reads a dataset with languages.
 func TestLanguage(t *testing.T) {
-	path := foreign(t)
+	path := writeForeignDataset(t)
 	name := filepath.Join(path, infoPath)
 	text, err := os.ReadFile(name)
 	require.NoError(t, err)
@@ -227,7 +227,7 @@ func TestLanguage(t *testing.T) {
 		rows := make([]languageRow, 3)
 		for i := range rows {
 			rows[i] = languageRow{State: []float32{float32(e), float32(i)}, Action: []float32{1, 2}, Episode: int64(e),
-				Persistent: []languagePart{{event, 0.5}, {event, 1}}, Other: map[string]string{"a": "b"}}
+				Persistent: []languagePersistent{{event, 0.5}, {event, 1}}, Other: map[string]string{"a": "b"}}
 			if i == 1 {
 				rows[i].Events = []languageEvent{event}
 			}
@@ -290,7 +290,7 @@ func TestUnreadFeatures(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(name, []byte(strings.ReplaceAll(string(text), from, to)), 0o666))
 	}
-	path := foreign(t)
+	path := writeForeignDataset(t)
 	change(path, `"next.reward"`, `"action.gripper"`)
 	r, err := Format.Open(path)
 	require.NoError(t, err)
@@ -301,7 +301,7 @@ func TestUnreadFeatures(t *testing.T) {
 	require.Equal(t, []string{"features that tables lack, which are not read: action.gripper"},
 		info.Extra.(episode.Details).Unread)
 
-	path = foreign(t)
+	path = writeForeignDataset(t)
 	change(path, `"observation.state"`, `"a"`)
 	change(path, `"action"`, `"b"`)
 	r, err = Format.Open(path)
@@ -315,7 +315,7 @@ func TestUnreadFeatures(t *testing.T) {
 
 // Rows of an episode are found even if the list of episodes has a wrong place.
 func TestStaleIndex(t *testing.T) {
-	path := foreign(t)
+	path := writeForeignDataset(t)
 	table := func(n int) string { return filepath.Join(path, fmt.Sprintf("data/chunk-000/episode_%06d.parquet", n)) }
 	require.NoError(t, os.Rename(table(0), table(9)))
 	require.NoError(t, os.Rename(table(1), table(0)))
@@ -367,7 +367,7 @@ func TestDamaged(t *testing.T) {
 		{"empty", data, "", data},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			path := foreign(t)
+			path := writeForeignDataset(t)
 			require.NoError(t, os.WriteFile(filepath.Join(path, c.file), []byte(c.text), 0o666))
 			s, err := Open(nil, path)
 			if err == nil {
@@ -381,7 +381,7 @@ func TestDamaged(t *testing.T) {
 
 // TestFlippedBytes reads datasets with wrong bytes. The result is an error, or the dataset is read without a crash.
 func TestFlippedBytes(t *testing.T) {
-	path := foreign(t)
+	path := writeForeignDataset(t)
 	name := filepath.Join(path, "data/chunk-000/episode_000001.parquet")
 	whole, err := os.ReadFile(name)
 	require.NoError(t, err)
@@ -404,7 +404,7 @@ func TestEditedByOthers(t *testing.T) {
 	w, err := Create(path, Options{})
 	require.NoError(t, err)
 	for i, n := range []int{40, 30, 25} {
-		require.NoError(t, w.Write(aligned(t, recording(t, fmt.Sprintf("take_%d", i), "pick", 1e18+int64(i)*1e11, n),
+		require.NoError(t, w.Write(alignRows(t, newEpisode(t, fmt.Sprintf("take_%d", i), "pick", 1e18+int64(i)*1e11, n),
 			align.Options{})))
 	}
 	require.NoError(t, w.Close())

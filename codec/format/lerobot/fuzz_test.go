@@ -15,9 +15,9 @@ func FuzzLeRobot(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "set")
 	w, err := Create(path, Options{RobotType: "rm65"})
 	require.NoError(f, err)
-	e := recording(f, "episode", "pick", 1e18, 4)
+	e := newEpisode(f, "episode", "pick", 1e18, 4)
 	e.Cameras = e.Cameras[:1]
-	require.NoError(f, w.Write(aligned(f, e, align.Options{})))
+	require.NoError(f, w.Write(alignRows(f, e, align.Options{})))
 	require.NoError(f, w.Close())
-	codectest.FuzzFolders(f, Format, path, foreign(f))
+	codectest.FuzzFolders(f, Format, path, writeForeignDataset(f))
 }

@@ -24,6 +24,7 @@ import (
 // fileIndex identifies a file of a dataset.
 type fileIndex struct{ chunk, file int }
 
+// next returns the index of the next file, in folders of at most files files.
 func (i fileIndex) next(files int) fileIndex {
 	if i.file+1 < files {
 		return fileIndex{i.chunk, i.file + 1}
@@ -34,11 +35,11 @@ func (i fileIndex) next(files int) fileIndex {
 // episodeRow is an episode in meta/episodes.
 type episodeRow struct {
 	task   string
-	length int
-	from   int // index of the first row in the dataset
-	data   fileIndex
-	videos map[string]videoPlace
-	stats  map[string]*stats
+	length int                   // number of rows
+	from   int                   // index of the first row in the dataset
+	data   fileIndex             // the table with the rows
+	videos map[string]videoPlace // by feature
+	stats  map[string]*stats     // by feature
 }
 
 // videoPlace is the place of an episode in a video.
@@ -52,23 +53,24 @@ func (w *Writer) meta() error {
 	w.info.Splits = map[string]string{"train": "0:" + strconv.Itoa(len(w.rows))}
 	all := map[string]*stats{}
 	for key := range w.rows[0].stats {
-		var parts []*stats
+		var episodes []*stats
 		for _, r := range w.rows {
-			parts = append(parts, r.stats[key])
+			episodes = append(episodes, r.stats[key])
 		}
-		all[key] = merge(parts)
+		all[key] = merge(episodes)
 	}
 	return errors.Join(
 		w.json(infoPath, &w.info), w.json(statsPath, all), w.json(notesPath, &w.notes),
 		w.taskTable(), w.episodeTable())
 }
 
+// json writes a value to a file of the dataset.
 func (w *Writer) json(path string, value any) error {
 	text, err := json.MarshalIndent(value, "", "    ")
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return os.WriteFile(filepath.Join(w.part, path), append(text, '\n'), 0o666)
+	return os.WriteFile(filepath.Join(w.tempPath, path), append(text, '\n'), 0o666)
 }
 
 // taskTable writes tasks.parquet. pandas reads it as a data frame whose index is the tasks.
@@ -93,7 +95,7 @@ func (w *Writer) taskTable() error {
 	t.add(listColumn("task", parquet.String(), 0), 1, func(i, _ int) parquet.Value {
 		return parquet.ByteArrayValue([]byte(w.tasks[i]))
 	})
-	return t.write(filepath.Join(w.part, tasksPath), map[string]string{"pandas": string(pandas)})
+	return t.write(filepath.Join(w.tempPath, tasksPath), map[string]string{"pandas": string(pandas)})
 }
 
 // episodeTable writes meta/episodes.
@@ -143,20 +145,20 @@ func (w *Writer) episodeTable() error {
 	}
 	ints("meta/episodes/chunk_index", func(*episodeRow) int { return 0 })
 	ints("meta/episodes/file_index", func(*episodeRow) int { return 0 })
-	return t.write(filepath.Join(w.part, episodesPath), nil)
+	return t.write(filepath.Join(w.tempPath, episodesPath), nil)
 }
 
 // sheet is a table of one row group.
 type sheet struct {
 	rows    int
 	columns []column
-	puts    []func(*table) error // by column, writes its values
+	writes  []func(*table) error // by column, writes the values of the column
 }
 
 // add adds a column. A row is a list of width elements, or a value if c has no lists; then width is 1.
 func (s *sheet) add(c column, width int, value func(row, i int) parquet.Value) {
 	s.columns = append(s.columns, c)
-	s.puts = append(s.puts, func(t *table) error { return t.lists(c.name, s.rows, width, value) })
+	s.writes = append(s.writes, func(t *table) error { return t.lists(c.name, s.rows, width, value) })
 }
 
 func (s *sheet) ints(name string, value func(row int) int) {
@@ -170,8 +172,8 @@ func (s *sheet) write(path string, metadata map[string]string) error {
 	if err != nil {
 		return err
 	}
-	for _, put := range s.puts {
-		err = cmp.Or(err, put(t))
+	for _, write := range s.writes {
+		err = cmp.Or(err, write(t))
 	}
 	return errors.Join(err, t.close())
 }
@@ -199,13 +201,13 @@ type notes struct {
 	Episodes []noteEpisode           `json:"episodes"`
 }
 
-// noteColumn is the origin of a number of a feature, and its column at the origin.
+// noteColumn describes a column of a feature: the arm and role that it came from, and its original name and unit.
 type noteColumn struct {
 	episode.Origin
 	align.Column
 }
 
-// noteEpisode describes the origin of an episode.
+// noteEpisode describes the recorded episode from which an episode of the dataset was made.
 type noteEpisode struct {
 	// Digest is the digest of the episode's numbers. It identifies the episode, because other tools may delete or
 	// reorder episodes. If it is empty, as in older datasets, the index identifies the episode.

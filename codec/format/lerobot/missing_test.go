@@ -13,9 +13,9 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// withVideos returns a dataset of two episodes. Their videos of the cameras top and wrist are missing.
-func withVideos(t *testing.T) string {
-	path := foreign(t)
+// writeDatasetWithoutVideos returns a dataset of two episodes. Their videos of the cameras top and wrist are missing.
+func writeDatasetWithoutVideos(t *testing.T) string {
+	path := writeForeignDataset(t)
 	name := filepath.Join(path, infoPath)
 	text, err := os.ReadFile(name)
 	require.NoError(t, err)
@@ -53,7 +53,7 @@ func TestMissingVideos(t *testing.T) {
 		"pointer": {"version https://git-lfs.github.com/spec/v1\noid sha256:7bd3\n", "run 'git lfs pull' first"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := withVideos(t)
+			path := writeDatasetWithoutVideos(t)
 			folder := filepath.Join(path, "videos", "observation.images.top")
 			if c.text != "" {
 				require.NoError(t, os.MkdirAll(folder, 0o777))
@@ -103,7 +103,7 @@ func TestMissingVideos(t *testing.T) {
 
 // A file that is no video is decoded only once.
 func TestBrokenVideo(t *testing.T) {
-	path := withVideos(t)
+	path := writeDatasetWithoutVideos(t)
 	for _, camera := range []string{"top", "wrist"} {
 		folder := filepath.Join(path, "videos", imagePrefix+camera)
 		require.NoError(t, os.MkdirAll(folder, 0o777))
@@ -130,7 +130,7 @@ func TestBrokenVideo(t *testing.T) {
 
 // Tables that Git LFS has not fetched are an error that says so.
 func TestTableIsAPointer(t *testing.T) {
-	path := foreign(t)
+	path := writeForeignDataset(t)
 	name := filepath.Join(path, "data/chunk-000/episode_000001.parquet")
 	require.NoError(t, os.WriteFile(name, []byte("version https://git-lfs.github.com/spec/v1\n"), 0o666))
 	s, err := Open(nil, path)

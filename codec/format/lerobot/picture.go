@@ -12,15 +12,15 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// picture has the properties of a frame. Depths are written in mm, whatever the encoding of the frame.
+// picture has the properties of a frame as it is written. Depths of all encodings are written in mm.
 type picture struct {
 	pixel.Config
 	encoding string
 	layout   *pixel.Encoding // nil for JPEG and PNG
 }
 
-// look returns the properties of a frame that this package can write.
-func look(f *episode.Frame) (picture, error) {
+// inspect returns the properties of a frame that this package can write.
+func inspect(f *episode.Frame) (picture, error) {
 	p := picture{encoding: f.Encoding, layout: pixel.Lookup(f.Encoding)}
 	if !f.Compressed() && (p.layout == nil || ffmpeg.Pixels[p.layout.Name] == "" && !p.layout.Deep()) {
 		return p, fmt.Errorf("images of encoding %q are neither colours nor depths; leave the camera out", f.Encoding)

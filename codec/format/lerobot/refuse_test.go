@@ -17,35 +17,36 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-func TestRefused(t *testing.T) {
+// TestWriteRefusesEpisode writes episodes that a dataset cannot hold. Write must return an UnwrittenError with the path
+// and the reason, and must then accept a good episode. Without episodes, Close must fail and leave no files.
+func TestWriteRefusesEpisode(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		options Options
-		fps     float64 // of the dataset; 0: not known yet
+		fps     float64 // rows per second of the dataset; 0: unknown before the first episode
 		align   align.Options
-		change  func(e *episode.Episode)
-		rows    func(r *episode.Rows)
-		want    string
-		begun   bool // the dataset has a part of it
+		change  func(e *episode.Episode) // makes an episode invalid; nil: no change
+		want    string                   // text of the error
+		late    bool                     // a frame after the first one is invalid; tested in short tests too
 	}{
 		{name: "no fixed rate", align: align.Options{Timeline: "camera"}, want: "align on a timeline such as fixed:30"},
-		{name: "no whole rate", align: align.Options{Timeline: "fixed:29.97"},
+		{name: "fractional rate", align: align.Options{Timeline: "fixed:29.97"},
 			want: "whole number of rows per second, not 29.97: align on a timeline such as fixed:30"},
 		{name: "another rate", fps: 25,
-			want: "it has 30 rows per second, the dataset 25"},
+			want: "the episode has 30 rows per second, the dataset 25: align on the timeline fixed:25"},
 		{
 			name: "jitter", fps: 30, align: align.Options{Timeline: "camera"},
 			change: func(e *episode.Episode) { e.Cameras[0].Stamps[7] += 2e6 },
 			want:   "row 7 is 2ms from its time at 30 rows per second",
 		},
 		{
-			name: "hole", change: func(e *episode.Episode) { without(e.Cameras[0], 9, 12) },
+			name: "one hole", change: func(e *episode.Episode) { removeFrames(e.Cameras[0], 9, 12) },
 			want: "rows are missing after row 8 (camera_0: 3 rows dropped: no frame near enough): avoid this",
 		},
 		{
-			name: "holes", change: func(e *episode.Episode) {
-				without(e.Cameras[0], 13, 16)
-				without(e.Cameras[0], 5, 8)
+			name: "two holes", change: func(e *episode.Episode) {
+				removeFrames(e.Cameras[0], 13, 16)
+				removeFrames(e.Cameras[0], 5, 8)
 			},
 			want: "rows are missing after row 4 and in 1 more place (camera_0",
 		},
@@ -59,39 +60,41 @@ func TestRefused(t *testing.T) {
 			want: "row 0: arm_0.joint_1 of observation.state is NaN",
 		},
 		{
-			name: "size", change: func(e *episode.Episode) { replace(e.Cameras[1], 5, jpegFrame(t, 32, 48)) },
-			want: "camera_1: frame 5 has 32×48 pixels, others have 64×48", begun: true,
+			name:   "another image size",
+			change: func(e *episode.Episode) { replaceFrame(e.Cameras[1], 5, jpegFrame(t, 32, 48)) },
+			want:   "camera_1: frame 5 has 32×48 pixels, others have 64×48", late: true,
 		},
 		{
-			name: "damaged", change: func(e *episode.Episode) { replace(e.Cameras[0], 5, episode.Frame{}) },
-			want: "camera_0: frame 5: frame 5 is broken", begun: true,
+			name: "damaged frame", change: func(e *episode.Episode) { replaceFrame(e.Cameras[0], 5, episode.Frame{}) },
+			want: "camera_0: frame 5: frame 5 is broken", late: true,
 		},
 		{
-			name: "yuv", change: func(e *episode.Episode) {
-				replace(e.Cameras[0], 0, episode.Frame{Encoding: "yuyv", Data: []byte{1, 2}})
+			name: "unsupported encoding", change: func(e *episode.Episode) {
+				replaceFrame(e.Cameras[0], 0, episode.Frame{Encoding: "yuyv", Data: []byte{1, 2}})
 			},
 			want: `images of encoding "yuyv" are neither colours nor depths; leave the camera out`,
 		},
 		{
 			name: "depth among colours", change: func(e *episode.Episode) {
-				replace(e.Cameras[0], 5, depthFrame("16UC1", width, height, 5))
+				replaceFrame(e.Cameras[0], 5, depthFrame("16UC1", width, height, 5))
 			},
-			want:  `frame 5 is of encoding 16UC1: all images of a feature must be colours, or all depths`,
-			begun: true,
+			want: `frame 5 is of encoding 16UC1: all images of a feature must be colours, or all depths`,
+			late: true,
 		},
 		{
-			name: "no depths", change: func(e *episode.Episode) {
-				replace(e.Cameras[0], 0, episode.Frame{Encoding: "16UC1", Data: []byte{1, 2}})
+			name: "depths without a size", change: func(e *episode.Episode) {
+				replaceFrame(e.Cameras[0], 0, episode.Frame{Encoding: "16UC1", Data: []byte{1, 2}})
 			},
 			want: "camera_0: frame 0: invalid image size 0×0",
 		},
 		{
-			name: "no numbers", align: align.Options{Partial: true}, change: func(e *episode.Episode) { e.Arms = nil },
+			name: "no arms", align: align.Options{Partial: true}, change: func(e *episode.Episode) { e.Arms = nil },
 			want: "no joints and no poses",
 		},
 		{
-			name: "twice", options: Options{Cameras: map[string]string{"camera_0": "front", "camera_1": "front"}},
-			want: "two cameras have the name front",
+			name:    "two cameras with one name",
+			options: Options{Cameras: map[string]string{"camera_0": "front", "camera_1": "front"}},
+			want:    "two cameras have the name front",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -99,18 +102,18 @@ func TestRefused(t *testing.T) {
 			w, err := Create(path, c.options)
 			require.NoError(t, err)
 			w.info.FPS = c.fps
-			e := recording(t, "episode", "pick", 1e18, 20)
+			e := newEpisode(t, "episode", "pick", 1e18, 20)
 			if c.change != nil {
 				c.change(e)
 			}
-			err = w.Write(aligned(t, e, c.align))
+			err = w.Write(alignRows(t, e, c.align))
 			require.ErrorContains(t, err, c.want)
 			require.ErrorContains(t, err, path+": episode: ")
 			require.ErrorAs(t, err, new(*episode.UnwrittenError))
 
 			// Other episodes can still be written.
-			if c.fps == 0 && c.options.Cameras == nil && (c.begun || !testing.Short()) {
-				require.NoError(t, w.Write(aligned(t, recording(t, "good", "pick", 1e18, 20), align.Options{})))
+			if c.fps == 0 && c.options.Cameras == nil && (c.late || !testing.Short()) {
+				require.NoError(t, w.Write(alignRows(t, newEpisode(t, "good", "pick", 1e18, 20), align.Options{})))
 				require.NoError(t, w.Close())
 				return
 			}
@@ -122,42 +125,53 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// without removes frames of a camera from one index to another.
-func without(c *episode.Camera, from, to int) {
+// removeFrames removes the frames of a camera from index from to index to-1.
+func removeFrames(c *episode.Camera, from, to int) {
 	frames, _ := c.Open()
-	kept := append(append(album{}, frames.(album)[:from]...), frames.(album)[to:]...)
+	kept := append(append(memoryFrames{}, frames.(memoryFrames)[:from]...), frames.(memoryFrames)[to:]...)
 	c.Stamps = append(append([]int64{}, c.Stamps[:from]...), c.Stamps[to:]...)
 	c.Open = func() (episode.Frames, error) { return kept, nil }
 }
 
-func replace(c *episode.Camera, i int, f episode.Frame) {
+// replaceFrame replaces frame i of a camera.
+func replaceFrame(c *episode.Camera, i int, f episode.Frame) {
 	frames, _ := c.Open()
-	frames.(album)[i] = f
+	frames.(memoryFrames)[i] = f
 }
 
+// jpegFrame returns a black JPEG.
 func jpegFrame(t *testing.T, width, height int) episode.Frame {
-	return episode.Frame{Encoding: "jpeg", Data: jpegOf(t, width, height, color.Black)}
+	return episode.Frame{Encoding: "jpeg", Data: encodeJPEG(t, width, height, color.Black)}
 }
 
-func TestOthers(t *testing.T) {
+// TestWriteRefusesOtherFeatures writes episodes whose features differ from the first episode. Write must refuse them.
+// A closed dataset must refuse all episodes, and Create must refuse an existing folder.
+func TestWriteRefusesOtherFeatures(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "set")
 	w, err := Create(path, Options{})
 	require.NoError(t, err)
-	require.NoError(t, w.Write(aligned(t, recording(t, "first", "pick", 1e18, 20), align.Options{})))
-	for name, change := range map[string]func(e *episode.Episode){
-		"observation.state has": func(e *episode.Episode) {
+	require.NoError(t, w.Write(alignRows(t, newEpisode(t, "first", "pick", 1e18, 20), align.Options{})))
+	for _, c := range []struct {
+		want   string
+		change func(e *episode.Episode)
+	}{
+		{"observation.state has the columns [arm_0.joint_0 arm_0.elbow", func(e *episode.Episode) {
 			e.Arms[0].Streams[episode.Joint].Columns[1].Name = "elbow"
 			e.Arms[0].Streams[episode.CommandJoint] = nil
-		},
-		"it lacks":                               func(e *episode.Episode) { e.Cameras = e.Cameras[:1] },
-		"it has observation.images.other, which": func(e *episode.Episode) { e.Cameras[0].Name = "other" },
+		}},
+		{"the episode lacks cameras or streams that earlier episodes have", func(e *episode.Episode) {
+			e.Cameras = e.Cameras[:1]
+		}},
+		{"the episode has observation.images.other, which earlier episodes do not have", func(e *episode.Episode) {
+			e.Cameras[0].Name = "other"
+		}},
 	} {
-		e := recording(t, "second", "pick", 1e18, 20)
-		change(e)
-		require.ErrorContains(t, w.Write(aligned(t, e, align.Options{})), name)
+		e := newEpisode(t, "second", "pick", 1e18, 20)
+		c.change(e)
+		require.ErrorContains(t, w.Write(alignRows(t, e, align.Options{})), c.want)
 	}
 	require.NoError(t, w.Close())
-	require.ErrorContains(t, w.Write(aligned(t, recording(t, "late", "pick", 1e18, 20), align.Options{})),
+	require.ErrorContains(t, w.Write(alignRows(t, newEpisode(t, "late", "pick", 1e18, 20), align.Options{})),
 		"the dataset is closed")
 
 	_, err = Create(path, Options{})
@@ -167,14 +181,16 @@ func TestOthers(t *testing.T) {
 	require.Len(t, entries, 1)
 }
 
+// TestSplitEpisode writes an episode with a single row between two holes. The dataset must have two episodes: the rows
+// before and after the holes.
 func TestSplitEpisode(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "set")
 	w, err := Create(path, Options{Holes: HolesSplit})
 	require.NoError(t, err)
-	e := recording(t, "episode", "pick", 1e18, 30)
-	without(e.Cameras[0], 9, 12)
-	without(e.Cameras[0], 10, 11) // one row alone between
-	require.NoError(t, w.Write(aligned(t, e, align.Options{})))
+	e := newEpisode(t, "episode", "pick", 1e18, 30)
+	removeFrames(e.Cameras[0], 9, 12)
+	removeFrames(e.Cameras[0], 10, 11) // a single row remains between the holes
+	require.NoError(t, w.Write(alignRows(t, e, align.Options{})))
 	require.NoError(t, w.Close())
 	s, err := Open(nil, path)
 	require.NoError(t, err)
@@ -190,6 +206,8 @@ func TestSplitEpisode(t *testing.T) {
 	}
 }
 
+// TestPictures writes images of several encodings. They must be read as PNGs of their colours, and as black PNGs where
+// frames are missing. The statistics must include the black images.
 func TestPictures(t *testing.T) {
 	gray := image.NewGray(image.Rect(0, 0, width, height))
 	for i := range gray.Pix {
@@ -222,12 +240,12 @@ func TestPictures(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "set")
 			w, err := Create(path, Options{Cameras: map[string]string{"camera_0": "front", "camera_1": ""}})
 			require.NoError(t, err)
-			e := recording(t, "episode", "pick", 1e18, 10)
+			e := newEpisode(t, "episode", "pick", 1e18, 10)
 			for i := range e.Cameras[0].Stamps {
-				replace(e.Cameras[0], i, c.frame)
+				replaceFrame(e.Cameras[0], i, c.frame)
 			}
-			without(e.Cameras[0], 3, 5)
-			require.NoError(t, w.Write(aligned(t, e, align.Options{MissingImage: align.MissingBlack})))
+			removeFrames(e.Cameras[0], 3, 5)
+			require.NoError(t, w.Write(alignRows(t, e, align.Options{MissingImage: align.MissingBlack})))
 			require.NoError(t, w.Close())
 			s, err := Open(nil, path)
 			require.NoError(t, err)

@@ -16,10 +16,10 @@ var quantiles = map[string]float64{"q01": 0.01, "q10": 0.10, "q50": 0.50, "q90":
 // quantileBins is the number of bins in LeRobot's histograms.
 const quantileBins = 5000
 
-// stats are the statistics of a feature: for each name a number per column, and a count.
+// stats are the statistics of a feature in an episode or a dataset.
 type stats struct {
-	values  map[string][]float64
-	picture bool
+	values  map[string][]float64 // by name of statNames, a number per column; "count" has one number
+	picture bool                 // the columns are the channels of images
 }
 
 // newStats returns statistics without columns.
@@ -27,7 +27,8 @@ func newStats(count int, picture bool) *stats {
 	return &stats{values: map[string][]float64{"count": {float64(count)}}, picture: picture}
 }
 
-// add adds a column of weighted values.
+// add appends the statistics of a column, which has each value weights times. scale converts values to the unit of the
+// statistics.
 func (s *stats) add(values []float64, weights []int64, scale float64) {
 	low, high, sum, total := math.Inf(1), math.Inf(-1), 0.0, 0.0
 	for i, x := range values {
@@ -85,7 +86,7 @@ func histogramQuantiles(values []float64, weights []int64, low, high, total floa
 	return result
 }
 
-// columnStats returns the statistics of n rows of a width.
+// columnStats returns the statistics of n rows with width columns.
 func columnStats(n, width int, value func(row, column int) float64) *stats {
 	s := newStats(n, false)
 	values, weights := make([]float64, n), make([]int64, n)
@@ -101,22 +102,22 @@ func columnStats(n, width int, value func(row, column int) float64) *stats {
 	return s
 }
 
-// merge returns the statistics of several episodes together. Means and deviations are exact. Quantiles are the outer
-// ones of all episodes, as in LeRobot.
-func merge(parts []*stats) *stats {
+// merge returns the statistics of a dataset with the given statistics of its episodes. Means and deviations are exact.
+// As in LeRobot, q01, q10 and q50 are the least of all episodes, q90 and q99 the greatest.
+func merge(episodes []*stats) *stats {
 	total := 0.0
-	for _, p := range parts {
-		total += p.values["count"][0]
+	for _, e := range episodes {
+		total += e.values["count"][0]
 	}
-	m := newStats(int(total), parts[0].picture)
-	for c := range parts[0].values["mean"] {
+	m := newStats(int(total), episodes[0].picture)
+	for c := range episodes[0].values["mean"] {
 		mean, variance := 0.0, 0.0
-		for _, p := range parts {
-			mean += p.values["mean"][c] * p.values["count"][0] / total
+		for _, e := range episodes {
+			mean += e.values["mean"][c] * e.values["count"][0] / total
 		}
-		for _, p := range parts {
-			std, delta := p.values["std"][c], p.values["mean"][c]-mean
-			variance += (std*std + delta*delta) * p.values["count"][0] / total
+		for _, e := range episodes {
+			std, delta := e.values["std"][c], e.values["mean"][c]-mean
+			variance += (std*std + delta*delta) * e.values["count"][0] / total
 		}
 		for _, name := range statNames {
 			var x float64
@@ -128,12 +129,12 @@ func merge(parts []*stats) *stats {
 			case "std":
 				x = math.Sqrt(variance)
 			default:
-				x = parts[0].values[name][c]
-				for _, p := range parts[1:] {
+				x = episodes[0].values[name][c]
+				for _, e := range episodes[1:] {
 					if name == "min" || strings.HasPrefix(name, "q") && quantiles[name] <= 0.5 {
-						x = min(x, p.values[name][c])
+						x = min(x, e.values[name][c])
 					} else {
-						x = max(x, p.values[name][c])
+						x = max(x, e.values[name][c])
 					}
 				}
 			}
@@ -163,8 +164,9 @@ func (s *stats) MarshalJSON() ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// sampled returns which of n images LeRobot uses for statistics: at least 100, and more if n is large.
-func sampled(n int) []int {
+// sampleIndices returns the indices of the images, of n, that LeRobot uses for statistics. Up to 100 images are all
+// used.
+func sampleIndices(n int) []int {
 	root := math.Sqrt(float64(n)) // exact, unlike math.Pow with 0.75
 	count := max(min(100, n), min(int(root*math.Sqrt(root)), 10000))
 	indices := make([]int, count)
@@ -176,8 +178,8 @@ func sampled(n int) []int {
 	return indices
 }
 
-// every returns the step between the pixels and rows of an image that LeRobot uses for statistics.
-func every(width, height int) int {
+// sampleStep returns the step between the pixels and rows of an image that LeRobot uses for statistics.
+func sampleStep(width, height int) int {
 	if max(width, height) < 300 {
 		return 1
 	}

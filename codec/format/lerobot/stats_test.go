@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// unmarshalPictures reads the statistics of pictures.
+// unmarshalPictures reads the statistics of the features with images from stats.json. Other features have numbers of
+// another shape.
 func unmarshalPictures[T any](text []byte, to *map[string]T) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(text, &all); err != nil {
@@ -26,6 +27,7 @@ func unmarshalPictures[T any](text []byte, to *map[string]T) error {
 	return nil
 }
 
+// TestStats compares the statistics of random numbers with their definitions.
 func TestStats(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{2, 3, 100, 5000} {
@@ -49,13 +51,14 @@ func TestStats(t *testing.T) {
 		require.InDelta(t, math.Sqrt(squares/float64(n)), s.values["std"][0], 1e-9)
 		bin := (sorted[n-1] - sorted[0]) / quantileBins
 		for name, q := range quantiles {
-			// As many as q of them are below, to a bin of the histogram; where none are before, it is the lowest edge.
-			at := sorted[max(int(math.Ceil(q*float64(n)))-1, 0)]
-			require.InDelta(t, at, s.values[name][0], 1.01*bin, "%s of %d", name, n)
+			// The histogram's quantile is at most one bin from the exact quantile.
+			exact := sorted[max(int(math.Ceil(q*float64(n)))-1, 0)]
+			require.InDelta(t, exact, s.values[name][0], 1.01*bin, "%s of %d numbers", name, n)
 		}
 	}
 }
 
+// TestStatsOfOneValue computes statistics of equal numbers: min, max, mean and quantiles must be the number.
 func TestStatsOfOneValue(t *testing.T) {
 	for _, x := range []float64{0, 7, -1e9} {
 		s := columnStats(5, 1, func(int, int) float64 { return x })
@@ -69,46 +72,48 @@ func TestStatsOfOneValue(t *testing.T) {
 	}
 }
 
+// TestMerge merges the statistics of three episodes. All but the quantiles must equal the statistics of all numbers.
 func TestMerge(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	var all []float64
-	var parts []*stats
+	var episodes []*stats
 	for _, n := range []int{2, 50, 7} {
-		part := make([]float64, n)
-		for i := range part {
-			part[i] = random.Float64() * float64(n)
+		numbers := make([]float64, n)
+		for i := range numbers {
+			numbers[i] = random.Float64() * float64(n)
 		}
-		all = append(all, part...)
-		parts = append(parts, columnStats(n, 1, func(row, _ int) float64 { return part[row] }))
+		all = append(all, numbers...)
+		episodes = append(episodes, columnStats(n, 1, func(row, _ int) float64 { return numbers[row] }))
 	}
 	want := columnStats(len(all), 1, func(row, _ int) float64 { return all[row] })
-	got := merge(parts)
+	got := merge(episodes)
 	for _, name := range []string{"min", "max", "mean", "std", "count"} {
 		require.InDelta(t, want.values[name][0], got.values[name][0], 1e-9, name)
 	}
 	for name, q := range quantiles {
-		low, high := math.Inf(1), math.Inf(-1)
-		for _, p := range parts {
-			low, high = min(low, p.values[name][0]), max(high, p.values[name][0])
+		least, greatest := math.Inf(1), math.Inf(-1)
+		for _, e := range episodes {
+			least, greatest = min(least, e.values[name][0]), max(greatest, e.values[name][0])
 		}
+		want := least
 		if q > 0.5 {
-			low = high
+			want = greatest
 		}
-		require.Equal(t, low, got.values[name][0], name)
+		require.Equal(t, want, got.values[name][0], name)
 	}
 }
 
-// The numbers are from LeRobot's documentation of estimate_num_samples.
-func TestSampled(t *testing.T) {
+// TestSampling compares numbers of sampled images with LeRobot's documentation of estimate_num_samples.
+func TestSampling(t *testing.T) {
 	for n, want := range map[int]int{1: 1, 50: 50, 400: 100, 1000: 177, 2000: 299, 5000: 594, 10000: 1000,
 		20000: 1681} {
-		indices := sampled(n)
+		indices := sampleIndices(n)
 		require.Len(t, indices, want)
 		require.Zero(t, indices[0])
 		require.Equal(t, n-1, indices[want-1])
 		require.True(t, slices.IsSorted(indices))
 	}
-	require.Equal(t, 1, every(299, 200))
-	require.Equal(t, 4, every(640, 480))
-	require.Equal(t, 5, every(480, 800))
+	require.Equal(t, 1, sampleStep(299, 200))
+	require.Equal(t, 4, sampleStep(640, 480))
+	require.Equal(t, 5, sampleStep(480, 800))
 }

@@ -15,42 +15,43 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// chunkFiles is the number of files in a folder.
+// chunkFiles is the greatest number of data or video files in a folder. Tests change it.
 var chunkFiles = 1000
 
-// partSuffix is the end of the folder's name while a dataset is written.
-const partSuffix = ".part"
+// tempSuffix is the end of the folder's name while a dataset is written.
+const tempSuffix = ".part"
 
 // Writer writes a dataset episode by episode. It is not for concurrent use.
 type Writer struct {
-	path, part string
-	options    Options
-	encoder    *ffmpeg.Encoder            // preferred encoder of colours; small images may need another one
-	encoders   map[string]*ffmpeg.Encoder // by feature, the encoder of its videos
-	remarks    []string
-	lost       codec.LossCounts
-	err        error // why nothing more can be written
+	path     string
+	tempPath string // folder of the dataset until Close
+	options  Options
+	encoder  *ffmpeg.Encoder            // preferred encoder of colours; small images may need another one
+	encoders map[string]*ffmpeg.Encoder // by feature, the encoder of its videos
+	remarks  []string
+	lost     codec.LossCounts
+	err      error // why nothing more can be written
 
 	info  info
 	notes notes
-	tasks []string
-	rows  []*episodeRow
+	tasks []string      // by task_index
+	rows  []*episodeRow // one per written episode
 
-	data     *table
+	data     *table // table for the next rows; nil before the first episode
 	dataAt   fileIndex
-	dataRows int // in the open file
-	videos   map[string]*video
-	videosAt map[string]fileIndex
+	dataRows int                  // number of rows in data
+	videos   map[string]*video    // open videos, by feature
+	videosAt map[string]fileIndex // by feature, the index of the open video
 }
 
-// Create begins a dataset in the folder path, which must not exist. Until Close the folder's name is path.part. An
-// older folder path.part is removed.
+// Create begins a dataset in the folder path, which must not exist. Until Close the folder is path.part. Create removes
+// an older folder path.part.
 func Create(path string, o Options) (*Writer, error) {
 	fail := func(err error) (*Writer, error) { return nil, fmt.Errorf("create %s: %w", path, err) }
 	if err := o.Check(); err != nil {
 		return fail(err)
 	}
-	w := &Writer{path: path, part: filepath.Clean(path) + partSuffix, options: o.withDefaults(),
+	w := &Writer{path: path, tempPath: filepath.Clean(path) + tempSuffix, options: o.withDefaults(),
 		videos: map[string]*video{}, videosAt: map[string]fileIndex{}, encoders: map[string]*ffmpeg.Encoder{},
 		lost: codec.LossCounts{}}
 	if _, err := os.Lstat(path); err == nil {
@@ -63,10 +64,10 @@ func Create(path string, o Options) (*Writer, error) {
 			return fail(err)
 		}
 	}
-	if err := os.RemoveAll(w.part); err != nil {
+	if err := os.RemoveAll(w.tempPath); err != nil {
 		return fail(err)
 	}
-	if err := os.MkdirAll(filepath.Join(w.part, "meta"), 0o777); err != nil {
+	if err := os.MkdirAll(filepath.Join(w.tempPath, "meta"), 0o777); err != nil {
 		return fail(err)
 	}
 	w.info = info{
@@ -94,69 +95,90 @@ func (w *Writer) Losses() []codec.Loss { return w.lost.Losses() }
 // Write appends an episode that was aligned on a fixed timeline. After an episode.UnwrittenError, other episodes can be
 // written; after any other error, none.
 func (w *Writer) Write(r *episode.Rows) error {
-	broken := func() error { return fmt.Errorf("write %s: %s: %w", w.path, r.Episode.Name, w.err) }
-	fail := func(err error) error {
-		return &episode.UnwrittenError{Err: fmt.Errorf("write %s: %s: %w", w.path, r.Episode.Name, err)}
+	if w.err == nil {
+		fps, episodes, err := w.prepareAll(r)
+		if err != nil {
+			return &episode.UnwrittenError{Err: fmt.Errorf("write %s: %s: %w", w.path, r.Episode.Name, err)}
+		}
+		w.err = w.writeAll(fps, episodes)
 	}
 	if w.err != nil {
-		return broken()
+		return fmt.Errorf("write %s: %s: %w", w.path, r.Episode.Name, w.err)
 	}
-	fps, err := w.rate(r)
+	return nil
+}
+
+// prepareAll checks all rows of an episode before anything is written. It returns the rows per second of the dataset,
+// and the episodes to write: several if the episode has holes.
+func (w *Writer) prepareAll(r *episode.Rows) (fps int, episodes []*prepared, err error) {
+	fps, err = w.rate(r)
 	if err != nil {
-		return fail(err)
+		return 0, nil, err
 	}
 	stretches, err := spans(r.Stamps, fps)
 	if err != nil {
-		return fail(err)
+		return 0, nil, err
 	}
 	if len(stretches) > 1 {
-		if w.options.Holes == HolesRefuse {
-			where := fmt.Sprintf("after row %d", stretches[0].n-1)
-			if more := len(stretches) - 2; more > 0 {
-				where += " and in " + plural.Count(more, "more place")
-			}
-			return fail(fmt.Errorf("rows are missing %s (%s): avoid this, for example with --missing-image hold, or "+
-				"split the episode there with --holes split", where, r.Report.Losses()))
+		stretches, err = w.splitAtHoles(r, stretches)
+		if err != nil {
+			return 0, nil, err
 		}
-		kept := slices.DeleteFunc(slices.Clone(stretches), func(s span) bool { return s.n < 2 })
-		if single := len(stretches) - len(kept); single > 0 {
-			w.lost.Add(r.Episode.Name, "rows with none before and after them, too few for an episode", uint64(single))
-		}
-		r.Report.Split, r.Report.Single = len(kept), len(stretches)-len(kept)
-		stretches = kept
 	}
 	vectors, err := vectors(r, w.options.State)
 	if err != nil {
-		return fail(err)
+		return 0, nil, err
 	}
-	var all []*prepared
 	for i, s := range stretches {
-		t, err := w.prepare(r, vectors, s)
+		p, err := w.prepare(r, vectors, s)
 		if err != nil {
-			return fail(err)
+			return 0, nil, err
 		}
-		t.name = r.Episode.Name
+		p.name = r.Episode.Name
 		if len(stretches) > 1 {
-			t.name += "_" + strconv.Itoa(i)
+			p.name += "_" + strconv.Itoa(i)
 		}
-		all = append(all, t)
+		episodes = append(episodes, p)
 	}
-	if len(all) == 0 {
-		return fail(errors.New("no two consecutive rows"))
+	if len(episodes) == 0 {
+		return 0, nil, errors.New("no two consecutive rows")
 	}
+	return fps, episodes, nil
+}
+
+// splitAtHoles returns the stretches of at least two rows, which become episodes. It counts single rows as losses. With
+// HolesRefuse it returns an error.
+func (w *Writer) splitAtHoles(r *episode.Rows, stretches []span) ([]span, error) {
+	if w.options.Holes == HolesRefuse {
+		where := fmt.Sprintf("after row %d", stretches[0].n-1)
+		if more := len(stretches) - 2; more > 0 {
+			where += " and in " + plural.Count(more, "more place")
+		}
+		return nil, fmt.Errorf("rows are missing %s (%s): avoid this, for example with --missing-image hold, or "+
+			"split the episode there with --holes split", where, r.Report.Losses())
+	}
+	kept := slices.DeleteFunc(slices.Clone(stretches), func(s span) bool { return s.n < 2 })
+	if single := len(stretches) - len(kept); single > 0 {
+		w.lost.Add(r.Episode.Name, "rows with none before and after them, too few for an episode", uint64(single))
+	}
+	r.Report.Split, r.Report.Single = len(kept), len(stretches)-len(kept)
+	return kept, nil
+}
+
+// writeAll appends prepared episodes to the dataset. The first one determines the features of the dataset.
+func (w *Writer) writeAll(fps int, episodes []*prepared) error {
 	if len(w.rows) == 0 {
-		w.begin(fps, all[0])
+		w.begin(fps, episodes[0])
 	}
-	for _, t := range all {
-		if err := w.put(t); err != nil {
-			w.err = fmt.Errorf("the dataset cannot be completed: %w", err)
-			return broken()
+	for _, p := range episodes {
+		if err := w.writeEpisode(p); err != nil {
+			return fmt.Errorf("the dataset cannot be completed: %w", err)
 		}
 	}
 	return nil
 }
 
-// rate returns the rows per second of the dataset.
+// rate returns the rows per second of the dataset, or an error if the rows of the episode have another rate.
 func (w *Writer) rate(r *episode.Rows) (int, error) {
 	rate, fps := r.Options.Rate(), int(w.info.FPS)
 	switch {
@@ -164,16 +186,15 @@ func (w *Writer) rate(r *episode.Rows) (int, error) {
 		return 0, errors.New("fewer than two rows")
 	case fps > 0:
 		if rate != 0 && rate != w.info.FPS {
-			return 0, fmt.Errorf("it has %v rows per second, the dataset %d: align on the timeline fixed:%d",
-				rate, fps, fps)
+			return 0, fmt.Errorf("the episode has %v rows per second, the dataset %d: align on the timeline "+
+				"fixed:%d", rate, fps, fps)
 		}
 		return fps, nil
 	case rate == 0:
 		return 0, errors.New("LeRobot needs rows at a fixed rate: align on a timeline such as fixed:30")
 	case rate != float64(int(rate)):
 		return 0, fmt.Errorf("LeRobot needs a whole number of rows per second, not %v: align on a timeline such as "+
-			"fixed:%d",
-			rate, max(1, int(rate+0.5)))
+			"fixed:%d", rate, max(1, int(rate+0.5)))
 	}
 	return int(rate), nil
 }
@@ -200,9 +221,10 @@ func (w *Writer) Abort() {
 		v.abort()
 	}
 	w.videos = nil
-	_ = os.RemoveAll(w.part)
+	_ = os.RemoveAll(w.tempPath)
 }
 
+// complete closes all files, writes the metadata and renames the dataset to path.
 func (w *Writer) complete() error {
 	if w.err != nil {
 		return w.err
@@ -227,17 +249,17 @@ func (w *Writer) complete() error {
 		return err
 	}
 	w.err = errors.New("the dataset is closed")
-	if err := os.Rename(w.part, w.path); err != nil {
+	if err := os.Rename(w.tempPath, w.path); err != nil {
 		return err
 	}
 	codec.OS{}.SyncFolder(filepath.Dir(filepath.Clean(w.path)))
 	return nil
 }
 
-// sync waits until the disk has all files, also those that ffmpeg wrote. So a dataset that has its final name is whole
-// even after a power failure.
+// sync waits until the disk has all files, including the files written by ffmpeg. Close renames the dataset afterwards,
+// so a power failure leaves no incomplete dataset at path.
 func (w *Writer) sync() error {
-	return filepath.WalkDir(w.part, func(path string, d fs.DirEntry, err error) error {
+	return filepath.WalkDir(w.tempPath, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

@@ -16,14 +16,15 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// unknownTask is the task of episodes without a task. LeRobot requires a task.
 const (
+	// unknownTask is the task of episodes without a task. LeRobot requires a task.
 	unknownTask = "unknown"
-	noTask      = "nothing says which task the episodes show: it is called \"" + unknownTask + "\"; name it with --task"
+	// noTask is the remark on episodes without a task.
+	noTask = "episodes without a task get the task \"" + unknownTask + "\"; name their task with --task"
 )
 
-// put writes an episode.
-func (w *Writer) put(t *prepared) error {
+// writeEpisode appends an episode to the files of the dataset.
+func (w *Writer) writeEpisode(t *prepared) error {
 	e := t.rows.Episode
 	row := &episodeRow{task: cmp.Or(e.Task, unknownTask), length: t.span.n, from: w.info.TotalFrames,
 		videos: map[string]videoPlace{}, stats: map[string]*stats{}}
@@ -35,7 +36,7 @@ func (w *Writer) put(t *prepared) error {
 		task = len(w.tasks)
 		w.tasks = append(w.tasks, row.task)
 	}
-	if err := w.table(row.length); err != nil {
+	if err := w.openData(row.length); err != nil {
 		return err
 	}
 	row.data = w.dataAt
@@ -58,23 +59,28 @@ func (w *Writer) put(t *prepared) error {
 	w.dataRows += row.length
 	w.rows = append(w.rows, row)
 	w.info.TotalEpisodes, w.info.TotalFrames, w.info.TotalTasks = len(w.rows), row.from+row.length, len(w.tasks)
+	w.notes.Episodes = append(w.notes.Episodes, t.note())
+	return nil
+}
+
+// note returns the note on the episode in meta/tapedeck.json.
+func (t *prepared) note() noteEpisode {
 	numbers := newDigest()
 	for _, v := range t.vectors {
 		if key, width := v.feature.key, len(v.Columns); key == stateKey || key == actionKey {
-			numbers.add(v.Values[t.span.from*width : (t.span.from+row.length)*width])
+			numbers.add(v.Values[t.span.from*width : (t.span.from+t.span.n)*width])
 		}
 	}
-	note := noteEpisode{
+	e := t.rows.Episode
+	return noteEpisode{
 		Digest: numbers.String(), Name: t.name, Start: t.rows.Stamps[t.span.from], Success: e.Success,
 		ActionSource: t.rows.ActionSource, Alignment: t.rows.Options.Attributes(), Report: &t.rows.Report,
 		Metadata: e.Metadata, Devices: e.Devices(),
 	}
-	w.notes.Episodes = append(w.notes.Episodes, note)
-	return nil
 }
 
-// table sets w.data to the file for the next episode.
-func (w *Writer) table(rows int) error {
+// openData sets w.data to the table for an episode of some rows. It begins a new table if the current one is full.
+func (w *Writer) openData(rows int) error {
 	if w.data != nil {
 		size := w.data.bytes
 		if size+size/int64(max(w.dataRows, 1))*int64(rows) < w.options.DataFileSize {
@@ -122,10 +128,10 @@ func (w *Writer) table(rows int) error {
 // file returns the path of a file of the dataset.
 func (w *Writer) file(template, video string, at fileIndex) (string, error) {
 	path, err := fill(template, map[string]any{"chunk_index": at.chunk, "file_index": at.file, "video_key": video})
-	return filepath.Join(w.part, path), err
+	return filepath.Join(w.tempPath, path), err
 }
 
-// numbers writes the columns of numbers and collects their statistics.
+// numbers writes the columns of numbers of an episode and sets the statistics of the columns in row.
 func (w *Writer) numbers(t *prepared, row *episodeRow, task int) error {
 	n := row.length
 	for _, v := range t.vectors {
@@ -157,19 +163,20 @@ func (w *Writer) numbers(t *prepared, row *episodeRow, task int) error {
 	return w.data.lists("timestamp", n, 1, func(i, _ int) parquet.Value { return parquet.FloatValue(stamp(i)) })
 }
 
-// pictures writes the frames of a camera to the table. It writes JPEGs and PNGs of colours unchanged.
+// pictures writes the frames of a camera to the table: JPEGs and PNGs of colours unchanged, other colours as PNG,
+// and depths as TIFF.
 func (w *Writer) pictures(c *camera, _ *episodeRow) error {
 	extension := map[string]string{"jpeg": "jpg", "png": "png", mmEncoding: "tiff"}[c.picture.encoding]
-	kept := extension != "" && !c.picture.Gray && !c.picture.Deep
-	if !kept && !c.picture.Deep {
+	unchanged := extension != "" && !c.picture.Gray && !c.picture.Deep
+	if !unchanged && !c.picture.Deep {
 		extension = "png"
 	}
 	var lost pixel.LossCounter
 	encode := func(dst []byte, f *episode.Frame, again bool) ([]byte, error) {
 		switch {
-		case kept && f == nil:
+		case unchanged && f == nil:
 			return append(dst, c.black.Data...), nil
-		case kept:
+		case unchanged:
 			return f.Data, nil
 		case f == nil:
 			f = &c.black

@@ -11,11 +11,11 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// prepared is an episode, or a stretch of an episode without gaps, that is ready to be written.
+// prepared is a stretch of rows without gaps that will be written as one episode.
 type prepared struct {
-	rows    *episode.Rows
-	name    string
-	span    span
+	rows    *episode.Rows // all rows of the original episode
+	name    string        // name of the written episode
+	span    span          // the stretch in rows
 	vectors []*vector
 	cameras []*camera
 }
@@ -44,7 +44,7 @@ func (w *Writer) prepare(r *episode.Rows, vectors []*vector, s span) (*prepared,
 		seen[key] = true
 		t.cameras = append(t.cameras, &camera{feature: key, camera: c, frames: r.Frames[i][s.from : s.from+s.n]})
 	}
-	if err := w.same(t); err != nil {
+	if err := w.checkFeatures(t); err != nil {
 		return nil, err
 	}
 	if err := survey(t.cameras, w.info.Features.get); err != nil || !w.options.Video {
@@ -71,8 +71,9 @@ func featureName(name string) string {
 	return string(mapped)
 }
 
-// same returns an error if the features of an episode differ from the features of the dataset.
-func (w *Writer) same(t *prepared) error {
+// checkFeatures returns an error if the features of an episode differ from the features of the dataset. For the
+// first episode it returns nil.
+func (w *Writer) checkFeatures(t *prepared) error {
 	if len(w.rows) == 0 {
 		return nil
 	}
@@ -80,21 +81,21 @@ func (w *Writer) same(t *prepared) error {
 	for _, v := range t.vectors {
 		f := w.info.Features.get(v.feature.key)
 		if f == nil {
-			return fmt.Errorf("it has %s, which the episodes before do not have", v.feature.key)
+			return fmt.Errorf("the episode has %s, which earlier episodes do not have", v.feature.key)
 		}
 		if !slices.Equal(f.Names.([]any), v.feature.Names.([]any)) {
-			return fmt.Errorf("%s has %v, in the episodes before %v", v.feature.key, v.feature.Names, f.Names)
+			return fmt.Errorf("%s has the columns %v, in earlier episodes %v", v.feature.key, v.feature.Names, f.Names)
 		}
 		count++
 	}
 	for _, c := range t.cameras {
 		if w.info.Features.get(c.feature) == nil {
-			return fmt.Errorf("it has %s, which the episodes before do not have", c.feature)
+			return fmt.Errorf("the episode has %s, which earlier episodes do not have", c.feature)
 		}
 		count++
 	}
 	if count != len(w.info.Features) {
-		return errors.New("it lacks cameras or streams of the episodes before")
+		return errors.New("the episode lacks cameras or streams that earlier episodes have")
 	}
 	return nil
 }
@@ -121,8 +122,8 @@ func (w *Writer) begin(fps int, t *prepared) {
 	}
 }
 
-// encoderFor returns the encoder of a camera's video. If the images are too small for the preferred encoder, it takes
-// another one, unless the options name the encoder.
+// encoderFor returns the encoder of a camera's video. If the images are too small for the preferred encoder, it returns
+// libx264, unless the options name an encoder.
 func (w *Writer) encoderFor(c *camera) (*ffmpeg.Encoder, error) {
 	if e := w.encoders[c.feature]; e != nil {
 		return e, nil
@@ -143,7 +144,7 @@ func (w *Writer) encoderFor(c *camera) (*ffmpeg.Encoder, error) {
 	return w.encoder, err
 }
 
-// imageFeature returns the feature of a camera.
+// imageFeature returns the feature of a camera. If the camera becomes a video, it also stores the video's encoder.
 func (w *Writer) imageFeature(c *camera, fps int) *feature {
 	p, channels := &c.picture, 3
 	info := map[string]any{"is_depth_map": p.Deep}

@@ -11,19 +11,19 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// camera has the images of a camera in an episode.
+// camera is a camera of an episode that will be written.
 type camera struct {
-	feature string
+	feature string // key of the feature
 	camera  *episode.Camera
-	frames  []int // by row, the index of its frame; -1: none
-	picture picture
+	frames  []int   // by row, the index of its frame; -1: none
+	picture picture // properties of all frames
 	stats   *stats
 	encoder *ffmpeg.Encoder // encoder of the video
 	black   episode.Frame   // image for rows without a frame
 }
 
-// survey reads all frames, so that errors occur before anything is written. like returns an existing feature of the
-// dataset, nil before the first episode.
+// survey reads all frames of all cameras, so that errors occur before anything is written. like returns the dataset's
+// feature of a name, nil before the first episode.
 func survey(cameras []*camera, like func(feature string) *feature) error {
 	list := make([]*episode.Camera, len(cameras))
 	for i, c := range cameras {
@@ -34,15 +34,15 @@ func survey(cameras []*camera, like func(feature string) *feature) error {
 	})
 }
 
-// survey reads all frames and returns the damaged ones. The size and kind of all frames must be those of the feature
-// like, or of the first frame if like is nil.
+// survey reads all frames and returns the damaged ones. All frames must have the size and kind of the feature like, or
+// of the first frame if like is nil.
 func (c *camera) survey(like *feature) (episode.DamagedFrames, error) {
 	var width, height int
 	var deep bool
 	if like != nil {
 		width, height, deep = like.Shape[1], like.Shape[0], like.isDepth()
 	}
-	wanted := sampled(len(c.frames))
+	wanted := sampleIndices(len(c.frames))
 	var counted histogram
 	black, known := 0, false
 	damaged, err := c.camera.EachWhole(c.frames, func(row int, f *episode.Frame) error {
@@ -54,7 +54,7 @@ func (c *camera) survey(like *feature) (episode.DamagedFrames, error) {
 			black += n
 			return nil
 		}
-		p, err := look(f)
+		p, err := inspect(f)
 		if err != nil && f.Compressed() {
 			return &episode.DamagedError{Err: err}
 		}
@@ -66,8 +66,7 @@ func (c *camera) survey(like *feature) (episode.DamagedFrames, error) {
 		}
 		if p.Width != width || p.Height != height {
 			return fmt.Errorf("frame %d has %d×%d pixels, others have %d×%d: all images of a feature must have one "+
-				"size",
-				c.frames[row], p.Width, p.Height, width, height)
+				"size", c.frames[row], p.Width, p.Height, width, height)
 		}
 		if p.Deep != deep {
 			return fmt.Errorf("frame %d is of encoding %s: all images of a feature must be colours, or all depths",
@@ -88,7 +87,7 @@ func (c *camera) survey(like *feature) (episode.DamagedFrames, error) {
 			return &episode.DamagedError{Err: err}
 		}
 		for range n {
-			counted.count(m, every(p.Width, p.Height))
+			counted.count(m, sampleStep(p.Width, p.Height))
 		}
 		return nil
 	})
@@ -96,7 +95,7 @@ func (c *camera) survey(like *feature) (episode.DamagedFrames, error) {
 		return damaged, err
 	}
 	if width == 0 {
-		return nil, errors.New("no row has a frame of it")
+		return nil, errors.New("no row has a frame of this camera")
 	}
 	if !known {
 		c.picture, counted = picture{encoding: "png"}, newHistogram(deep)
@@ -115,12 +114,12 @@ func (c *camera) survey(like *feature) (episode.DamagedFrames, error) {
 // statistics returns the statistics of a histogram and of a number of black images.
 func (c *camera) statistics(h histogram, black int) *stats {
 	width, height := c.picture.Width, c.picture.Height
-	step := every(width, height)
+	step := sampleStep(width, height)
 	pixels := int64((width+step-1)/step) * int64((height+step-1)/step) * int64(black)
 	for _, counts := range h {
 		counts[0] += pixels
 	}
-	return h.stats(len(sampled(len(c.frames))))
+	return h.stats(len(sampleIndices(len(c.frames))))
 }
 
 // paintBlack makes the image for rows without a frame, in the encoding of the other images.

@@ -19,8 +19,8 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// jpegOf returns a picture of one colour.
-func jpegOf(t testing.TB, width, height int, c color.Color) []byte {
+// encodeJPEG returns a JPEG of one colour.
+func encodeJPEG(t testing.TB, width, height int, c color.Color) []byte {
 	m := image.NewRGBA(image.Rect(0, 0, width, height))
 	for i := range width * height {
 		m.Set(i%width, i/width, c)
@@ -30,78 +30,86 @@ func jpegOf(t testing.TB, width, height int, c color.Color) []byte {
 	return b.Bytes()
 }
 
-// album implements episode.Frames in memory.
-type album []episode.Frame
+// memoryFrames implements episode.Frames in memory. A frame without data cannot be read.
+type memoryFrames []episode.Frame
 
-func (a album) Frame(i int) (episode.Frame, error) {
-	if a[i].Data == nil {
+func (f memoryFrames) Frame(i int) (episode.Frame, error) {
+	if f[i].Data == nil {
 		return episode.Frame{}, fmt.Errorf("frame %d is broken", i)
 	}
-	return a[i], nil
+	return f[i], nil
 }
-func (a album) Close() error { return nil }
 
+func (f memoryFrames) Close() error { return nil }
+
+// Size of the frames of newCamera, in pixels.
 const width, height = 64, 48
 
-// brightness returns the brightness of frame i of a camera.
+// brightness returns the grey value of frame i of newCamera.
 func brightness(i int) uint8 { return uint8(16 + i*7%200) }
 
-func cameraOf(t testing.TB, name string, start int64, n, fps int) *episode.Camera {
-	var frames album
+// newCamera returns a camera with n grey JPEGs at fps frames per second. start is the time of the first frame, in ns
+// since the Unix epoch.
+func newCamera(t testing.TB, name string, start int64, n, fps int) *episode.Camera {
+	var frames memoryFrames
 	c := &episode.Camera{Track: align.Track{Name: name}, Device: json.RawMessage(`{"kind":"test"}`)}
 	for i := range n {
 		g := brightness(i)
 		frames = append(frames, episode.Frame{Encoding: "jpeg",
-			Data: jpegOf(t, width, height, color.RGBA{g, g, g, 255})})
+			Data: encodeJPEG(t, width, height, color.RGBA{g, g, g, 255})})
 		c.Stamps = append(c.Stamps, start+int64(math.Round(float64(i)*1e9/float64(fps))))
 	}
 	c.Open = func() (episode.Frames, error) { return frames, nil }
 	return c
 }
 
-func stream(name string, start int64, n, fps int, f func(i, c int) float64, columns ...align.Column) *align.Vector {
+// newVector returns n rows of numbers at fps rows per second. value returns the number in a row and column. start is
+// the time of the first row, in ns since the Unix epoch.
+func newVector(name string, start int64, n, fps int, value func(row, column int) float64,
+	columns ...align.Column) *align.Vector {
 	v := &align.Vector{Name: name, Columns: columns}
 	for i := range n {
 		v.Stamps = append(v.Stamps, start+int64(math.Round(float64(i)*1e9/float64(fps))))
 		for c := range columns {
-			v.Values = append(v.Values, f(i, c))
+			v.Values = append(v.Values, value(i, c))
 		}
 	}
 	return v
 }
 
-func columns(unit string, names ...string) (all []align.Column) {
+// linearColumns returns columns that are interpolated linearly.
+func linearColumns(unit string, names ...string) (columns []align.Column) {
 	for _, n := range names {
-		all = append(all, align.Column{Name: n, Unit: unit, Interp: align.Linear})
+		columns = append(columns, align.Column{Name: n, Unit: unit, Interp: align.Linear})
 	}
-	return all
+	return columns
 }
 
-// recording returns an episode of n rows at 30 a second.
-func recording(t testing.TB, name, task string, start int64, n int) *episode.Episode {
-	wave := func(k float64) func(i, c int) float64 {
-		return func(i, c int) float64 { return k * math.Sin(float64(i)/9+float64(c)) }
+// newEpisode returns an episode of one arm and two cameras with n rows at 30 rows per second. start is the time of the
+// first row, in ns since the Unix epoch.
+func newEpisode(t testing.TB, name, task string, start int64, n int) *episode.Episode {
+	wave := func(amplitude float64) func(row, column int) float64 {
+		return func(row, column int) float64 { return amplitude * math.Sin(float64(row)/9+float64(column)) }
 	}
 	a := &episode.Arm{Name: "arm_0", Device: json.RawMessage(`{"model":"RM65"}`), GripperRange: [2]float64{0, 1000}}
-	a.Streams[episode.Joint] = stream("arm_0/joint", start, n, 30, wave(90), columns("deg", "joint_0", "joint_1",
-		"joint_2")...)
-	a.Streams[episode.Pose] = stream("arm_0/pose", start, n, 30, wave(0.5), columns("m", "x", "y", "z")...)
-	a.Streams[episode.Gripper] = stream("arm_0/gripper", start, n, 30, func(i,
-		c int) float64 {
-		return float64((i*13 + c) % 1000)
-	},
-		columns("", "force", "position")...)
-	a.Streams[episode.CommandJoint] = stream("arm_0/command/joint", start, n, 30, wave(80),
-		columns("deg", "joint_0", "joint_1", "joint_2")...)
-	done := true
+	a.Streams[episode.Joint] = newVector("arm_0/joint", start, n, 30, wave(90),
+		linearColumns("deg", "joint_0", "joint_1", "joint_2")...)
+	a.Streams[episode.Pose] = newVector("arm_0/pose", start, n, 30, wave(0.5), linearColumns("m", "x", "y", "z")...)
+	a.Streams[episode.Gripper] = newVector("arm_0/gripper", start, n, 30,
+		func(row, column int) float64 { return float64((row*13 + column) % 1000) },
+		linearColumns("", "force", "position")...)
+	a.Streams[episode.CommandJoint] = newVector("arm_0/command/joint", start, n, 30, wave(80),
+		linearColumns("deg", "joint_0", "joint_1", "joint_2")...)
+	success := true
 	return &episode.Episode{
-		Name: name, Task: task, Success: &done, Metadata: json.RawMessage(`{"session_id":"x"}`),
-		Cameras: []*episode.Camera{cameraOf(t, "camera_0", start, n, 30), cameraOf(t, "camera_1", start, n, 30)},
+		Name: name, Task: task, Success: &success, Metadata: json.RawMessage(`{"session_id":"x"}`),
+		Cameras: []*episode.Camera{newCamera(t, "camera_0", start, n, 30), newCamera(t, "camera_1", start, n, 30)},
 		Arms:    []*episode.Arm{a},
 	}
 }
 
-func aligned(t testing.TB, e *episode.Episode, o align.Options) *episode.Rows {
+// alignRows aligns an episode. The default timeline has 30 rows per second.
+func alignRows(t testing.TB, e *episode.Episode, o align.Options) *episode.Rows {
 	if o.Timeline == "" {
 		o.Timeline = "fixed:30"
 	}
@@ -119,37 +127,41 @@ func float32s(numbers []float64) []float64 {
 	return rounded
 }
 
-// requireEqualRows compares the rows that were read with the written rows.
+// requireEqualRows compares the rows of a dataset with the written rows.
 func requireEqualRows(t *testing.T, want, got *episode.Rows) {
 	require.Equal(t, want.Stamps, got.Stamps)
-	for i, of := range []func(*episode.Rows) (*align.Vector, error){(*episode.Rows).QPos, (*episode.Rows).Action} {
-		w, err := of(want)
-		require.NoError(t, err)
-		g, err := of(got)
-		require.NoError(t, err)
-		if i == 0 { // what was the next state is a command now, which holds
-			require.Equal(t, w.Columns, g.Columns)
-		}
-		require.Equal(t, float32s(w.Values), g.Values)
-	}
+	wantState, err := want.QPos()
+	require.NoError(t, err)
+	gotState, err := got.QPos()
+	require.NoError(t, err)
+	require.Equal(t, wantState.Columns, gotState.Columns)
+	require.Equal(t, float32s(wantState.Values), gotState.Values)
+
+	// Columns of actions may differ: actions that were made of the next state are read as commands.
+	wantAction, err := want.Action()
+	require.NoError(t, err)
+	gotAction, err := got.Action()
+	require.NoError(t, err)
+	require.Equal(t, float32s(wantAction.Values), gotAction.Values)
 	require.Equal(t, float32s(want.Arms[0].Streams[episode.Pose].Values), got.Arms[0].Streams[episode.Pose].Values)
 	require.Equal(t, want.Rewards, got.Rewards)
 }
 
+// TestRoundTrip writes three episodes and reads them. Numbers, times, images, names and notes must be equal.
 func TestRoundTrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "set")
 	w, err := Create(path, Options{RobotType: "test"})
 	require.NoError(t, err)
 	var episodes []*episode.Rows
 	for i, n := range []int{40, 2, 25} {
-		episodes = append(episodes, aligned(t, recording(t, fmt.Sprintf("episode_%d", i),
-			[]string{"pick", "place", "pick"}[i],
-			1e18+int64(i)*1e11, n), align.Options{}))
+		task := []string{"pick", "place", "pick"}[i]
+		e := newEpisode(t, fmt.Sprintf("episode_%d", i), task, 1e18+int64(i)*1e11, n)
+		episodes = append(episodes, alignRows(t, e, align.Options{}))
 		require.NoError(t, w.Write(episodes[i]))
 	}
 	require.NoDirExists(t, path)
 	require.NoError(t, w.Close())
-	require.NoDirExists(t, path+partSuffix)
+	require.NoDirExists(t, path+tempSuffix)
 
 	s, err := Open(nil, path)
 	require.NoError(t, err)
@@ -163,7 +175,7 @@ func TestRoundTrip(t *testing.T) {
 		require.Equal(t, want.Success, e.Success)
 		require.JSONEq(t, string(want.Metadata), string(e.Metadata))
 		require.JSONEq(t, string(want.Arms[0].Device), string(e.Arms[0].Device))
-		requireEqualRows(t, episodes[i], aligned(t, e, align.Options{}))
+		requireEqualRows(t, episodes[i], alignRows(t, e, align.Options{}))
 		require.Len(t, e.Cameras, 2)
 		for c, camera := range e.Cameras {
 			require.Equal(t, want.Cameras[c].Name, camera.Name)
@@ -172,7 +184,7 @@ func TestRoundTrip(t *testing.T) {
 			frames, err := camera.Open()
 			require.NoError(t, err)
 			for k := range camera.Stamps {
-				k = k * 7 % len(camera.Stamps) // forth and back
+				k = k * 7 % len(camera.Stamps) // seek forwards and backwards
 				f, err := frames.Frame(k)
 				require.NoError(t, err)
 				o, _ := original.Frame(k)
@@ -195,6 +207,8 @@ func TestRoundTrip(t *testing.T) {
 	require.EqualValues(t, (40+2+25)*7, i.MessageCount)
 }
 
+// TestVideo writes two episodes with videos of H.264 and reads the frames. Frames of an odd or another size, and a huge
+// frame in a small file, must be errors.
 func TestVideo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("videos take seconds to make")
@@ -206,22 +220,23 @@ func TestVideo(t *testing.T) {
 	w, err := Create(path, Options{Video: true, Codec: "libx264", VideoFileSize: 1})
 	require.NoError(t, err)
 	for i, n := range []int{31, 20} {
-		require.NoError(t, w.Write(aligned(t, recording(t, "episode", "pick", 1e18+int64(i)*1e11, n), align.Options{})))
+		require.NoError(t, w.Write(alignRows(t, newEpisode(t, "episode", "pick", 1e18+int64(i)*1e11, n),
+			align.Options{})))
 	}
-	odd := recording(t, "odd", "pick", 1e18, 5)
+	odd := newEpisode(t, "odd", "pick", 1e18, 5)
 	odd.Cameras = nil
 	for _, name := range []string{"camera_0", "camera_1"} {
-		c := cameraOf(t, name, 1e18, 5, 30)
+		c := newCamera(t, name, 1e18, 5, 30)
 		for i := range 5 {
-			replace(c, i, jpegFrame(t, 63, height))
+			replaceFrame(c, i, jpegFrame(t, 63, height))
 		}
 		odd.Cameras = append(odd.Cameras, c)
 	}
-	require.ErrorContains(t, w.Write(aligned(t, odd, align.Options{})),
+	require.ErrorContains(t, w.Write(alignRows(t, odd, align.Options{})),
 		"frame 0 has 63×48 pixels, others have 64×48")
 	other, err := Create(path+"-odd", Options{Video: true, Codec: "libx264"})
 	require.NoError(t, err)
-	require.ErrorContains(t, other.Write(aligned(t, odd, align.Options{})),
+	require.ErrorContains(t, other.Write(alignRows(t, odd, align.Options{})),
 		"camera_0: libx264 cannot encode 63×48 pixels")
 	other.Abort()
 	require.NoError(t, w.Close())
@@ -242,7 +257,7 @@ func TestVideo(t *testing.T) {
 		require.NoError(t, frames.Close())
 	}
 
-	// A few kB of a video can be frames of 100 MB.
+	// A video of a few kB can have frames of 100 MB.
 	huge := filepath.Join(path, "videos/observation.images.camera_1/chunk-000/file-001.mp4")
 	output, err := exec.Command("ffmpeg", "-v", "error", "-y", "-f", "lavfi", "-i", "color=size=8192x4160:rate=30",
 		"-frames:v", "1", "-c:v", "libx264", "-preset", "ultrafast", huge).CombinedOutput()
@@ -261,14 +276,15 @@ func TestVideoWithoutFFmpeg(t *testing.T) {
 	require.ErrorContains(t, err, "cannot find ffmpeg, which encodes videos: install it (Debian: ffmpeg)")
 }
 
-// The report counts the episodes made of an episode with holes. An unknown task is remarked only once.
+// TestReportOfHoles splits an episode at two holes, around a single row. The report must count written episodes, rows
+// and single rows. Notes must mention the missing task once.
 func TestReportOfHoles(t *testing.T) {
 	w, err := Create(filepath.Join(t.TempDir(), "set"), Options{Holes: HolesSplit})
 	require.NoError(t, err)
-	e := recording(t, "episode", "", 1e18, 20)
-	without(e.Cameras[0], 13, 16)
-	without(e.Cameras[0], 11, 12)
-	rows := aligned(t, e, align.Options{})
+	e := newEpisode(t, "episode", "", 1e18, 20)
+	removeFrames(e.Cameras[0], 13, 16)
+	removeFrames(e.Cameras[0], 11, 12)
+	rows := alignRows(t, e, align.Options{})
 	require.NoError(t, w.Write(rows))
 	require.Equal(t, w.info.TotalEpisodes, rows.Report.Episodes())
 	require.Equal(t, w.info.TotalFrames, rows.Report.Written())

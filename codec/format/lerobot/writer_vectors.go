@@ -16,14 +16,14 @@ import (
 // tolerance is the greatest distance of a row from its time on the timeline, as in LeRobot.
 const tolerance = 100 * time.Microsecond
 
-// vector is a feature of numbers.
+// vector is a feature of numbers with the rows of an episode.
 type vector struct {
 	*align.Vector
 	feature *feature
 	origins []episode.Origin // by column
 }
 
-// at returns a number in the precision of the dataset.
+// at returns the number in column i of a row, in the precision of the dataset.
 func (v *vector) at(row, i int) float32 { return float32(v.Row(row)[i]) }
 
 // notes returns the notes on the columns.
@@ -36,11 +36,11 @@ func (v *vector) notes() []noteColumn {
 	return notes
 }
 
-// vectors returns the features of numbers of an episode.
+// vectors returns the features of numbers of an episode. state is Options.State.
 func vectors(r *episode.Rows, state string) ([]*vector, error) {
 	states := []episode.Role{episode.Joint, episode.Gripper}
 	actions := []episode.Role{episode.CommandJoint, episode.CommandGripper}
-	commanded := *r // r with only the arms that have commands of poses
+	commanded := *r // only the arms with recorded commands of poses
 	commanded.Arms = slices.DeleteFunc(slices.Clone(r.Arms), func(a episode.ArmRows) bool {
 		return a.ActionSources[episode.CommandPose] != align.ActionCommand
 	})
@@ -82,24 +82,23 @@ func vectors(r *episode.Rows, state string) ([]*vector, error) {
 	return all, nil
 }
 
-// check returns an error for numbers that are NaN or infinite.
+// check returns an error if a number of n rows is NaN or infinite. from is the first row.
 func (v *vector) check(from, n int) error {
 	for row := from; row < from+n; row++ {
 		for i := range v.Columns {
 			if x := v.at(row, i); x-x != 0 {
 				return fmt.Errorf("row %d: %s of %s is %v, which is useless for training: align so that such rows "+
-					"are dropped",
-					row, v.feature.Names.([]any)[i], v.feature.key, x)
+					"are dropped", row, v.feature.Names.([]any)[i], v.feature.key, x)
 			}
 		}
 	}
 	return nil
 }
 
-// span is a stretch of consecutive rows without gaps.
+// span is a stretch of n consecutive rows without gaps. from is its first row.
 type span struct{ from, n int }
 
-// spans returns the stretches of an episode at a number of rows per second.
+// spans divides the rows of an episode into stretches at fps rows per second. Rows must be on time within tolerance.
 func spans(stamps []int64, fps int) ([]span, error) {
 	period := 1e9 / float64(fps)
 	all := []span{{0, 1}}
