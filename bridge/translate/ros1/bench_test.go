@@ -15,11 +15,11 @@ func BenchmarkToCDR(b *testing.B) {
 	for _, name := range []string{"sensor_msgs/msg/Imu", "tf2_msgs/msg/TFMessage", "sensor_msgs/msg/Image",
 		"sensor_msgs/msg/PointCloud2"} {
 		b.Run(name, func(b *testing.B) {
-			one, err := newTo1(library, name)
+			plan1, err := planToROS1(library, name)
 			if err != nil {
 				b.Fatal(err)
 			}
-			definitions, err := rosbag.ParseDefinitions(one.name, one.text)
+			definitions, err := rosbag.ParseDefinitions(plan1.name, plan1.text)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -28,7 +28,7 @@ func BenchmarkToCDR(b *testing.B) {
 				b.Fatal(err)
 			}
 			g := generator{Rand: rand.New(rand.NewPCG(1, 1)), definitions: definitions, library: own}
-			g.message(one.name, name)
+			g.message(plan1.name, name)
 			payload := g.payload
 			switch name {
 			case "sensor_msgs/msg/Image":
@@ -41,7 +41,7 @@ func BenchmarkToCDR(b *testing.B) {
 			b.ReportAllocs()
 			var out []byte
 			for b.Loop() {
-				out, _, err = toCDR(out, payload, one.steps)
+				out, _, err = toCDR(out, payload, plan1.steps)
 				if err != nil {
 					b.Fatal(err)
 				}

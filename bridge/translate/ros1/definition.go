@@ -9,8 +9,8 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// definition2 returns a ROS 1 definition in the syntax and with the names of ROS 2.
-func (m *matcher) definition2(d *rosbag.Definition) (string, error) {
+// ros2Definition returns a ROS 1 definition in the syntax and with the names of ROS 2.
+func (m *matcher) ros2Definition(d *rosbag.Definition) (string, error) {
 	var b strings.Builder
 	used := map[string]bool{}
 	for _, l := range d.Lines {
@@ -18,7 +18,7 @@ func (m *matcher) definition2(d *rosbag.Definition) (string, error) {
 			b.WriteString(l.Comment + "\n")
 			continue
 		}
-		line, err := m.line2(l)
+		line, err := m.ros2Line(l)
 		if err != nil {
 			return "", err
 		}
@@ -38,8 +38,8 @@ func (m *matcher) definition2(d *rosbag.Definition) (string, error) {
 	return strings.TrimLeft(strings.TrimRight(b.String(), "\n")+"\n", "\n"), nil
 }
 
-// line2 converts a field or constant to the type and name of ROS 2.
-func (m *matcher) line2(l rosbag.Line) (rosbag.Line, error) {
+// ros2Line converts a field or constant to the type and name of ROS 2.
+func (m *matcher) ros2Line(l rosbag.Line) (rosbag.Line, error) {
 	if l.Const {
 		l.Name = constantName(l.Name)
 		if l.Type == "string" {
@@ -82,16 +82,16 @@ func text(d *rosbag.Definition) string {
 	return b.String()
 }
 
-// definition1 returns the ROS 1 definition of a ROS 2 message. name converts the ROS 2 name of a contained message to
-// its ROS 1 name.
-func definition1(message *rosidl.Message, name func(string) (string, error)) (*rosbag.Definition, error) {
+// ros1Definition returns the ROS 1 definition of a ROS 2 message. name converts the ROS 2 name of a contained message
+// to its ROS 1 name.
+func ros1Definition(message *rosidl.Message, name func(string) (string, error)) (*rosbag.Definition, error) {
 	d := &rosbag.Definition{}
 	for _, c := range message.Constants {
-		d.Lines = append(d.Lines, rosbag.Line{Type: builtin1(c.Type.Kind), Name: c.Name, Value: value1(c.Value),
+		d.Lines = append(d.Lines, rosbag.Line{Type: ros1TypeName(c.Type.Kind), Name: c.Name, Value: ros1Value(c.Value),
 			Const: true})
 	}
 	for _, f := range message.Fields {
-		l := rosbag.Line{Type: builtin1(f.Type.Kind), Name: f.Name}
+		l := rosbag.Line{Type: ros1TypeName(f.Type.Kind), Name: f.Name}
 		switch f.Type.Message {
 		case "":
 		case timeType:
@@ -116,16 +116,16 @@ func definition1(message *rosidl.Message, name func(string) (string, error)) (*r
 	return d, nil
 }
 
-// builtin1 returns the ROS 1 type of a kind, or "" for messages.
-func builtin1(k rosidl.Kind) string {
+// ros1TypeName returns the ROS 1 type of a kind, or "" for messages.
+func ros1TypeName(k rosidl.Kind) string {
 	if k == rosidl.WString {
 		k = rosidl.String
 	}
 	return k.Name()
 }
 
-// value1 returns a constant in the syntax of ROS 1.
-func value1(v any) string {
+// ros1Value returns a constant in the syntax of ROS 1.
+func ros1Value(v any) string {
 	switch v := v.(type) {
 	case bool:
 		if v {

@@ -20,16 +20,16 @@ import (
 // the translator uses the definition of msgs.Library.
 func FromROS2(codec.Reader) (bridge.Translator, error) {
 	library := msgs.Library()
-	return newTranslator(fromCDR, become1, func(c *codec.Channel) (*plan, error) {
+	return newTranslator(fromCDR, ros1Channel, func(c *codec.Channel) (*plan, error) {
 		if c.Encoding != codec.EncodingCDR {
 			return nil, fmt.Errorf("its messages are %s, not ROS 2's CDR", c.Encoding)
 		}
-		return ownTo1(library, c)
+		return channelPlanToROS1(library, c)
 	}), nil
 }
 
-// become1 returns the channel of ROS 1 messages to which c, a channel of ROS 2 messages, is translated.
-func become1(p *plan, c *codec.Channel) *codec.Channel {
+// ros1Channel returns the channel of ROS 1 messages to which c, a channel of ROS 2 messages, is translated.
+func ros1Channel(p *plan, c *codec.Channel) *codec.Channel {
 	metadata := maps.Clone(c.Metadata)
 	if metadata == nil {
 		metadata = map[string]string{}
@@ -45,23 +45,24 @@ func become1(p *plan, c *codec.Channel) *codec.Channel {
 	}
 }
 
-// ownTo1 returns the plan for a channel's own definition, or else for the library's definition.
-func ownTo1(library *rosidl.Library, c *codec.Channel) (*plan, error) {
-	t, err := newTo1(c.Library(library), c.Type)
+// channelPlanToROS1 returns the plan for the definition in a channel or, if it is unusable, for the library's
+// definition.
+func channelPlanToROS1(library *rosidl.Library, c *codec.Channel) (*plan, error) {
+	p, err := planToROS1(c.Library(library), c.Type)
 	if err == nil {
-		return t, nil
+		return p, nil
 	}
-	if _, own := c.Definitions(); errors.Is(own, codec.ErrEmptyDefinition) {
-		return nil, err // the library's type of this name may be another type
+	if _, empty := c.Definitions(); errors.Is(empty, codec.ErrEmptyDefinition) {
+		return nil, err // the library may have another type with the name c.Type
 	}
-	if t, failed := newTo1(library, c.Type); failed == nil {
-		return t, nil
+	if p, failed := planToROS1(library, c.Type); failed == nil {
+		return p, nil
 	}
 	return nil, err
 }
 
-// newTo1 returns the plan that translates messages of a ROS 2 type to ROS 1.
-func newTo1(library *rosidl.Library, name string) (*plan, error) {
+// planToROS1 returns the plan that translates messages of a ROS 2 type to ROS 1.
+func planToROS1(library *rosidl.Library, name string) (*plan, error) {
 	r := definer{library: library, definitions: map[string]*rosbag.Definition{}}
 	root, err := r.define(name)
 	if err != nil {
@@ -116,12 +117,12 @@ func (r *definer) define(name string) (string, error) {
 	if r.definitions[target] != nil {
 		return target, nil
 	}
-	d, err := r.differing(target)
+	d, err := r.predefined(target)
 	if d == nil && err == nil {
 		var message *rosidl.Message
 		message, err = r.library.Message(name)
 		if err == nil {
-			d, err = definition1(message, r.define)
+			d, err = ros1Definition(message, r.define)
 		}
 	}
 	if err != nil {
@@ -135,7 +136,7 @@ func (r *definer) define(name string) (string, error) {
 
 // toOldNames changes names and types of ROS 2 in a definition to names and types of ROS 1.
 func toOldNames(d *rosbag.Definition) {
-	names := renamed[d.Name]
+	names := renamedFields[d.Name]
 	d.Lines = slices.DeleteFunc(d.Lines, func(l rosbag.Line) bool {
 		name, ok := names[l.Name]
 		return ok && name == ""
@@ -145,15 +146,15 @@ func toOldNames(d *rosbag.Definition) {
 		if name := names[l.Name]; name != "" {
 			l.Name = name
 		}
-		if constant := constants[d.Name]; l.Const && constant != "" {
+		if constant := constantTypes[d.Name]; l.Const && constant != "" {
 			l.Type = constant
 		}
 	}
 }
 
-// differing returns the definition of a ROS 1 type that differs in ROS 2. It returns nil for other types.
-func (r *definer) differing(name string) (*rosbag.Definition, error) {
-	text, ok := differing[name]
+// predefined returns the definition of a ROS 1 type that differs in ROS 2. It returns nil for other types.
+func (r *definer) predefined(name string) (*rosbag.Definition, error) {
+	text, ok := ros1Definitions[name]
 	if !ok {
 		return nil, nil
 	}

@@ -21,14 +21,14 @@ type matcher struct {
 	matches     map[string]*match             // by name in ROS 1
 	texts       map[string]string             // ROS 2 definitions by name
 	steps       int                           // number of steps of all matches
-	losses      []string                      // values that one side lacks; indices are bit numbers of step.lost
+	losses      []string                      // descriptions of losses; indices are bit numbers of step.lost
 }
 
-// match is the ROS 2 type of a ROS 1 type.
+// match is the ROS 2 type of a ROS 1 type, with the steps that translate messages.
 type match struct {
-	name  string // name in ROS 2
-	known bool   // the type is in the library
-	steps []step
+	name      string // name in ROS 2
+	inLibrary bool   // the type is in the library
+	steps     []step
 }
 
 // match returns the match of a ROS 1 type. All contained types must be in definitions.
@@ -44,7 +44,7 @@ func (m *matcher) match(name string) (*match, error) {
 	message, err := m.library.Message(target)
 	if err == nil {
 		if steps, err := m.plan(d, message, true); err == nil {
-			found := &match{name: target, known: true, steps: steps}
+			found := &match{name: target, inLibrary: true, steps: steps}
 			m.matches[name] = found
 			return found, m.include(message)
 		}
@@ -52,7 +52,7 @@ func (m *matcher) match(name string) (*match, error) {
 		return nil, err
 	}
 	target = typeName(name)
-	text, err := m.definition2(d)
+	text, err := m.ros2Definition(d)
 	if err != nil {
 		return nil, err
 	}
@@ -89,10 +89,10 @@ func (m *matcher) include(message *rosidl.Message) error {
 	return nil
 }
 
-// dropped are the ROS 1 fields that ROS 2 does not have, by type.
-var dropped = map[string][]string{
-	headerType1: {"seq"},
-	logType1:    {"seq", "frame_id", "topics"},
+// droppedFields are the ROS 1 fields that ROS 2 does not have, by type.
+var droppedFields = map[string][]string{
+	ros1HeaderType: {"seq"},
+	ros1LogType:    {"seq", "frame_id", "topics"},
 }
 
 // fieldsOf returns the fields of a ROS 1 type.
@@ -101,7 +101,7 @@ func fieldsOf(d *rosbag.Definition) []rosbag.Line {
 	for _, l := range d.Lines {
 		switch {
 		case l.Const || l.Type == "":
-		case d.Name == logType1 && l.Type == headerType1: // ROS 2 keeps only the header's stamp
+		case d.Name == ros1LogType && l.Type == ros1HeaderType: // ROS 2 keeps only the header's stamp
 			fields = append(fields, rosbag.Line{Type: "uint32", Name: "seq"},
 				rosbag.Line{Type: "time", Name: "stamp"}, rosbag.Line{Type: "string", Name: "frame_id"})
 		default:
@@ -111,58 +111,59 @@ func fieldsOf(d *rosbag.Definition) []rosbag.Line {
 	return fields
 }
 
-// plan returns the steps that translate between d and a ROS 2 message. known reports whether the message is in the
+// plan returns the steps that translate between d and a ROS 2 message. inLibrary tells whether the message is in the
 // library.
-func (m *matcher) plan(d *rosbag.Definition, message *rosidl.Message, known bool) ([]step, error) {
+func (m *matcher) plan(d *rosbag.Definition, message *rosidl.Message, inLibrary bool) ([]step, error) {
 	if message.Name == timeType || message.Name == durationType {
 		// std_msgs/Time and std_msgs/Duration have one field, data.
 		return []step{{kind: stepCopy, size: 8, align: 4, field: "data"}}, nil
 	}
 	var steps []step
-	theirs := message.Fields
+	remaining := message.Fields // fields of ROS 2 behind the last field with a counterpart
 	for _, l := range fieldsOf(d) {
-		i := slices.IndexFunc(theirs, func(f rosidl.Field) bool {
+		i := slices.IndexFunc(remaining, func(f rosidl.Field) bool {
 			return f.Name == fieldName(l.Name) || strings.EqualFold(f.Name, l.Name)
 		})
 		if i < 0 {
-			if !known || !slices.Contains(dropped[d.Name], l.Name) {
+			if !inLibrary || !slices.Contains(droppedFields[d.Name], l.Name) {
 				return nil, fmt.Errorf("%s has no field for %s", message.Name, l.Name)
 			}
-			only, err := m.field1(l)
+			s, err := m.ros1OnlyField(l)
 			if err != nil {
 				return nil, err
 			}
 			typeName := d.Name
-			if typeName == logType1 && l.Name != "topics" {
-				typeName = headerType1
+			if typeName == ros1LogType && l.Name != "topics" {
+				typeName = ros1HeaderType
 			}
-			only.lost = m.bit(l.Name + " of " + typeName)
-			steps = add(steps, only)
+			s.lost = m.lossBit(l.Name + " of " + typeName)
+			steps = add(steps, s)
 			continue
 		}
-		for _, f := range theirs[:i] {
+		for _, f := range remaining[:i] {
 			var err error
-			steps, err = m.only2(steps, f, m.bit(f.Name+" of "+message.Name))
+			steps, err = m.ros2OnlyField(steps, f, m.lossBit(f.Name+" of "+message.Name))
 			if err != nil {
 				return nil, err
 			}
 		}
 		var err error
-		steps, err = m.field(steps, d, l, theirs[i], known)
+		steps, err = m.field(steps, d, l, remaining[i], inLibrary)
 		if err != nil {
 			return nil, fmt.Errorf("%s of %s: %w", l.Name, d.Name, err)
 		}
-		theirs = theirs[i+1:]
+		remaining = remaining[i+1:]
 	}
-	for _, f := range theirs {
+	for _, f := range remaining {
 		var err error
-		steps, err = m.only2(steps, f, m.bit(f.Name+" of "+message.Name))
+		steps, err = m.ros2OnlyField(steps, f, m.lossBit(f.Name+" of "+message.Name))
 		if err != nil {
 			return nil, err
 		}
 	}
 	if len(message.Fields) == 0 {
-		steps = append(steps, step{kind: stepCopy, side: only2, size: 1, align: 1}) // a dummy
+		// CDR encodes a message without fields as one byte.
+		steps = append(steps, step{kind: stepCopy, side: onlyROS2, size: 1, align: 1})
 	}
 	m.steps += len(steps)
 	if m.steps > maxSteps {
@@ -187,21 +188,23 @@ func sizeOf(typeName string) int {
 	return 0
 }
 
-var errDiffer = errors.New("it differs in ROS 2")
+var errDiffer = errors.New("the field differs in ROS 2")
 
 // field appends the steps for a field that both sides have.
-func (m *matcher) field(steps []step, d *rosbag.Definition, l rosbag.Line, f rosidl.Field, known bool) ([]step, error) {
+func (m *matcher) field(
+	steps []step, d *rosbag.Definition, l rosbag.Line, f rosidl.Field, inLibrary bool,
+) ([]step, error) {
 	if (l.Shape == "") != (f.Type.Shape == rosidl.Single) || (l.Length > 0) != (f.Type.Shape == rosidl.Array) ||
 		l.Length > 0 && l.Length != f.Type.Length {
 		return nil, errDiffer
 	}
-	one, err := m.element(d, l, f, known)
+	element, err := m.element(d, l, f, inLibrary)
 	if err != nil {
 		return nil, err
 	}
 	switch f.Type.Shape {
 	case rosidl.Single:
-		for _, s := range one {
+		for _, s := range element {
 			if s.field == "" || l.Type != "" && !rosbag.Builtin(l.Type) {
 				s.field = strings.TrimSuffix(f.Name+"."+s.field, ".")
 			}
@@ -212,13 +215,13 @@ func (m *matcher) field(steps []step, d *rosbag.Definition, l rosbag.Line, f ros
 		if f.Type.Length > math.MaxInt32/8 {
 			return nil, fmt.Errorf("an array of %d elements is not supported", f.Type.Length)
 		}
-		return add(steps, repeat(one, f.Type.Length, 0, f.Name)), nil
+		return add(steps, repeat(element, f.Type.Length, 0, f.Name)), nil
 	}
-	return add(steps, repeat(one, -1, f.Type.Length, f.Name)), nil
+	return add(steps, repeat(element, -1, f.Type.Length, f.Name)), nil
 }
 
 // element returns the steps for an element of a field.
-func (m *matcher) element(d *rosbag.Definition, l rosbag.Line, f rosidl.Field, known bool) ([]step, error) {
+func (m *matcher) element(d *rosbag.Definition, l rosbag.Line, f rosidl.Field, inLibrary bool) ([]step, error) {
 	t := f.Type
 	s := step{kind: stepCopy, field: f.Name}
 	if kinds, ok := primitives[l.Type]; ok {
@@ -226,7 +229,7 @@ func (m *matcher) element(d *rosbag.Definition, l rosbag.Line, f rosidl.Field, k
 			return nil, errDiffer
 		}
 		s.size, s.align = t.Kind.Size(), t.Kind.Size()
-		if d.Name == logType1 && known && l.Name == "level" {
+		if d.Name == ros1LogType && inLibrary && l.Name == "level" {
 			s.kind = stepLevel
 		}
 		return []step{s}, nil
@@ -239,7 +242,7 @@ func (m *matcher) element(d *rosbag.Definition, l rosbag.Line, f rosidl.Field, k
 			s.kind = stepText
 		case rosidl.WString:
 			s.kind = stepWide
-			s.lost = m.bit("characters that are not Unicode")
+			s.lost = m.lossBit("characters that are not Unicode")
 		default:
 			return nil, errDiffer
 		}
@@ -255,15 +258,15 @@ func (m *matcher) element(d *rosbag.Definition, l rosbag.Line, f rosidl.Field, k
 	if err != nil {
 		return nil, err
 	}
-	if t.Kind != rosidl.Nested || t.Message != found.name || known && !found.known {
+	if t.Kind != rosidl.Nested || t.Message != found.name || inLibrary && !found.inLibrary {
 		return nil, errDiffer
 	}
 	return found.steps, nil
 }
 
-// field1 returns the step for a field that only ROS 1 has.
-func (m *matcher) field1(l rosbag.Line) (step, error) {
-	s := step{kind: stepCopy, side: only1, size: sizeOf(l.Type), align: 1, field: l.Name}
+// ros1OnlyField returns the step for a field that only ROS 1 has.
+func (m *matcher) ros1OnlyField(l rosbag.Line) (step, error) {
+	s := step{kind: stepCopy, side: onlyROS1, size: sizeOf(l.Type), align: 1, field: l.Name}
 	switch l.Type {
 	case "string":
 		s.kind = stepText
@@ -271,7 +274,7 @@ func (m *matcher) field1(l rosbag.Line) (step, error) {
 		s.size = 8
 	}
 	if l.Shape == "[]" {
-		s = step{kind: stepEach, side: only1, n: -1, steps: []step{s}, least: leastOf([]step{s}), field: l.Name}
+		s = step{kind: stepEach, side: onlyROS1, n: -1, steps: []step{s}, least: leastOf([]step{s}), field: l.Name}
 	}
 	if l.Length > 0 || !rosbag.Builtin(l.Type) {
 		return s, errDiffer
@@ -282,9 +285,9 @@ func (m *matcher) field1(l rosbag.Line) (step, error) {
 // maxLosses is the number of bits of step.lost.
 const maxLosses = 64
 
-// bit returns the bit of step.lost for a loss.
-func (m *matcher) bit(what string) uint64 {
-	i := slices.Index(m.losses, what)
+// lossBit returns the bit of step.lost for a loss. Losses beyond maxLosses share the last bit.
+func (m *matcher) lossBit(description string) uint64 {
+	i := slices.Index(m.losses, description)
 	switch {
 	case i >= 0:
 	case len(m.losses) == maxLosses-1:
@@ -294,50 +297,52 @@ func (m *matcher) bit(what string) uint64 {
 		i = maxLosses - 1
 	default:
 		i = len(m.losses)
-		m.losses = append(m.losses, what)
+		m.losses = append(m.losses, description)
 	}
 	return 1 << i
 }
 
-// only2 appends the steps for a field that only ROS 2 has. lost is the field's bit.
-func (m *matcher) only2(steps []step, f rosidl.Field, lost uint64) ([]step, error) {
-	var one []step
+// ros2OnlyField appends the steps for a field that only ROS 2 has. lost is the field's bit.
+func (m *matcher) ros2OnlyField(steps []step, f rosidl.Field, lost uint64) ([]step, error) {
+	var element []step
 	if f.Type.Kind == rosidl.Nested {
 		contained, err := m.library.Message(f.Type.Message)
 		if err != nil {
 			return nil, err
 		}
 		for _, inner := range contained.Fields {
-			one, err = m.only2(one, inner, lost)
+			element, err = m.ros2OnlyField(element, inner, lost)
 			if err != nil {
 				return nil, err
 			}
 		}
 		if len(contained.Fields) == 0 {
-			one = []step{{kind: stepCopy, side: only2, size: 1, align: 1}}
+			element = []step{{kind: stepCopy, side: onlyROS2, size: 1, align: 1}}
 		}
 	} else {
-		one = []step{default2(f)}
-		one[0].lost = lost
+		element = []step{defaultStep(f)}
+		element[0].lost = lost
 	}
-	m.steps += len(one)
+	m.steps += len(element)
 	if m.steps > maxSteps {
 		return nil, fmt.Errorf("%s has too many fields", f.Name)
 	}
-	if f.Type.Shape == rosidl.Single || f.Type.Kind != rosidl.Nested && one[0].kind != stepText &&
-		one[0].kind != stepWide {
-		return append(steps, one...), nil
+	if f.Type.Shape == rosidl.Single || f.Type.Kind != rosidl.Nested && element[0].kind != stepText &&
+		element[0].kind != stepWide {
+		return append(steps, element...), nil
 	}
-	s := step{kind: stepEach, side: only2, n: f.Type.Length, steps: one, least: leastOf(one), lost: lost, field: f.Name}
+	s := step{kind: stepEach, side: onlyROS2, n: f.Type.Length, steps: element, least: leastOf(element), lost: lost,
+		field: f.Name}
 	if f.Type.Shape == rosidl.Array {
 		s.kind = stepArray
 	}
 	return append(steps, s), nil
 }
 
-// default2 returns the step for a field that only ROS 2 has. For arrays of texts, it returns the step for one element.
-func default2(f rosidl.Field) step {
-	s := step{kind: stepCopy, side: only2, field: f.Name}
+// defaultStep returns the step for a field that only ROS 2 has. For arrays of texts, it returns the step for one
+// element.
+func defaultStep(f rosidl.Field) step {
+	s := step{kind: stepCopy, side: onlyROS2, field: f.Name}
 	switch f.Type.Kind {
 	case rosidl.String, rosidl.WString:
 		s.kind = stepText

@@ -19,14 +19,14 @@ var le = binary.LittleEndian
 
 const (
 	cdrHeader = 4
-	maxEmpty  = 1 << 20 // largest number of messages without fields in a payload; they need no bytes in it
+	maxEmpty  = 1 << 20 // largest number of messages without fields in a payload, which take no bytes of it
 )
 
-// payload translates a payload between ROS 1 and ROS 2. Payloads of ROS 2 are CDR behind its header: numbers are
-// aligned, and strings end with NUL. In payloads of ROS 1, numbers are not aligned, and strings have no NUL.
+// payload translates a payload between ROS 1 and ROS 2. Payloads of ROS 2 are CDR behind a header of 4 bytes: numbers
+// are aligned, and strings end with NUL. In payloads of ROS 1, numbers are not aligned, and strings have no NUL.
 type payload struct {
 	toROS2 bool
-	whole  []byte // payload of ROS 2 with the CDR header; nil if toROS2
+	cdr    []byte // original ROS 2 payload with the CDR header; nil if toROS2
 	src    []byte // original payload, without the CDR header
 	pos    int    // position in src
 	out    []byte
@@ -36,15 +36,15 @@ type payload struct {
 
 var errShort = errors.New("the payload ends too early; it does not fit the definition")
 
-// toCDR appends the translation of a ROS 1 payload to dst, which must be empty. It also returns the bits of the losses;
-// see step.lost.
+// toCDR appends the translation of a ROS 1 payload to dst, which must be empty. It also returns the bits of the losses
+// (step.lost).
 func toCDR(dst, src []byte, steps []step) ([]byte, uint64, error) {
 	p := payload{toROS2: true, src: src, out: append(slices.Grow(dst[:0], len(src)+len(src)/8+64), 0, 1, 0, 0)}
 	return p.translate(steps, 0)
 }
 
 // fromCDR appends the translation of a ROS 2 payload to dst, which must be empty. It also returns the bits of the
-// losses; see step.lost.
+// losses (step.lost).
 func fromCDR(dst, src []byte, steps []step) ([]byte, uint64, error) {
 	switch {
 	case len(src) < cdrHeader:
@@ -53,7 +53,7 @@ func fromCDR(dst, src []byte, steps []step) ([]byte, uint64, error) {
 	case src[0] != 0 || src[1] != 1:
 		return dst[:0], 0, fmt.Errorf("CDR header % x; only little-endian plain CDR is understood", src[:cdrHeader])
 	}
-	p := payload{whole: src, src: src[cdrHeader:], out: slices.Grow(dst[:0], len(src)+64)}
+	p := payload{cdr: src, src: src[cdrHeader:], out: slices.Grow(dst[:0], len(src)+64)}
 	return p.translate(steps, wire.MaxPadding)
 }
 
@@ -66,6 +66,7 @@ func (p *payload) translate(steps []step, padding int) ([]byte, uint64, error) {
 	return p.out, p.lost, err
 }
 
+// run translates the fields of a message.
 func (p *payload) run(steps []step) error {
 	for i := range steps {
 		s := &steps[i]
@@ -73,10 +74,10 @@ func (p *payload) run(steps []step) error {
 		switch {
 		case s.side == both:
 			err = p.step(s)
-		case (s.side == only1) == p.toROS2:
-			var had bool
-			had, err = p.skip(s)
-			if had {
+		case (s.side == onlyROS1) == p.toROS2:
+			var differs bool
+			differs, err = p.skip(s)
+			if differs {
 				p.lost |= s.lost
 			}
 		default:
@@ -89,6 +90,7 @@ func (p *payload) run(steps []step) error {
 	return nil
 }
 
+// step translates a field that both versions have.
 func (p *payload) step(s *step) error {
 	switch s.kind {
 	case stepCopy:
@@ -103,9 +105,9 @@ func (p *payload) step(s *step) error {
 			return err
 		}
 		if p.toROS2 {
-			p.out = append(p.out, levels[data[0]])
+			p.out = append(p.out, levelsToROS2[data[0]])
 		} else {
-			p.out = append(p.out, levels1[data[0]])
+			p.out = append(p.out, levelsToROS1[data[0]])
 		}
 	case stepSequence:
 		n, data, err := p.elements(s, s.bound)
@@ -123,7 +125,7 @@ func (p *payload) step(s *step) error {
 		}
 		p.putText(text)
 	case stepWide:
-		return p.wide(s)
+		return p.translateWide(s)
 	case stepArray:
 		return p.repeat(s, s.n)
 	case stepEach:
@@ -154,7 +156,7 @@ func (p *payload) repeat(s *step, n int) error {
 	return nil
 }
 
-// take returns the next n bytes of src. In ROS 2, they begin at a multiple of align.
+// take returns the next n bytes of src. If src is of ROS 2, take first skips the padding to a multiple of align.
 func (p *payload) take(align, n int) ([]byte, error) {
 	start := p.pos
 	if !p.toROS2 {
@@ -216,7 +218,7 @@ func (p *payload) text(bound int) ([]byte, error) {
 	return text, err
 }
 
-// put appends data. In ROS 2, it is aligned.
+// put appends data. If the result is of ROS 2, put first adds the padding to a multiple of align.
 func (p *payload) put(align int, data []byte) {
 	if p.toROS2 {
 		for n := -(len(p.out) - cdrHeader) & (align - 1); n > 0; n-- {
@@ -241,8 +243,8 @@ func (p *payload) putText(text []byte) {
 	p.out = append(p.out, text...)
 }
 
-// wide translates a string of ROS 1 to a wstring of ROS 2 or back.
-func (p *payload) wide(s *step) error {
+// translateWide translates a string of ROS 1 to a wstring of ROS 2 or back.
+func (p *payload) translateWide(s *step) error {
 	if !p.toROS2 {
 		return p.wideToText(s)
 	}
@@ -280,7 +282,7 @@ func (p *payload) putWide(text []byte, bound int) error {
 
 // wideToText translates a wstring of ROS 2 to a string of ROS 1. The units of the wstring have two or four bytes.
 func (p *payload) wideToText(s *step) error {
-	d := wire.NewDecoder(p.whole)
+	d := wire.NewDecoder(p.cdr)
 	d.Skip(p.pos)
 	text := d.WString(0)
 	if err := d.Err(); err != nil {
@@ -294,14 +296,14 @@ func (p *payload) wideToText(s *step) error {
 	return nil
 }
 
-// skip skips a field that only src has. had reports whether the value differs from the default.
-func (p *payload) skip(s *step) (had bool, err error) {
+// skip skips a field that only src has. differs reports whether the value differs from the default.
+func (p *payload) skip(s *step) (differs bool, err error) {
 	var data []byte
 	switch s.kind {
 	case stepCopy:
 		data, err = p.take(s.align, s.size)
 		filled := min(len(s.fill), len(data))
-		return !bytes.Equal(data[:filled], s.fill[:filled]) || set(data[filled:]), err
+		return !bytes.Equal(data[:filled], s.fill[:filled]) || hasNonzero(data[filled:]), err
 	case stepSequence:
 		_, data, err = p.elements(s, 0)
 		return !bytes.Equal(data, s.fill), err
@@ -310,14 +312,14 @@ func (p *payload) skip(s *step) (had bool, err error) {
 		return !bytes.Equal(data, s.fill), err
 	case stepWide:
 		end := len(p.out)
-		err = p.wide(s)
-		had = !bytes.Equal(p.out[min(end+4, len(p.out)):], s.fill)
+		err = p.translateWide(s)
+		differs = !bytes.Equal(p.out[min(end+4, len(p.out)):], s.fill)
 		p.out = p.out[:end]
 	case stepArray, stepEach:
 		n := s.n
 		if s.kind == stepEach {
 			n, err = p.length(p.least(s), 0)
-			had = n > 0
+			differs = n > 0
 		}
 		for ; n > 0 && err == nil; n-- {
 			for i := range s.steps {
@@ -326,15 +328,15 @@ func (p *payload) skip(s *step) (had bool, err error) {
 				if err != nil {
 					break
 				}
-				had = had || inner
+				differs = differs || inner
 			}
 		}
 	}
-	return had, err
+	return differs, err
 }
 
-// set reports whether a field has a nonzero byte.
-func set(field []byte) bool {
+// hasNonzero reports whether a field has a nonzero byte.
+func hasNonzero(field []byte) bool {
 	return slices.ContainsFunc(field, func(b byte) bool { return b != 0 })
 }
 
@@ -364,10 +366,10 @@ func (p *payload) fill(s *step) {
 	}
 }
 
-// levels converts the level of a log message from ROS 1 to ROS 2, and levels1 from ROS 2 to ROS 1.
+// levelsToROS2 converts the level of a log message from ROS 1 to ROS 2. levelsToROS1 is the inverse.
 var (
-	levels  = levelTable([][2]byte{{1, 10}, {2, 20}, {4, 30}, {8, 40}, {16, 50}})
-	levels1 = levelTable([][2]byte{{10, 1}, {20, 2}, {30, 4}, {40, 8}, {50, 16}})
+	levelsToROS2 = levelTable([][2]byte{{1, 10}, {2, 20}, {4, 30}, {8, 40}, {16, 50}})
+	levelsToROS1 = levelTable([][2]byte{{10, 1}, {20, 2}, {30, 4}, {40, 8}, {50, 16}})
 )
 
 // levelTable returns a table that maps the first level of each pair to the second, and any other level to itself.

@@ -7,9 +7,9 @@ type plan struct {
 	name, text string // name and definition of the resulting type
 	sum        string // hash of the resulting type in ROS 2, MD5 sum in ROS 1
 	steps      []step
-	losses     []string                    // losses by bit number of step.lost
+	losses     []string                    // descriptions of losses, by bit number of step.lost
 	schema     func() (*cdr.Schema, error) // schema of the original ROS 2 messages; nil if they are of ROS 1
-	unproven   bool                        // see rosidl.Message
+	unproven   bool                        // rosidl.Message.Unproven of the original ROS 2 messages
 }
 
 // kind is the kind of a step.
@@ -25,13 +25,13 @@ const (
 	stepLevel                // the level of a log message
 )
 
-// side tells where a field exists: in both versions, only in ROS 1, or only in ROS 2.
+// side tells in which versions of ROS a field exists.
 type side uint8
 
 const (
 	both side = iota
-	only1
-	only2
+	onlyROS1
+	onlyROS2
 )
 
 // step translates a field, or several fields that can be copied at once, in either direction.
@@ -44,26 +44,26 @@ type step struct {
 	bound int    // bound of a string or sequence of ROS 2; 0: none
 	fill  []byte // default of a field that only ROS 2 has: bytes without zeros at the end, elements or text
 	steps []step // steps for an element
-	least [2]int // smallest size of an element in ROS 1 and in ROS 2, in bytes
-	lost  uint64 // bit of the loss if the other side cannot hold the value; see matcher.bit
+	least [2]int // smallest size of an element in bytes: in ROS 1, in ROS 2
+	lost  uint64 // bit of the loss if the other version of ROS cannot hold the value; see matcher.lossBit
 	field string // name of the field in errors
 }
 
-// flat returns the size and alignment of a single copy. ok is false if steps are not a single copy, or if repeating the
-// copy would need padding.
-func flat(steps []step) (size, align int, ok bool) {
+// singleCopy returns the size and alignment of a single copy. ok is false if steps are not a single copy, or if
+// repeating the copy would need padding.
+func singleCopy(steps []step) (size, align int, ok bool) {
 	if len(steps) != 1 || steps[0].kind != stepCopy || steps[0].side != both || steps[0].size%steps[0].align != 0 {
 		return 0, 0, false
 	}
 	return steps[0].size, steps[0].align, true
 }
 
-// add appends a step, or merges it into the last one.
+// add appends the step s, or merges it into the last step.
 func add(steps []step, s step) []step {
-	if n := len(steps); n > 0 && s.kind == stepCopy && s.side != only2 {
+	if n := len(steps); n > 0 && s.kind == stepCopy && s.side != onlyROS2 {
 		last := &steps[n-1]
 		if last.kind == stepCopy && last.side == s.side && last.lost == s.lost &&
-			(s.side == only1 || s.align <= last.align && last.size%s.align == 0) {
+			(s.side == onlyROS1 || s.align <= last.align && last.size%s.align == 0) {
 			last.size += s.size
 			return steps
 		}
@@ -73,7 +73,7 @@ func add(steps []step, s step) []step {
 
 // repeat returns the step for an array of n elements, or if n < 0, for a sequence of at most bound elements.
 func repeat(steps []step, n, bound int, field string) step {
-	size, align, ok := flat(steps)
+	size, align, ok := singleCopy(steps)
 	switch {
 	case ok && n >= 0:
 		return step{kind: stepCopy, size: n * size, align: align, field: field}
@@ -99,10 +99,10 @@ func leastOf(steps []step) (least [2]int) {
 		default:
 			n = [2]int{4, 4}
 		}
-		if s.side != only2 {
+		if s.side != onlyROS2 {
 			least[0] = min(least[0]+n[0], maxLeast)
 		}
-		if s.side != only1 {
+		if s.side != onlyROS1 {
 			least[1] = min(least[1]+n[1], maxLeast)
 		}
 	}

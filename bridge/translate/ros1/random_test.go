@@ -82,7 +82,7 @@ func (g *generator) message(name, target string) *cdr.Struct {
 		if target == logType && l.Name == "level" {
 			level := []byte{1, 2, 4, 8, 16}[g.IntN(5)]
 			g.payload[len(g.payload)-1], g.reduced[len(g.reduced)-1] = level, level
-			v = levels[level]
+			v = levelsToROS2[level]
 		}
 		s.Fields = append(s.Fields, cdr.Field{Name: fieldName(l.Name), Value: v})
 	}
@@ -207,42 +207,42 @@ func TestPayloads(t *testing.T) {
 		if !strings.Contains(name, "/msg/") {
 			continue
 		}
-		one, err := newTo1(library, name)
+		plan1, err := planToROS1(library, name)
 		require.NoError(t, err)
-		types[one.name] = one.text
+		types[plan1.name] = plan1.text
 	}
 	require.Greater(t, len(types), 150)
 	for name, text := range types {
-		two, err := newTo2(library, name, text)
+		plan2, err := planToROS2(library, name, text)
 		require.NoError(t, err)
-		own, err := rosidl.ParseConcatenated(two.name, two.text)
+		own, err := rosidl.ParseConcatenated(plan2.name, plan2.text)
 		require.NoError(t, err)
-		schema, err := cdr.NewSchema(own, two.name)
+		schema, err := cdr.NewSchema(own, plan2.name)
 		require.NoError(t, err)
 		definitions, err := rosbag.ParseDefinitions(name, text)
 		require.NoError(t, err)
 		var there, back []byte
 		for seed := range uint64(20) {
 			g := generator{Rand: rand.New(rand.NewPCG(seed, 1)), definitions: definitions, library: own}
-			message := g.message(name, two.name)
+			message := g.message(name, plan2.name)
 			want, err := schema.Encode(message)
 			require.NoError(t, err, name)
-			there, _, err = toCDR(there, g.payload, two.steps)
+			there, _, err = toCDR(there, g.payload, plan2.steps)
 			require.NoError(t, err, name)
-			require.Equal(t, want, there, "%s: %v", name, two.steps)
-			back, _, err = fromCDR(back, there, two.steps)
+			require.Equal(t, want, there, "%s: %v", name, plan2.steps)
+			back, _, err = fromCDR(back, there, plan2.steps)
 			require.NoError(t, err, name)
 			require.Equal(t, string(g.reduced), string(back), name)
 
 			// Missing and extra bytes are errors.
 			cut := g.payload[:g.IntN(len(g.payload)+1)]
 			if len(cut) < len(g.payload) {
-				_, _, err = toCDR(nil, cut, two.steps)
+				_, _, err = toCDR(nil, cut, plan2.steps)
 				require.Error(t, err, name)
 			}
-			_, _, err = toCDR(nil, append(bytes.Clone(g.payload), 0), two.steps)
+			_, _, err = toCDR(nil, append(bytes.Clone(g.payload), 0), plan2.steps)
 			require.ErrorContains(t, err, "1 byte left behind the last field", name)
-			_, _, err = fromCDR(nil, append(bytes.Clone(want), make([]byte, 8)...), two.steps)
+			_, _, err = fromCDR(nil, append(bytes.Clone(want), make([]byte, 8)...), plan2.steps)
 			require.ErrorContains(t, err, "8 bytes left behind the last field", name)
 		}
 	}

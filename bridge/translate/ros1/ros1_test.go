@@ -19,6 +19,7 @@ import (
 	"tapedeck/test/samples/generate"
 )
 
+// TestNames converts names of ROS 1 by the rules of ROS 2.
 func TestNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"D": "d", "frame_id": "frame_id", "aBool": "a_bool", "HTTPServer": "http_server", "a__b_": "a_b", "_x": "x",
@@ -37,11 +38,12 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestDefinitionOfROS2 compares the ROS 2 definition of a type with all features of ROS 1.
 func TestDefinitionOfROS2(t *testing.T) {
-	two, err := newTo2(msgs.Release(""), "my_pkg/Features", features)
+	plan2, err := planToROS2(msgs.Release(""), "my_pkg/Features", features)
 	require.NoError(t, err)
-	require.Equal(t, "my_pkg/msg/Features", two.name)
-	own, rest, _ := strings.Cut(two.text, strings.Repeat("=", 80))
+	require.Equal(t, "my_pkg/msg/Features", plan2.name)
+	own, rest, _ := strings.Cut(plan2.text, strings.Repeat("=", 80))
 	require.Equal(t, `# About it.
 int8 SIGNED=-1
 string TEXT="a # b \"c\""
@@ -68,7 +70,7 @@ int64 last
 `, strings.TrimSuffix(own, "\n"))
 	require.Contains(t, rest, "\nMSG: my_pkg/FlatOne\nfloat64 x\nfloat32 y\nint16 z\nuint16 zz\n")
 	require.Contains(t, rest, "\nMSG: builtin_interfaces/Time\n")
-	require.Regexp(t, "^RIHS01_[0-9a-f]{64}$", two.sum)
+	require.Regexp(t, "^RIHS01_[0-9a-f]{64}$", plan2.sum)
 }
 
 // TestKnownTypes checks that types of ROS 2 keep their hashes, and types of ROS 1 the MD5 sums of ROS 1 Noetic.
@@ -96,22 +98,22 @@ func TestKnownTypes(t *testing.T) {
 		"nav_msgs/OccupancyGrid":          {"nav_msgs/msg/OccupancyGrid", "3381f2d731d4076ec5c71b0759edbe4e"},
 		"diagnostic_msgs/DiagnosticArray": {"diagnostic_msgs/msg/DiagnosticArray", "60810da900de1dd6ddd437c3503511da"},
 	} {
-		one, err := newTo1(library, want.name2)
+		plan1, err := planToROS1(library, want.name2)
 		require.NoError(t, err)
-		require.Equal(t, name1, one.name)
-		require.Equal(t, want.md5, one.sum, one.text)
-		two, err := newTo2(library, name1, one.text)
+		require.Equal(t, name1, plan1.name)
+		require.Equal(t, want.md5, plan1.sum, plan1.text)
+		plan2, err := planToROS2(library, name1, plan1.text)
 		require.NoError(t, err)
-		require.Equal(t, want.name2, two.name)
+		require.Equal(t, want.name2, plan2.name)
 		hash, err := library.Hash(want.name2)
 		require.NoError(t, err)
-		require.Equal(t, hash, two.sum)
+		require.Equal(t, hash, plan2.sum)
 	}
-	one, err := newTo1(library, "tf2_msgs/msg/TFMessage")
+	plan1, err := planToROS1(library, "tf2_msgs/msg/TFMessage")
 	require.NoError(t, err)
-	two, err := newTo2(library, "tf/tfMessage", one.text)
+	plan2, err := planToROS2(library, "tf/tfMessage", plan1.text)
 	require.NoError(t, err)
-	require.Equal(t, "tf2_msgs/msg/TFMessage", two.name)
+	require.Equal(t, "tf2_msgs/msg/TFMessage", plan2.name)
 }
 
 // TestTypesThatDiffer checks that a type with the name of a ROS 2 type but other fields keeps its own definition,
@@ -123,24 +125,24 @@ func TestTypesThatDiffer(t *testing.T) {
 		"other type": "float32 x\nfloat32 y\nfloat32 z\n", "an array": "float64[] x\nfloat64 y\nfloat64 z\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			two, err := newTo2(library, "geometry_msgs/Point", text)
+			plan2, err := planToROS2(library, "geometry_msgs/Point", text)
 			require.NoError(t, err)
-			require.Equal(t, "geometry_msgs/msg/Point", two.name)
-			require.Equal(t, text, two.text)
+			require.Equal(t, "geometry_msgs/msg/Point", plan2.name)
+			require.Equal(t, text, plan2.text)
 			// The type has its own definition inside of other types, too.
-			two, err = newTo2(library, "geometry_msgs/Pose", "Point position\nQuaternion orientation\n"+
+			plan2, err = planToROS2(library, "geometry_msgs/Pose", "Point position\nQuaternion orientation\n"+
 				"==========\nMSG: geometry_msgs/Point\n"+text+"==========\nMSG: geometry_msgs/Quaternion\nfloat64 "+
 				"x\nfloat64 y\nfloat64 z\nfloat64 w\n")
 			require.NoError(t, err)
-			require.Contains(t, two.text, text)
+			require.Contains(t, plan2.text, text)
 		})
 	}
 	hash, err := library.Hash("geometry_msgs/msg/Point")
 	require.NoError(t, err)
-	two, err := newTo2(library, "geometry_msgs/Point", "float64 x\nfloat64 y\n")
+	plan2, err := planToROS2(library, "geometry_msgs/Point", "float64 x\nfloat64 y\n")
 	require.NoError(t, err)
-	require.Equal(t, hash, two.sum)
-	payload, _, err := toCDR(nil, make([]byte, 16), two.steps)
+	require.Equal(t, hash, plan2.sum)
+	payload, _, err := toCDR(nil, make([]byte, 16), plan2.steps)
 	require.NoError(t, err)
 	require.Len(t, payload, 4+24)
 }
@@ -163,9 +165,9 @@ uint8 z
 `
 	library, err := rosidl.ParseConcatenated("my/msg/New", text)
 	require.NoError(t, err)
-	two, err := newTo2(library, "my/New", "uint8 a\nuint8 z\n")
+	plan2, err := planToROS2(library, "my/New", "uint8 a\nuint8 z\n")
 	require.NoError(t, err)
-	payload, _, err := toCDR(nil, []byte{9, 10}, two.steps)
+	payload, _, err := toCDR(nil, []byte{9, 10}, plan2.steps)
 	require.NoError(t, err)
 	schema, err := cdr.NewSchema(library, "my/msg/New")
 	require.NoError(t, err)
@@ -173,29 +175,30 @@ uint8 z
 		{Name: "z", Value: uint8(10)}}})
 	require.NoError(t, err)
 	require.Equal(t, want, payload)
-	back, _, err := fromCDR(nil, payload, two.steps)
+	back, _, err := fromCDR(nil, payload, plan2.steps)
 	require.NoError(t, err)
 	require.Equal(t, []byte{9, 10}, back)
 }
 
+// TestWide translates a string to a wstring and back, and refuses a string beyond the bound.
 func TestWide(t *testing.T) {
 	library, err := rosidl.ParseConcatenated("my/msg/Wide", "wstring<=4 s\n")
 	require.NoError(t, err)
-	one, err := newTo1(library, "my/msg/Wide")
+	plan1, err := planToROS1(library, "my/msg/Wide")
 	require.NoError(t, err)
-	require.Equal(t, "string s\n", one.text)
+	require.Equal(t, "string s\n", plan1.text)
 	text := []byte("\x07\x00\x00\x00aé😀")
-	payload, _, err := toCDR(nil, text, one.steps)
+	payload, _, err := toCDR(nil, text, plan1.steps)
 	require.NoError(t, err)
 	schema, err := cdr.NewSchema(library, "my/msg/Wide")
 	require.NoError(t, err)
 	message, err := schema.Decode(payload)
 	require.NoError(t, err)
 	require.Equal(t, "aé😀", message.Get("s"))
-	back, _, err := fromCDR(nil, payload, one.steps)
+	back, _, err := fromCDR(nil, payload, plan1.steps)
 	require.NoError(t, err)
 	require.Equal(t, text, back)
-	_, _, err = toCDR(nil, []byte("\x05\x00\x00\x00abcde"), one.steps)
+	_, _, err = toCDR(nil, []byte("\x05\x00\x00\x00abcde"), plan1.steps)
 	require.EqualError(t, err, "s: 5 characters, but in ROS 2 there are at most 4")
 }
 
@@ -249,7 +252,7 @@ func channel2(topic, typeName, definition string) *codec.Channel {
 	}
 }
 
-// TestLosses checks that messages are counted by topic if they have values that only one side has.
+// TestLosses checks that messages with values that only one version of ROS has are counted by topic.
 func TestLosses(t *testing.T) {
 	stamp := make([]byte, 8)
 	text := func(s string) []byte { return append(le.AppendUint32(nil, uint32(len(s))), s...) }
@@ -277,9 +280,9 @@ func TestLosses(t *testing.T) {
 	}
 	library := msgs.Release("")
 	channel1 := func(topic, name string) *codec.Channel {
-		one, err := newTo1(library, name)
+		plan1, err := planToROS1(library, name)
 		require.NoError(t, err)
-		return become1(one, &codec.Channel{Topic: topic})
+		return ros1Channel(plan1, &codec.Channel{Topic: topic})
 	}
 	translate(r, channel1("/pose", "geometry_msgs/msg/PoseStamped"), pose(0), pose(1), pose(2))
 	translate(r, channel1("/path", "nav_msgs/msg/Path"),
@@ -312,18 +315,19 @@ func TestLosses(t *testing.T) {
 	}, back.Losses())
 }
 
+// TestErrors translates payloads that do not fit their definition, and definitions that are invalid.
 func TestErrors(t *testing.T) {
 	library := msgs.Release("")
-	two, err := newTo2(library, "std_msgs/Header", "uint32 seq\ntime stamp\nstring frame_id\n")
+	plan2, err := planToROS2(library, "std_msgs/Header", "uint32 seq\ntime stamp\nstring frame_id\n")
 	require.NoError(t, err)
-	_, _, err = toCDR(nil, make([]byte, 10), two.steps)
+	_, _, err = toCDR(nil, make([]byte, 10), plan2.steps)
 	require.EqualError(t, err, "stamp: the payload ends too early; it does not fit the definition")
-	_, _, err = toCDR(nil, append(make([]byte, 12), 255, 255, 255, 255, 0), two.steps)
+	_, _, err = toCDR(nil, append(make([]byte, 12), 255, 255, 255, 255, 0), plan2.steps)
 	require.EqualError(t, err, "frame_id: 4294967295 elements of 1 byte or more, but only 1 byte left; the "+
 		"payload does not fit the definition")
-	_, _, err = fromCDR(nil, []byte{0, 0, 0, 0, 1}, two.steps)
+	_, _, err = fromCDR(nil, []byte{0, 0, 0, 0, 1}, plan2.steps)
 	require.ErrorContains(t, err, "only little-endian plain CDR")
-	_, _, err = fromCDR(nil, []byte{0}, two.steps)
+	_, _, err = fromCDR(nil, []byte{0}, plan2.steps)
 	require.ErrorContains(t, err, "too short")
 
 	for text, want := range map[string]string{
@@ -332,10 +336,10 @@ func TestErrors(t *testing.T) {
 		"uint8[0] a":            "not a number from 1",
 		"float64[2147483647] a": "is not supported",
 	} {
-		_, err := newTo2(library, "my/Type", text)
+		_, err := planToROS2(library, "my/Type", text)
 		require.ErrorContains(t, err, want, text)
 	}
-	_, err = newTo1(library, "std_srvs/srv/Trigger_Event")
+	_, err = planToROS1(library, "std_srvs/srv/Trigger_Event")
 	require.ErrorContains(t, err, "ROS 1 has no counterpart")
 }
 
@@ -349,7 +353,7 @@ func TestHugeDefinition(t *testing.T) {
 		fmt.Fprintf(&b, "T%d a\nT%[1]d b\n", i+1)
 	}
 	b.WriteString("==========\nMSG: my/T40\nuint8 a\nstring b\n")
-	_, err := newTo2(msgs.Release(""), "my/T0", b.String())
+	_, err := planToROS2(msgs.Release(""), "my/T0", b.String())
 	require.ErrorContains(t, err, "too many fields")
 }
 
@@ -357,14 +361,14 @@ func TestHugeDefinition(t *testing.T) {
 func TestEmptyMessages(t *testing.T) {
 	line := strings.Repeat("=", 80) + "\n"
 	for _, shape := range []string{"[3]", "[3000]", "[]"} {
-		two, err := newTo2(msgs.Release(""), "my/A", "B"+shape+" b\n"+line+"MSG: my/B\nC[3000] c\n"+line+
+		plan2, err := planToROS2(msgs.Release(""), "my/A", "B"+shape+" b\n"+line+"MSG: my/B\nC[3000] c\n"+line+
 			"MSG: my/C\n")
 		require.NoError(t, err)
 		payload := []byte{0, 0, 1, 0}
 		if shape != "[]" {
 			payload = nil
 		}
-		out, _, err := toCDR(nil, payload, two.steps)
+		out, _, err := toCDR(nil, payload, plan2.steps)
 		if shape == "[3]" {
 			require.NoError(t, err)
 			require.Len(t, out, 4+3*3000)
@@ -405,10 +409,10 @@ func TestSamples(t *testing.T) {
 				types[topic.Channel.Type] = c.Type
 				again, err := back.Topics(topics[0])
 				require.NoError(t, err)
-				if topic.Channel.Type != "tf/tfMessage" { // it comes back as tf2_msgs/TFMessage
+				if topic.Channel.Type != "tf/tfMessage" { // the type becomes tf2_msgs/TFMessage
 					require.Equal(t, topic.Channel.Type, again[0].Channel.Type)
 				}
-				require.Equal(t, topic.Channel.Metadata, again[0].Channel.Metadata, "with the same sum")
+				require.Equal(t, topic.Channel.Metadata, again[0].Channel.Metadata, "metadata with md5sum")
 			}
 			if name == "cruise_example.bag" {
 				require.Equal(t, map[string]string{
@@ -418,18 +422,19 @@ func TestSamples(t *testing.T) {
 					"turtlesim/Pose": "turtlesim/msg/Pose",
 				}, types)
 			}
-			forth, backwards, n := there.Begin(nil), back.Begin(nil), uint64(0)
+			translate, translateBack, n := there.Begin(nil), back.Begin(nil), uint64(0)
 			bridgetest.Each(t, r, codec.Query{}, func(m *codec.Message) {
 				n++
-				out, err := forth(m)
+				out, err := translate(m)
 				require.NoError(t, err)
 				require.Len(t, out, 1)
 				require.Equal(t, m.LogTime, out[0].LogTime)
 				_, err = schemas[out[0].Channel].Decode(out[0].Data)
 				require.NoError(t, err)
-				again, err := backwards(&out[0])
+				again, err := translateBack(&out[0])
 				require.NoError(t, err)
-				if c := m.Channel.Type; c != "rosgraph_msgs/Log" && c != "std_msgs/Header" && !strings.HasPrefix(c, "tf") {
+				c := m.Channel.Type
+				if c != "rosgraph_msgs/Log" && c != "std_msgs/Header" && !strings.HasPrefix(c, "tf") {
 					require.Equal(t, m.Data, again[0].Data, c)
 				}
 			})
@@ -438,6 +443,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
+// TestUntranslatable checks that channels without a usable definition or encoding are errors in both directions.
 func TestUntranslatable(t *testing.T) {
 	for _, c := range []codec.Channel{
 		{Topic: "/a", Type: "my_msgs/String", Encoding: codec.EncodingROS1},
@@ -455,39 +461,41 @@ func TestUntranslatable(t *testing.T) {
 	}
 }
 
+// FuzzPayload translates random payloads by random definitions. A valid payload must survive the way back.
 func FuzzPayload(f *testing.F) {
 	f.Add("my_pkg/Features", features, []byte("payload"))
-	f.Add("rosgraph_msgs/Log", differing[logType1]+"==========\nMSG: std_msgs/Header\n"+differing[headerType1],
-		make([]byte, 41))
+	logDefinition := ros1Definitions[ros1LogType] + "==========\nMSG: std_msgs/Header\n" +
+		ros1Definitions[ros1HeaderType]
+	f.Add("rosgraph_msgs/Log", logDefinition, make([]byte, 41))
 	f.Add("std_msgs/String", "string data\n", []byte("\x01\x00\x00\x00a"))
 	library := msgs.Release("")
 	f.Fuzz(func(t *testing.T, name, text string, payload []byte) {
-		two, err := newTo2(library, name, text)
+		plan2, err := planToROS2(library, name, text)
 		if err != nil {
 			return
 		}
-		there, _, err := toCDR(nil, payload, two.steps)
+		there, _, err := toCDR(nil, payload, plan2.steps)
 		if err == nil {
-			back, _, err := fromCDR(nil, there, two.steps)
+			back, _, err := fromCDR(nil, there, plan2.steps)
 			require.NoError(t, err)
-			again, _, err := toCDR(nil, back, two.steps)
+			again, _, err := toCDR(nil, back, plan2.steps)
 			require.NoError(t, err)
 			require.Equal(t, there, again)
 		}
-		_, _, _ = fromCDR(nil, append([]byte{0, 1, 0, 0}, payload...), two.steps)
+		_, _, _ = fromCDR(nil, append([]byte{0, 1, 0, 0}, payload...), plan2.steps)
 	})
 }
 
-// TestDefinitionsOfNoUse checks that an incomplete definition is replaced by the library's definition.
-func TestDefinitionsOfNoUse(t *testing.T) {
+// TestUnusableDefinitions checks that an incomplete definition is replaced by the library's definition.
+func TestUnusableDefinitions(t *testing.T) {
 	t.Setenv("AMENT_PREFIX_PATH", "")
 	for name, text := range map[string]string{
 		"rcl_interfaces/msg/Log": "uint8 level", "rcl_interfaces/msg/ParameterEvent": "Parameter[] new_parameters",
 	} {
-		whole, err := newTo1(msgs.Release(""), name)
+		complete, err := planToROS1(msgs.Release(""), name)
 		require.NoError(t, err)
 		_, topics := bridgetest.Announce(t, nil, FromROS2, channel2("/t", name, text))
-		require.Equal(t, whole.text, string(topics[0].Channel.Schema.Data))
+		require.Equal(t, complete.text, string(topics[0].Channel.Schema.Data))
 	}
 	translator, _ := bridgetest.Announce(t, nil, FromROS2)
 	_, err := translator.Topics(codec.TopicInfo{Channel: channel2("/t", "a_msgs/msg/A", "B b")})
@@ -498,7 +506,7 @@ func TestDefinitionsOfNoUse(t *testing.T) {
 func TestWideUnits(t *testing.T) {
 	library, err := rosidl.ParseConcatenated("my/msg/Word", "uint8 n\nwstring text\nuint16 after\n")
 	require.NoError(t, err)
-	one, err := newTo1(library, "my/msg/Word")
+	plan1, err := planToROS1(library, "my/msg/Word")
 	require.NoError(t, err)
 	schema, err := cdr.NewSchema(library, "my/msg/Word")
 	require.NoError(t, err)
@@ -512,7 +520,7 @@ func TestWideUnits(t *testing.T) {
 			m, err := schema.Decode([]byte(payload))
 			require.NoError(t, err)
 			text := m.Get("text").(string)
-			got, lost, err := fromCDR(nil, []byte(payload), one.steps)
+			got, lost, err := fromCDR(nil, []byte(payload), plan1.steps)
 			require.NoError(t, err)
 			require.Zero(t, lost)
 			want := append(le.AppendUint32([]byte{5}, uint32(len(text))), text+"\x34\x12"...)
@@ -521,7 +529,7 @@ func TestWideUnits(t *testing.T) {
 	}
 	for _, payload := range []string{"\x00\x01\x00\x00\x05\x00\x00\x00\x05\x00\x00\x00h\x00e\x00",
 		"\x00\x01\x00\x00\x05\x00\x00\x00\xff\xff\xff\xffh\x00e\x00"} {
-		_, _, err := fromCDR(nil, []byte(payload), one.steps)
+		_, _, err := fromCDR(nil, []byte(payload), plan1.steps)
 		require.ErrorContains(t, err, "text: ")
 	}
 }

@@ -19,45 +19,45 @@ import (
 type translation struct {
 	*plan
 	channel *codec.Channel
-	lost    []*atomic.Uint64 // number of messages with each of plan.losses
+	lost    []*atomic.Uint64 // numbers of messages with a loss, by index in plan.losses
 }
 
-// translator translates in one direction.
+// translator translates in one direction. payload, newChannel and newPlan depend on the direction.
 type translator struct {
 	bridge.EveryMessage
 	bridge.LossCounters
-	payload func(dst, payload []byte, steps []step) ([]byte, uint64, error)
-	become  func(*plan, *codec.Channel) *codec.Channel
-	convert func(*codec.Channel) (*plan, error)
-	types   map[string]*plan // results of convert, by type, definition and encoding of a channel
-	known   map[*codec.Channel]*translation
+	payload    func(dst, payload []byte, steps []step) ([]byte, uint64, error)
+	newChannel func(*plan, *codec.Channel) *codec.Channel
+	newPlan    func(*codec.Channel) (*plan, error)
+	plans      map[string]*plan // results of newPlan, by type, definition and encoding of a channel
+	byChannel  map[*codec.Channel]*translation
 }
 
 func newTranslator(
 	payload func(dst, payload []byte, steps []step) ([]byte, uint64, error),
-	become func(*plan, *codec.Channel) *codec.Channel, convert func(*codec.Channel) (*plan, error),
+	newChannel func(*plan, *codec.Channel) *codec.Channel, newPlan func(*codec.Channel) (*plan, error),
 ) *translator {
-	return &translator{payload: payload, become: become, convert: convert, types: map[string]*plan{},
-		known: map[*codec.Channel]*translation{}}
+	return &translator{payload: payload, newChannel: newChannel, newPlan: newPlan, plans: map[string]*plan{},
+		byChannel: map[*codec.Channel]*translation{}}
 }
 
 // ToROS2 returns a translator of ROS 1 messages, codec.EncodingROS1, to ROS 2. It uses the ROS 2 types of msgs.Library.
 func ToROS2(codec.Reader) (bridge.Translator, error) {
 	library := msgs.Library()
-	return newTranslator(toCDR, become2, func(c *codec.Channel) (*plan, error) {
+	return newTranslator(toCDR, ros2Channel, func(c *codec.Channel) (*plan, error) {
 		if c.Encoding != codec.EncodingROS1 || c.Schema.Encoding != codec.SchemaROS1Msg && len(c.Schema.Data) > 0 {
-			return nil, errors.New("it has no ROS 1 definition")
+			return nil, errors.New("the channel has no ROS 1 definition")
 		}
 		text, err := definition(c, library, msgs.Release("humble"))
 		if err != nil {
 			return nil, err
 		}
-		return newTo2(library, c.Type, text)
+		return planToROS2(library, c.Type, text)
 	}), nil
 }
 
-// become2 returns the channel of ROS 2 messages to which c, a channel of ROS 1 messages, is translated.
-func become2(p *plan, c *codec.Channel) *codec.Channel {
+// ros2Channel returns the channel of ROS 2 messages to which c, a channel of ROS 1 messages, is translated.
+func ros2Channel(p *plan, c *codec.Channel) *codec.Channel {
 	return &codec.Channel{
 		Topic: "/" + strings.TrimPrefix(c.Topic, "/"), Type: p.name, Encoding: codec.EncodingCDR, TypeHash: p.sum,
 		QoS: c.QoS, Metadata: c.Metadata,
@@ -78,7 +78,7 @@ func definition(c *codec.Channel, libraries ...*rosidl.Library) (string, error) 
 	}
 	sum := c.Metadata["md5sum"]
 	for _, library := range libraries {
-		t, err := newTo1(library, name)
+		t, err := planToROS1(library, name)
 		if err == nil && t.name == c.Type && (sum == "" || sum == "*" || sum == t.sum) {
 			return t.text, nil
 		}
@@ -86,8 +86,8 @@ func definition(c *codec.Channel, libraries ...*rosidl.Library) (string, error) 
 	return "", fmt.Errorf("the definition of %s %w", c.Type, codec.ErrEmptyDefinition)
 }
 
-// newTo2 returns the plan that translates messages of a ROS 1 type to ROS 2.
-func newTo2(library *rosidl.Library, name, definition string) (*plan, error) {
+// planToROS2 returns the plan that translates messages of a ROS 1 type to ROS 2.
+func planToROS2(library *rosidl.Library, name, definition string) (*plan, error) {
 	definitions, err := rosbag.ParseDefinitions(name, definition)
 	if err != nil {
 		return nil, err
@@ -116,58 +116,58 @@ func newTo2(library *rosidl.Library, name, definition string) (*plan, error) {
 }
 
 func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
-	known := t.known[topic.Channel]
-	if known == nil {
+	translated := t.byChannel[topic.Channel]
+	if translated == nil {
 		c := topic.Channel
 		key := strings.Join([]string{c.Encoding, c.Type, c.Schema.Encoding, c.Metadata["md5sum"],
 			string(c.Schema.Data)}, "\n")
-		p := t.types[key]
+		p := t.plans[key]
 		if p == nil {
 			var err error
-			p, err = t.convert(c)
+			p, err = t.newPlan(c)
 			if err != nil {
 				return nil, err
 			}
-			t.types[key] = p
+			t.plans[key] = p
 		}
-		known = &translation{plan: p, channel: t.become(p, c)}
+		translated = &translation{plan: p, channel: t.newChannel(p, c)}
 		for _, loss := range p.losses {
-			known.lost = append(known.lost, t.Lost(c.Topic, loss))
+			translated.lost = append(translated.lost, t.Lost(c.Topic, loss))
 		}
-		t.known[c] = known
+		t.byChannel[c] = translated
 	}
-	return []codec.TopicInfo{{Channel: known.channel, MessageCount: topic.MessageCount}}, nil
+	return []codec.TopicInfo{{Channel: translated.channel, MessageCount: topic.MessageCount}}, nil
 }
 
 func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
 	var out [1]codec.Message
 	var pool codec.Pool
 	return func(m *codec.Message) ([]codec.Message, error) {
-		known := t.known[m.Channel]
-		if known == nil {
+		translated := t.byChannel[m.Channel]
+		if translated == nil {
 			return nil, errors.New("the channel of the message is unknown")
 		}
 		payload := m.Data
-		if known.unproven {
-			if err := known.prove(payload); err != nil {
+		if translated.unproven {
+			if err := translated.requireNoFields(payload); err != nil {
 				return nil, err
 			}
 		}
-		if known.schema != nil && bytes.HasPrefix(payload, bigEndian) {
+		if translated.schema != nil && bytes.HasPrefix(payload, bigEndian) {
 			var err error
-			payload, err = known.little(payload)
+			payload, err = translated.toLittleEndian(payload)
 			if err != nil {
 				return nil, err
 			}
 		}
-		data, lost, err := t.payload(pool.Take(), payload, known.steps)
-		out[0] = codec.Message{Channel: known.channel, LogTime: m.LogTime, PublishTime: m.PublishTime, Data: data,
+		data, lost, err := t.payload(pool.Take(), payload, translated.steps)
+		out[0] = codec.Message{Channel: translated.channel, LogTime: m.LogTime, PublishTime: m.PublishTime, Data: data,
 			Buffer: pool.Lend(data)}
 		if err != nil {
 			return nil, err
 		}
 		for ; lost != 0; lost &= lost - 1 {
-			known.lost[bits.TrailingZeros64(lost)].Add(1)
+			translated.lost[bits.TrailingZeros64(lost)].Add(1)
 		}
 		return out[:], nil
 	}
@@ -176,8 +176,9 @@ func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]co
 // bigEndian is the prefix of big-endian payloads of plain CDR.
 var bigEndian = []byte{0, 0}
 
-// prove returns an error if a payload of ROS 2 shows that its type has fields, although the definition has none.
-func (p *plan) prove(payload []byte) error {
+// requireNoFields returns an error if a payload of ROS 2 shows that its type has fields, although the definition has
+// none.
+func (p *plan) requireNoFields(payload []byte) error {
 	schema, err := p.schema()
 	if err == nil {
 		_, err = schema.Decode(payload)
@@ -185,8 +186,9 @@ func (p *plan) prove(payload []byte) error {
 	return err
 }
 
-// little returns a big-endian payload in little-endian order. It is slow, which is acceptable: few robots need it.
-func (p *plan) little(payload []byte) ([]byte, error) {
+// toLittleEndian returns a big-endian payload in little-endian order. It is slow, which is acceptable: few robots need
+// it.
+func (p *plan) toLittleEndian(payload []byte) ([]byte, error) {
 	schema, err := p.schema()
 	if err != nil {
 		return nil, err
