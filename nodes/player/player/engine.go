@@ -95,7 +95,7 @@ type engine struct {
 	failure  error // error of a request, which run returns
 
 	mu    sync.Mutex
-	shown snapshot
+	shown snapshot // what state returns
 }
 
 // burst is a number of messages to play without delay while playback is paused.

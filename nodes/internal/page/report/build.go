@@ -37,9 +37,9 @@ type sink interface {
 	add(m *codec.Message, at float64) error
 }
 
-// builder collects Data.
+// builder collects Data from the messages of a recording.
 type builder struct {
-	Data
+	data     Data
 	options  Options
 	density  *density
 	pass     *contract.Pass
@@ -92,7 +92,7 @@ func Build(ctx context.Context, r codec.Reader, omitted []error, o Options) (*Da
 		b.omitted[err.Error()]++
 	}
 	b.finish(info)
-	return &b.Data, b.fit()
+	return &b.data, b.fit()
 }
 
 // build reads all messages of a recording, and checks it.
@@ -139,7 +139,7 @@ func build(ctx context.Context, r codec.Reader, info *codec.Info, d *density, o 
 	}); err != nil {
 		return nil, err
 	}
-	b.Events = append(b.Events, found...)
+	b.data.Events = append(b.data.Events, found...)
 	if o.Found != nil {
 		for _, e := range found {
 			o.Found(e.Text)
@@ -207,17 +207,17 @@ func (b *builder) collect(t *topic, m *codec.Message) {
 
 // describe sets the fields that describe the recording as a whole.
 func (b *builder) describe(info *codec.Info) {
-	b.Name, b.Format, b.Size, b.Files = filepath.Base(info.Path), info.Format, info.Size, len(info.Files)
-	b.Start, b.Duration, b.Metadata = time.Unix(0, b.density.start).UTC(), b.density.seconds(), info.AllMetadata()
+	d := &b.data
+	d.Name, d.Format, d.Size, d.Files = filepath.Base(info.Path), info.Format, info.Size, len(info.Files)
+	d.Start, d.Duration, d.Metadata = time.Unix(0, b.density.start).UTC(), b.density.seconds(), info.AllMetadata()
 }
 
 // finish completes the data once all messages are read.
 func (b *builder) finish(info *codec.Info) {
-	d := b.density
 	b.describe(info)
 	missing := map[string]*[2]uint64{}
 	for _, e := range info.Events {
-		b.Events = append(b.Events, b.event(e))
+		b.data.Events = append(b.data.Events, b.event(e))
 		count := missing[e.Topic]
 		if count == nil {
 			count = new([2]uint64)
@@ -231,9 +231,46 @@ func (b *builder) finish(info *codec.Info) {
 		}
 	}
 	findings := b.findings()
-	for _, r := range d.rows {
+	b.finishTopics(info, missing)
+	for _, c := range b.cameras {
+		if len(c.Thumbs) > 0 {
+			b.data.Cameras = append(b.data.Cameras, c.Camera)
+		}
+	}
+	for _, s := range b.signals {
+		if s.some {
+			b.data.Signals = append(b.data.Signals, s.Signal)
+		}
+	}
+	for _, t := range b.tracks {
+		b.addTracks(t)
+	}
+	for _, c := range b.clouds {
+		b.data.Clouds = append(b.data.Clouds, c.list...)
+	}
+	slices.SortStableFunc(b.data.Clouds, func(x, y Cloud) int { return cmp.Compare(x.At, y.At) })
+	b.data.LogLines, b.data.Parameters = b.logLines.list, b.params.list()
+	if n := b.logLines.more; n > 0 {
+		b.omitted[human.Count(n, "more line")+" of logs"]++
+	}
+	if n := b.params.changes - mostChanges; n > 0 {
+		b.omitted[human.Count(n, "more change")+" of parameters"]++
+	}
+	b.data.Good, b.data.Verdict = b.verdict(info, findings)
+	for text, n := range b.omitted {
+		if n > 1 {
+			text = fmt.Sprintf("%s (%d times)", text, n)
+		}
+		b.data.Omitted = append(b.data.Omitted, text)
+	}
+	slices.Sort(b.data.Omitted)
+}
+
+// finishTopics adds a Topic for each channel. missing are the numbers of dropped and lost messages by topic.
+func (b *builder) finishTopics(info *codec.Info, missing map[string]*[2]uint64) {
+	for _, r := range b.density.rows {
 		t := Topic{Name: r.topic, Type: r.kind, Messages: r.count, Bytes: r.bytes, Gap: float64(r.worst) / 1e9,
-			Latency: latency(&r.delays), Density: d.rates(r)}
+			Latency: latency(&r.delays), Density: b.density.rates(r)}
 		if r.qos != nil {
 			t.QoS = human.QoS(r.qos)
 		}
@@ -243,49 +280,17 @@ func (b *builder) finish(info *codec.Info) {
 		if n := missing[r.topic]; n != nil {
 			t.Dropped, t.Lost = n[0], n[1]
 		}
-		for _, gap := range r.gaps(d.end) {
+		for _, gap := range r.gaps(b.density.end) {
 			if !explained(info.Events, r.topic, gap) {
 				t.Gaps = append(t.Gaps, [2]float64{b.seconds(gap.from), b.seconds(gap.to)})
 			}
 		}
-		b.Messages += r.count
-		b.Topics = append(b.Topics, t)
+		b.data.Messages += r.count
+		b.data.Topics = append(b.data.Topics, t)
 	}
-	slices.SortFunc(b.Topics, func(x, y Topic) int {
+	slices.SortFunc(b.data.Topics, func(x, y Topic) int {
 		return cmp.Or(strings.Compare(x.Name, y.Name), strings.Compare(x.Type, y.Type))
 	})
-	for _, c := range b.cameras {
-		if len(c.Thumbs) > 0 {
-			b.Cameras = append(b.Cameras, c.Camera)
-		}
-	}
-	for _, s := range b.signals {
-		if s.some {
-			b.Signals = append(b.Signals, s.Signal)
-		}
-	}
-	for _, t := range b.tracks {
-		b.addTracks(t)
-	}
-	for _, c := range b.clouds {
-		b.Clouds = append(b.Clouds, c.list...)
-	}
-	slices.SortStableFunc(b.Clouds, func(x, y Cloud) int { return cmp.Compare(x.At, y.At) })
-	b.LogLines, b.Parameters = b.logLines.list, b.params.list()
-	if n := b.logLines.more; n > 0 {
-		b.omitted[human.Count(n, "more line")+" of logs"]++
-	}
-	if n := b.params.changes - mostChanges; n > 0 {
-		b.omitted[human.Count(n, "more change")+" of parameters"]++
-	}
-	b.Good, b.Verdict = b.verdict(info, findings)
-	for text, n := range b.omitted {
-		if n > 1 {
-			text = fmt.Sprintf("%s (%d times)", text, n)
-		}
-		b.Omitted = append(b.Omitted, text)
-	}
-	slices.Sort(b.Omitted)
 }
 
 // event converts an event for the page.
@@ -306,18 +311,18 @@ func (b *builder) findings() (n int) {
 		if f.Kind == contract.Damage || f.Kind == contract.Lost || f.Kind == contract.Gap && b.options.Expect == nil {
 			continue // covered by the events of the recorder and Topic.Gaps
 		}
-		if f.Kind == contract.Clock && slices.ContainsFunc(b.Events, func(e Event) bool {
+		if f.Kind == contract.Clock && slices.ContainsFunc(b.data.Events, func(e Event) bool {
 			return e.Kind == codec.EventTimes && e.Text == f.Seen
 		}) {
 			continue
 		}
 		n++
-		event := Event{Kind: "check", Topic: f.Topic, Until: b.Duration, Text: f.Text()}
+		event := Event{Kind: "check", Topic: f.Topic, Until: b.data.Duration, Text: f.Text()}
 		if f.Time != 0 {
 			event.From = b.seconds(f.Time)
 			event.Until = max(event.From, b.seconds(max(f.Until, f.Time)))
 		}
-		b.Events = append(b.Events, event)
+		b.data.Events = append(b.data.Events, event)
 	}
 	return n
 }
@@ -334,7 +339,7 @@ func explained(events []codec.Event, topic string, gap interval) bool {
 // verdict returns the texts of Data.Verdict, and reports whether no faults are known.
 func (b *builder) verdict(info *codec.Info, findings int) (good bool, texts []string) {
 	counts, messages := map[string]int{}, map[string]uint64{}
-	for _, e := range b.Events {
+	for _, e := range b.data.Events {
 		counts[e.Kind]++
 		messages[e.Kind] += e.Count
 	}
@@ -352,7 +357,7 @@ func (b *builder) verdict(info *codec.Info, findings int) (good bool, texts []st
 		}
 	}
 	gaps, longest, where := counts[codec.EventGap], 0.0, ""
-	for _, t := range b.Topics {
+	for _, t := range b.data.Topics {
 		for _, gap := range t.Gaps {
 			gaps++
 			if gap[1]-gap[0] > longest {
@@ -377,7 +382,7 @@ func (b *builder) verdict(info *codec.Info, findings int) (good bool, texts []st
 	if len(texts) > 0 {
 		return false, texts
 	}
-	if b.Messages == 0 {
+	if b.data.Messages == 0 {
 		return true, []string{"complete, and empty"}
 	}
 	return true, []string{"complete: no gaps, and nothing is known to be missing"}

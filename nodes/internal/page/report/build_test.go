@@ -374,7 +374,7 @@ func TestManyTracksAndPoints(t *testing.T) {
 	}
 	b.addTracks(tracks)
 	require.Len(t, tracks.tracks, mostTracks)
-	require.Len(t, b.Tracks, mostTracks)
+	require.Len(t, b.data.Tracks, mostTracks)
 	require.Equal(t, map[string]int{"10000 more tracks of /tf": 1}, b.omitted)
 
 	scan, err := cdr.Marshal(&sensor_msgs.LaserScan{AngleIncrement: 1e-3, RangeMax: 50,

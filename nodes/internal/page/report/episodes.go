@@ -46,7 +46,7 @@ func BuildEpisodes(source episode.Source, info *codec.Info, o Options, read func
 		if !shown.Good {
 			bad++
 		}
-		b.Episodes = append(b.Episodes, shown)
+		b.data.Episodes = append(b.data.Episodes, shown)
 		if read != nil {
 			if err := read(i + 1); err != nil {
 				return nil, err
@@ -56,25 +56,25 @@ func BuildEpisodes(source episode.Source, info *codec.Info, o Options, read func
 	b.describe(info)
 	for _, r := range b.density.rows {
 		t := Topic{Name: r.topic, Type: r.kind, Messages: r.count}
-		if b.Duration > 0 && r.count > 1 && len(list) == 1 {
-			t.Rate = float64(r.count-1) / b.Duration
+		if b.data.Duration > 0 && r.count > 1 && len(list) == 1 {
+			t.Rate = float64(r.count-1) / b.data.Duration
 		}
-		b.Topics, b.Messages = append(b.Topics, t), b.Messages+r.count
+		b.data.Topics, b.data.Messages = append(b.data.Topics, t), b.data.Messages+r.count
 	}
 	found := source.Found()
-	b.Good, b.Verdict = bad == 0 && !found.Incomplete, []string{human.Count(len(list), "episode")}
+	b.data.Good, b.data.Verdict = bad == 0 && !found.Incomplete, []string{human.Count(len(list), "episode")}
 	if bad > 0 {
-		b.Verdict = append(b.Verdict, fmt.Sprintf("%d with faults", bad))
+		b.data.Verdict = append(b.data.Verdict, fmt.Sprintf("%d with faults", bad))
 	}
 	if found.Incomplete {
-		b.Verdict = append(b.Verdict, "not complete")
+		b.data.Verdict = append(b.data.Verdict, "not complete")
 	}
 	for _, err := range found.Damage {
-		b.Events = append(b.Events, Event{Kind: codec.EventDamage, Text: err.Error()})
-		b.Good = false
+		b.data.Events = append(b.data.Events, Event{Kind: codec.EventDamage, Text: err.Error()})
+		b.data.Good = false
 	}
-	b.Omitted = slices.Sorted(maps.Keys(b.omitted))
-	return &b.Data, b.fit()
+	b.data.Omitted = slices.Sorted(maps.Keys(b.omitted))
+	return &b.data, b.fit()
 }
 
 // streamTiming is the timing of a stream of an episode.

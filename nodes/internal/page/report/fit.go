@@ -15,10 +15,10 @@ const fewCurves = 4
 // fit reduces the data to MaxSize. In each round it omits every second picture, cloud and log line, and halves the
 // number of bins. It fails if the data are still too large.
 func (b *builder) fit() error {
-	omitted, lines, signals := b.Omitted, len(b.LogLines), len(b.Signals)
-	fields, parameters := len(b.Fields), len(b.Parameters)
+	omitted, lines, signals := b.data.Omitted, len(b.data.LogLines), len(b.data.Signals)
+	fields, parameters := len(b.data.Fields), len(b.data.Parameters)
 	for round := 0; ; round++ {
-		text, err := json.Marshal(&b.Data)
+		text, err := json.Marshal(&b.data)
 		if err != nil {
 			return fmt.Errorf("write a report: %w", err)
 		}
@@ -26,50 +26,54 @@ func (b *builder) fit() error {
 			return nil
 		}
 		if round == 8 {
-			return fmt.Errorf("the report of %s has %s where %s are allowed; allow more with --max-size", b.Name,
+			return fmt.Errorf("the report of %s has %s where %s are allowed; allow more with --max-size", b.data.Name,
 				human.Bytes(int64(len(text))), human.Bytes(b.options.MaxSize))
 		}
-		for i := range b.Cameras {
-			b.Cameras[i].Thumbs = half(b.Cameras[i].Thumbs)
+		for i := range b.data.Cameras {
+			b.data.Cameras[i].Thumbs = half(b.data.Cameras[i].Thumbs)
 		}
-		for i := range b.Episodes {
-			for j := range b.Episodes[i].Cameras {
-				b.Episodes[i].Cameras[j].Thumbs = half(b.Episodes[i].Cameras[j].Thumbs)
+		for i := range b.data.Episodes {
+			for j := range b.data.Episodes[i].Cameras {
+				b.data.Episodes[i].Cameras[j].Thumbs = half(b.data.Episodes[i].Cameras[j].Thumbs)
 			}
-			for _, p := range b.Episodes[i].Panels {
+			for _, p := range b.data.Episodes[i].Panels {
 				for j := range p.Columns {
 					p.Columns[j].Low, p.Columns[j].High = lower(p.Columns[j].Low), higher(p.Columns[j].High)
 				}
 			}
 		}
-		b.Clouds, b.LogLines = half(b.Clouds), half(b.LogLines)
+		b.data.Clouds, b.data.LogLines = half(b.data.Clouds), half(b.data.LogLines)
 		if round >= fewCurves {
-			b.Parameters = half(b.Parameters)
-			b.Signals = half(b.Signals)
-			b.Fields = slices.DeleteFunc(b.Fields, func(f Field) bool {
-				return !slices.ContainsFunc(b.Signals, func(s Signal) bool {
+			b.data.Parameters = half(b.data.Parameters)
+			b.data.Signals = half(b.data.Signals)
+			b.data.Fields = slices.DeleteFunc(b.data.Fields, func(f Field) bool {
+				return !slices.ContainsFunc(b.data.Signals, func(s Signal) bool {
 					return s.Topic == f.Topic && s.Path == f.Path
 				})
 			})
 		}
-		b.Omitted = slices.Clip(omitted)
+		b.data.Omitted = slices.Clip(omitted)
 		for _, kind := range []struct {
 			n    int
 			noun string
-		}{{lines - len(b.LogLines), "line"}, {signals - len(b.Signals), "curve"}, {fields - len(b.Fields), "field"},
-			{parameters - len(b.Parameters), "parameter"}} {
+		}{
+			{lines - len(b.data.LogLines), "line"}, {signals - len(b.data.Signals), "curve"},
+			{fields - len(b.data.Fields), "field"}, {parameters - len(b.data.Parameters), "parameter"},
+		} {
 			if kind.n > 0 {
-				b.Omitted = append(b.Omitted, human.Count(kind.n, "more "+kind.noun)+", for want of space: --max-size")
+				text := human.Count(kind.n, "more "+kind.noun) + ", for want of space: --max-size"
+				b.data.Omitted = append(b.data.Omitted, text)
 			}
 		}
-		for i := range b.Topics {
-			b.Topics[i].Density = means(b.Topics[i].Density)
+		for i := range b.data.Topics {
+			b.data.Topics[i].Density = means(b.data.Topics[i].Density)
 		}
-		for i := range b.Signals {
-			b.Signals[i].Low, b.Signals[i].High = lower(b.Signals[i].Low), higher(b.Signals[i].High)
+		for i := range b.data.Signals {
+			b.data.Signals[i].Low, b.data.Signals[i].High = lower(b.data.Signals[i].Low), higher(b.data.Signals[i].High)
 		}
-		for i := range b.Tracks {
-			b.Tracks[i].Points, b.Tracks[i].Speed = half(b.Tracks[i].Points), half(b.Tracks[i].Speed)
+		for i := range b.data.Tracks {
+			t := &b.data.Tracks[i]
+			t.Points, t.Speed = half(t.Points), half(t.Speed)
 		}
 	}
 }

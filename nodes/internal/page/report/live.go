@@ -56,7 +56,7 @@ func NewLive(name, format string, start int64) *Live {
 	l := &Live{rows: map[[2]string]*liveTopic{}, before: start}
 	l.builder = builder{density: newDensity(start, start+int64(firstSpan)), topics: map[*codec.Channel]*topic{},
 		wanted: map[string][]string{}, omitted: map[string]int{}, live: true, now: start}
-	l.Name, l.Format, l.Start = name, format, time.Unix(0, start).UTC()
+	l.data.Name, l.data.Format, l.data.Start = name, format, time.Unix(0, start).UTC()
 	return l
 }
 
@@ -158,7 +158,7 @@ func (l *Live) Pictures(on bool) { l.latest = on }
 
 // Version returns the version of the present data.
 func (l *Live) Version() string {
-	return fmt.Sprintf("%d.%d.%d.%d.%d", l.density.start, l.whole, l.now, len(l.Fields), l.params.heard)
+	return fmt.Sprintf("%d.%d.%d.%d.%d", l.density.start, l.whole, l.now, len(l.data.Fields), l.params.heard)
 }
 
 // Grown returns the data since a version, all data for "".
@@ -173,7 +173,7 @@ func (l *Live) Grown(version string) *Growth {
 		g.From = min(l.density.bin(since-overlap), l.density.bin(l.now-overlap))
 	}
 	d := g.Data
-	d.Name, d.Format, d.Start, d.Good, d.Size = l.Name, l.Format, l.Start, true, 0
+	d.Name, d.Format, d.Start, d.Good, d.Size = l.data.Name, l.data.Format, l.data.Start, true, 0
 	at := l.density.at(l.now) * Bins
 	bins := max(int(math.Ceil(at)), 1)
 	filled := max(at-float64(bins-1), 0.01) // fraction of the last bin
@@ -223,8 +223,8 @@ func (l *Live) Grown(version string) *Growth {
 			d.Tracks = append(d.Tracks, track)
 		}
 	}
-	if fields != len(l.Fields) {
-		d.Fields = l.Fields
+	if fields != len(l.data.Fields) {
+		d.Fields = l.data.Fields
 	}
 	if heard != l.params.heard {
 		d.Parameters = l.params.list()

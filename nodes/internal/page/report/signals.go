@@ -73,7 +73,7 @@ func (f *fields) begin(payload []byte) error {
 		if slices.Contains(wanted, path) {
 			draw(path, "")
 		}
-		b.Fields = append(b.Fields, Field{f.channel.Topic, path, drawn[path]})
+		b.data.Fields = append(b.data.Fields, Field{f.channel.Topic, path, drawn[path]})
 	})
 	for _, path := range wanted {
 		draw(path, "")

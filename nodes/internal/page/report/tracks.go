@@ -153,7 +153,7 @@ func (b *builder) addTracks(t *tracker) {
 		w := t.tracks[name]
 		w.speeds()
 		if len(w.Points) > 0 {
-			b.Tracks = append(b.Tracks, w.Track)
+			b.data.Tracks = append(b.data.Tracks, w.Track)
 		}
 	}
 }
