@@ -13,7 +13,7 @@ func unsupported(p carla.Profile) (names [256]string) {
 	for id := range names {
 		names[id] = fmt.Sprintf("unknown packets with id %d", id)
 	}
-	names[p.Doors], names[p.Wheels], names[p.Bikers] = "doors", "wheels", "bikers"
+	names[p.DoorsID], names[p.WheelsID], names[p.BikersID] = "doors", "wheels", "bikers"
 	names[carla.IDVehicleLight], names[carla.IDSceneLight] = "lights of vehicles", "lights of the scene"
 	names[carla.IDBoundingBox] = "origins of boxes, and boxes of all but vehicles and walkers"
 	names[carla.IDWalkerBones] = "bones of walkers"

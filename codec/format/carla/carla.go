@@ -3,31 +3,33 @@
 //
 // A log is a header and packets. A packet has an id, a size and data. The packets of one tick of the simulation are a
 // frame, from FrameStart to FrameEnd. There is no index, no checksum and no end mark. CARLA changed the layout without
-// changing the version in the header. A [Profile] names a layout; it is detected from the packets.
+// changing the version in the header. A [Profile] names a layout. The reader detects the profile from the packets.
 //
 // # Reading
 //
-// A log has one channel with the topic "/carla/log" and the encoding Encoding. A message is a frame with its packets
-// as they are in the file, whatever their ids. Packets between two frames belong to the earlier frame. LogTime is the
-// date in the header, in whole seconds, plus the frame's time in the simulation. It never decreases, even if the log's
-// own times do. [NextPacket] and [Decoder] decode a message. The channel's metadata has the profile, the map, the date
+// A log has one channel with the topic "/carla/log" and the encoding Encoding. A message is one frame: the bytes of all
+// its packets as they are in the file. Packets between two frames belong to the earlier frame. LogTime is the date in
+// the header, in whole seconds, plus the frame's time in the simulation. LogTime never decreases, even if the times of
+// frames do. [NextPacket] and [Decoder] decode a message. The channel's metadata has the profile, the map, the date
 // and the version.
 //
 // Actors with their boxes and physics, lights of the scene, doors and weather are recorded only when they change. A
-// [State] keeps them. If reading starts in the middle of a log, the first message also contains packets with the state
-// before it, after its FrameStart. One pass over the file makes an index with states when it is first needed.
+// [State] holds the latest values. If reading starts in the middle of a log, the first message also contains, after its
+// FrameStart, packets with the state before the frame. The reader makes an index with states in one pass over the file
+// when the index is first needed.
 //
-// A log whose writer was killed ends after its last complete frame. Other data that is not a packet is ErrDamaged. If
-// Query.Damaged is set, it gets the error, and reading continues at the next FrameStart.
+// Reading a log whose writer was killed ends after the last complete frame. Other data that is not a packet is
+// ErrDamaged. Query.Damaged, if set, gets the error, and reading continues at the next FrameStart.
 //
 // # Writing
 //
-// A log holds only messages of this format, one frame each. [AppendPacket] makes frames. They are written unchanged, so
-// that a copy of a log has equal bytes. If the duration of a frame is unknown, as in the last frame of a log, it is set
-// when the next frame arrives. With CreateOptions.Salvaged, a duration that does not lead to the next frame is
-// corrected, and the duration of the last frame becomes unknown. Map and date come from the metadata of the first
-// channel. If there is no date, the first message gives the date. [Transcode] converts frames to another profile. The
-// second and later files of a split recording begin with the state before them.
+// A log holds only messages of this format, one frame each. [AppendPacket] makes frames. The writer does not change
+// frames, so that a copy of a log has equal bytes, with one exception: if the duration of a frame is unknown, as in the
+// last frame of a log, the writer sets it when the next frame arrives. With CreateOptions.Salvaged, the writer also
+// corrects a duration that does not lead to the next frame, and makes the duration of the last frame unknown. Map and
+// date come from the metadata of the first channel. If there is no date, the first message gives the date. [Transcode]
+// converts frames to another profile. The second and later files of a split recording begin with the state at the end
+// of the previous file.
 package carla
 
 import (
@@ -60,7 +62,7 @@ const (
 // Encoding is the Channel.Encoding of packets.
 const Encoding = "carla"
 
-// ErrDamaged is wrapped by errors about content that no recorder writes.
+// ErrDamaged is wrapped by errors about content that CARLA's recorder does not write.
 var ErrDamaged = errors.New("damaged")
 
 // Format is the format of the logs of CARLA's recorder.
@@ -78,7 +80,7 @@ var Format = codec.Format{
 	Create:   func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(o.OnDisk(), path, o) },
 }
 
-// damage is one damaged place of a log, from pos up to end.
+// damage is the error for a damaged range of a log, from offset pos up to end.
 type damage struct {
 	path     string
 	pos, end int64

@@ -10,7 +10,7 @@ import (
 )
 
 // coder decodes or encodes the data of a packet, so that one method of a Body describes both directions. All numbers
-// are little-endian. The coder keeps the first error, and does not change values after it.
+// are little-endian. The coder keeps the first error, and does not change values after an error.
 type coder struct {
 	profile Profile // layout of the values
 
@@ -19,10 +19,10 @@ type coder struct {
 	err      error
 }
 
-// take returns the next n bytes, nil after an error.
+// take returns the next n bytes, or nil after an error.
 func (c *coder) take(n int) []byte {
 	if c.err == nil && n > len(c.data) {
-		c.err = errors.New("the data end too early")
+		c.err = errors.New("the data end within a field")
 	}
 	if c.err != nil {
 		return nil
@@ -148,8 +148,8 @@ func (c *coder) padding(n int) {
 	}
 }
 
-// count codes the length of a list, in 4 bytes if wide, else in 2. It encodes n, or returns the decoded length. Each
-// element takes at least size bytes.
+// count codes the length of a list, in 4 bytes if wide, else in 2. It encodes n and returns it, or returns the decoded
+// length. Each element takes at least size bytes.
 func (c *coder) count(n, size int, wide bool) int {
 	v := uint32(n)
 	if short := uint16(n); wide {
@@ -210,6 +210,7 @@ func codeList32[T any, P record[T]](c *coder, list *[]T, size int) {
 	codeRecords[T, P](c, list, size, true)
 }
 
+// codeRecords codes a list with its length in 4 bytes if wide, else in 2.
 func codeRecords[T any, P record[T]](c *coder, list *[]T, size int, wide bool) {
 	n := c.count(len(*list), size, wide)
 	if n <= cap(*list) {

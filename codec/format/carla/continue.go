@@ -7,25 +7,25 @@ import (
 	"tapedeck/codec"
 )
 
-// follow is Info.Continue of the log. Writers begin the second and later logs of a recording with the state at the end
-// of the log before.
-func (r *Reader) follow(before *codec.Info, extra any) any {
+// continueLog is Info.Continue of the log. Writers begin the second and later logs of a recording with the state at the
+// end of the previous log.
+func (r *Reader) continueLog(before *codec.Info, extra any) any {
 	if d, ok := before.Extra.(Details); ok {
-		r.leaveOutState(d.Log)
+		r.omitRepeatedState(d.Log)
 	}
 	return r.joinDetails(extra)
 }
 
-// leaveOutState makes r remove the state at the end of first, which is the log before r, from the first message of r.
-func (r *Reader) leaveOutState(first *Reader) {
-	if first.profile != r.profile || first.header.Date != r.header.Date {
+// omitRepeatedState makes r remove the state at the end of previous from the first message of r.
+func (r *Reader) omitRepeatedState(previous *Reader) {
+	if previous.profile != r.profile || previous.header.Date != r.header.Date {
 		return
 	}
-	x, err := first.indexed()
+	x, err := previous.loadIndex()
 	if err != nil || len(x.frames) == 0 {
 		return
 	}
-	state, err := x.state(first.walker(), first.profile, len(x.frames))
+	state, err := x.state(previous.walker(), previous.profile, len(x.frames))
 	if err != nil {
 		return
 	}
@@ -34,10 +34,11 @@ func (r *Reader) leaveOutState(first *Reader) {
 	if err != nil || frameErr != nil || len(packets) == 0 || !bytes.HasPrefix(f.data[afterStart(f.data):], packets) {
 		return
 	}
-	r.repeated, r.behind = packets, x.last.time
+	r.repeated, r.previousEnd = packets, x.last.time
 }
 
-// joinDetails returns the Details of r and of the logs before it together. It does not count the repeated state.
+// joinDetails returns the sum of before, the Details of all previous logs, and of the Details of r without the repeated
+// state.
 func (r *Reader) joinDetails(before any) any {
 	all, ok := before.(Details)
 	info, err := r.Info()
@@ -46,7 +47,7 @@ func (r *Reader) joinDetails(before any) any {
 	}
 	own := info.Extra.(Details)
 	var repeated index
-	repeated.count(r.profile, r.repeated)
+	repeated.countPackets(r.profile, r.repeated)
 	all.Duration, all.Packets, all.Actors = own.Duration, maps.Clone(all.Packets), maps.Clone(all.Actors)
 	for name, n := range own.Packets {
 		all.Packets[name] += n

@@ -14,8 +14,8 @@ type Decoder struct {
 	coder  coder
 }
 
-// Decode returns the content of k, nil if the id of k is unknown. It also decodes packets in the layout of another
-// profile, as builds of CARLA between releases wrote them, and packets with bytes after the last field.
+// Decode returns the content of k, or nil if the id of k is unknown. It also decodes packets in the layout of another
+// profile, which builds of CARLA between releases wrote, and packets with bytes after the last field.
 func (d *Decoder) Decode(k Packet) (Body, error) {
 	b, err := d.decode(d.Profile, k)
 	if err == nil && len(d.coder.data) == 0 {
@@ -35,6 +35,7 @@ func (d *Decoder) Decode(k Packet) (Body, error) {
 	return b, nil
 }
 
+// decode decodes k in the layout of p. d.coder has the bytes after the last field.
 func (d *Decoder) decode(p Profile, k Packet) (Body, error) {
 	b := d.body(p, k.ID)
 	d.coder = coder{profile: p, data: k.Data}
@@ -52,6 +53,7 @@ func Decode(p Profile, k Packet) (Body, error) {
 	return d.Decode(k)
 }
 
+// body returns the Body to decode a packet into, or nil if the id is unknown.
 func (d *Decoder) body(p Profile, id uint8) Body {
 	if id == IDPhysicsControl {
 		return p.newBody(id) // its type depends on the layout
@@ -68,6 +70,7 @@ type packetKind struct {
 	newBody func() Body // returns an empty Body
 }
 
+// kindOf returns the kind of packets with the Body *T.
 func kindOf[T any, P interface {
 	*T
 	Body
@@ -75,6 +78,7 @@ func kindOf[T any, P interface {
 	return packetKind{name, func() Body { return P(new(T)) }}
 }
 
+// packetKinds has the packets whose ids do not depend on the profile.
 var packetKinds = map[uint8]packetKind{
 	IDFrameStart:       kindOf[FrameStart]("FrameStart"),
 	IDFrameEnd:         kindOf[FrameEnd]("FrameEnd"),
@@ -103,14 +107,14 @@ var packetKinds = map[uint8]packetKind{
 // kind returns the kind of packets with an id, the zero packetKind if the id is unknown.
 func (p Profile) kind(id uint8) packetKind {
 	switch {
-	case id == IDPhysicsControl && p.Wheel == chaosWheel:
+	case id == IDPhysicsControl && p.WheelSize == chaosWheelSize:
 		return kindOf[ChaosPhysicsList]("ChaosPhysics")
 	case id == 0 || id == 0xff: // never an id that depends on the profile
-	case id == p.Doors:
+	case id == p.DoorsID:
 		return kindOf[VehicleDoorList]("VehicleDoor")
-	case id == p.Wheels:
+	case id == p.WheelsID:
 		return kindOf[AnimVehicleWheelsList]("AnimVehicleWheels")
-	case id == p.Bikers:
+	case id == p.BikersID:
 		return kindOf[AnimBikerList]("AnimBiker")
 	}
 	return packetKinds[id]

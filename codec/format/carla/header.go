@@ -8,7 +8,7 @@ import (
 	"tapedeck/codec"
 )
 
-// magicString is the magic string of a log. It follows its length.
+// magicString is the length of the magic string of a log, and the string.
 var magicString = []byte("\x0e\x00CARLA_RECORDER")
 
 // Header is the beginning of a log.
@@ -23,7 +23,7 @@ func (h *Header) code(c *coder) {
 	magic := string(magicString[2:])
 	c.string(&magic)
 	if c.err == nil && magic != string(magicString[2:]) {
-		c.err = fmt.Errorf("it begins with %q", magic)
+		c.err = fmt.Errorf("the magic string is %q", magic)
 	}
 	date := uint64(h.Date)
 	c.uint64(&date)
@@ -38,7 +38,7 @@ func parseHeader(b []byte) (h Header, size int, err error) {
 	return h, len(b) - len(c.data), c.err
 }
 
-// appendTo appends the encoded header.
+// appendTo appends the encoded header to dst.
 func (h Header) appendTo(dst []byte) ([]byte, error) {
 	c := coder{data: dst, encoding: true}
 	h.code(&c)
@@ -70,10 +70,10 @@ func newChannel(h Header, p Profile) *codec.Channel {
 	}
 }
 
-// ParseChannel returns the header and the profile of the log of a channel.
+// ParseChannel returns the header and the profile of a log, which the metadata of its channel contains.
 func ParseChannel(c *codec.Channel) (Header, Profile, error) {
 	if c.Encoding != Encoding {
-		return Header{}, Profile{}, fmt.Errorf("its messages are %s, not packets of CARLA's recorder", c.Encoding)
+		return Header{}, Profile{}, fmt.Errorf("the encoding is %s, not %s", c.Encoding, Encoding)
 	}
 	p, err := ProfileNamed(c.Metadata[KeyProfile])
 	if err != nil {

@@ -17,8 +17,8 @@ type iterator struct {
 	walker   walker
 	query    codec.Query
 	channel  *codec.Channel
-	state    []byte // packets to insert into the first message
-	repeated []byte // packets to remove from the first message
+	state    []byte // packets to insert into the first message; nil: none
+	repeated []byte // packets to remove from the first message; nil: none
 	message  codec.Message
 	err      error
 }

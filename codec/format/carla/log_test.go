@@ -12,7 +12,7 @@ import (
 	"tapedeck/test/samples"
 )
 
-func readerOf(t testing.TB, log []byte) *Reader {
+func openLog(t testing.TB, log []byte) *Reader {
 	r, err := newReader(codectest.NewFile(log), int64(len(log)), "a.log")
 	require.NoError(t, err)
 	return r
@@ -53,8 +53,8 @@ func (l *logBuilder) frame(number uint64, bodies ...Body) *logBuilder {
 	return l.add(&FrameEnd{})
 }
 
-// drive appends frames in which one actor drives and others come and go.
-func (l *logBuilder) drive(frames int) *logBuilder {
+// addTraffic appends frames in which one actor drives and others come and go.
+func (l *logBuilder) addTraffic(frames int) *logBuilder {
 	for i := 1; i <= frames; i++ {
 		n := uint32(i)
 		add, del, parents, lights := EventAddList{}, EventDelList{}, EventParentList{}, SceneLightList{}
@@ -72,8 +72,8 @@ func (l *logBuilder) drive(frames int) *logBuilder {
 	return l
 }
 
-// live appends frames in which all parts of a State appear, change and disappear.
-func (l *logBuilder) live(frames int) *logBuilder {
+// changeAll appends frames in which all parts of a State appear, change and disappear.
+func (l *logBuilder) changeAll(frames int) *logBuilder {
 	p := l.profile
 	for i := 1; i <= frames; i++ {
 		n := uint32(i)
@@ -86,7 +86,7 @@ func (l *logBuilder) live(frames int) *logBuilder {
 		if i%4 == 0 {
 			bodies[1] = &EventDelList{EventDel(n - 3), EventDel(n + 100)} // the second actor does not exist
 		}
-		if p.Doors != 0 {
+		if p.DoorsID != 0 {
 			bodies = append(bodies, &VehicleDoorList{{n, Door(i % 7), i%2 == 0}, {n - 1, DoorAll, false},
 				{n - 2, DoorHood, true}})
 		}
@@ -101,7 +101,7 @@ func (l *logBuilder) live(frames int) *logBuilder {
 		bodies = append(bodies, &BoundingBoxList{{n, at(4), at(5)}, {n - 1, at(6), at(7)}},
 			&TriggerVolumeList{{n, at(8), at(9)}})
 		if i%2 == 0 {
-			physics := filled(p, IDPhysicsControl)
+			physics := fullBody(p, IDPhysicsControl)
 			reflect.ValueOf(physics).Elem().Index(1).FieldByName("Actor").SetUint(uint64(n))
 			bodies = append(bodies, physics, &TrafficLightTimeList{{Actor: n - 1, Green: float32(i)}})
 		}
@@ -115,7 +115,7 @@ type message struct {
 	data []byte
 }
 
-func read(t testing.TB, r codec.Reader, q codec.Query) (messages []message, end error) {
+func readAll(t testing.TB, r codec.Reader, q codec.Query) (messages []message, end error) {
 	it, err := r.Read(q)
 	require.NoError(t, err)
 	for {
@@ -130,7 +130,7 @@ func read(t testing.TB, r codec.Reader, q codec.Query) (messages []message, end 
 	}
 }
 
-func join(messages []message) []byte {
+func joinData(messages []message) []byte {
 	var all []byte
 	for _, m := range messages {
 		all = append(all, m.data...)
@@ -138,8 +138,8 @@ func join(messages []message) []byte {
 	return all
 }
 
-// fill sets all fields of v to values that differ.
-func fill(v reflect.Value, next *int) {
+// fillValue sets all fields of v to values that differ.
+func fillValue(v reflect.Value, next *int) {
 	*next++
 	switch v.Kind() {
 	case reflect.Bool:
@@ -155,25 +155,25 @@ func fill(v reflect.Value, next *int) {
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
 		for i := range v.Len() {
-			fill(v.Index(i), next)
+			fillValue(v.Index(i), next)
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			fill(v.Field(i), next)
+			fillValue(v.Field(i), next)
 		}
 	default:
 		panic(v.Kind())
 	}
 }
 
-// filled returns a body for an id with all fields set.
-func filled(p Profile, id uint8) Body {
+// fullBody returns a body for an id with all fields set.
+func fullBody(p Profile, id uint8) Body {
 	b := p.newBody(id)
 	if b != nil {
 		next := 0
-		fill(reflect.ValueOf(b).Elem(), &next)
+		fillValue(reflect.ValueOf(b).Elem(), &next)
 	}
-	if l, ok := b.(*PhysicsControlList); ok && p.Wheel == oldWheel {
+	if l, ok := b.(*PhysicsControlList); ok && p.WheelSize == oldWheelSize {
 		for _, r := range *l {
 			for i := range r.Wheels {
 				w := &r.Wheels[i]
@@ -184,6 +184,6 @@ func filled(p Profile, id uint8) Body {
 	return b
 }
 
-func sample(t testing.TB, name string) string { return samples.Path(t, "carla/"+name) }
+func samplePath(t testing.TB, name string) string { return samples.Path(t, "carla/"+name) }
 
 var realLogs = []string{"scenario_runner_DistanceToLaneCenter.log", "sr2020_DistanceToLaneCenter.log"}

@@ -1,6 +1,6 @@
 package carla
 
-// EventAddList is the actors that appeared in a frame. The first frame has all existing actors.
+// EventAddList lists the actors that appeared in a frame. The first frame has all existing actors.
 type EventAddList = List[EventAdd, *EventAdd]
 
 // EventAdd is an actor that appeared.
@@ -90,7 +90,7 @@ func (r *Attribute) code(c *coder) {
 	c.string(&r.Value)
 }
 
-// EventDelList is the actors that disappeared in a frame.
+// EventDelList lists the actors that disappeared in a frame.
 type EventDelList = List[EventDel, *EventDel]
 
 // EventDel is the id of an actor that disappeared.
@@ -100,7 +100,7 @@ func (*EventDel) packet(Profile) (uint8, int) { return IDEventDel, 4 }
 
 func (r *EventDel) code(c *coder) { c.uint32((*uint32)(r)) }
 
-// EventParentList is the actors that were attached in a frame.
+// EventParentList lists the actors that were attached in a frame.
 type EventParentList = List[EventParent, *EventParent]
 
 // EventParent is an actor that was attached to another.
@@ -115,7 +115,7 @@ func (r *EventParent) code(c *coder) {
 	c.uint32(&r.Parent)
 }
 
-// BoundingBoxList is the boxes of the actors that appeared in a frame; only with additional data.
+// BoundingBoxList lists the boxes around the actors that appeared in a frame; only with additional data.
 type BoundingBoxList = List[BoundingBox, *BoundingBox]
 
 // BoundingBox is the box around an actor. Some logs have boxes with NaN and infinity.
@@ -133,18 +133,18 @@ func (r *BoundingBox) code(c *coder) {
 	c.vector(&r.Extension)
 }
 
-// TriggerVolumeList is the volumes that trigger the lights and signs which appeared in a frame; only with additional
-// data.
+// TriggerVolumeList lists the trigger volumes of the traffic lights and signs that appeared in a frame; only with
+// additional data.
 type TriggerVolumeList = List[TriggerVolume, *TriggerVolume]
 
-// TriggerVolume is the volume of a light or a sign, in the world.
+// TriggerVolume is the volume, in world coordinates, in which vehicles obey a traffic light or a sign.
 type TriggerVolume BoundingBox
 
 func (*TriggerVolume) packet(p Profile) (uint8, int) { return IDTriggerVolume, 4 + 2*p.vectorSize() }
 
 func (r *TriggerVolume) code(c *coder) { (*BoundingBox)(r).code(c) }
 
-// CollisionList is the collisions of a frame, in no order.
+// CollisionList lists the collisions of a frame, in no particular order.
 type CollisionList = List[Collision, *Collision]
 
 // NoActor is the id in a Collision with an object that is no actor.

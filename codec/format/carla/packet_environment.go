@@ -1,6 +1,6 @@
 package carla
 
-// StateList is the states of the traffic lights in a frame.
+// StateList lists the states of all traffic lights in a frame.
 type StateList = List[TrafficLight, *TrafficLight]
 
 // TrafficLight is the state of a traffic light.
@@ -31,7 +31,7 @@ const (
 	Off
 )
 
-// TrafficLightTimeList is the times of the traffic lights that appeared in a frame; only with additional data.
+// TrafficLightTimeList lists the times of the traffic lights that appeared in a frame; only with additional data.
 type TrafficLightTimeList = List[TrafficLightTime, *TrafficLightTime]
 
 // TrafficLightTime has the times for which a traffic light shows each colour.
@@ -47,7 +47,7 @@ func (r *TrafficLightTime) code(c *coder) {
 	c.float32(&r.Green, &r.Yellow, &r.Red)
 }
 
-// SceneLightList is the lights of the scene that changed in a frame. The first frame has all lights.
+// SceneLightList lists the lights of the scene that changed in a frame. The first frame lists all lights.
 type SceneLightList = List[SceneLight, *SceneLight]
 
 // SceneLight is a light of the scene.
@@ -68,12 +68,13 @@ func (r *SceneLight) code(c *coder) {
 	c.uint8(&r.Type)
 }
 
-// WeatherList is the weather, in the first frame and in frames in which it changed. Only builds of 2026 write it.
+// WeatherList has one element, the weather, in the first frame and in frames in which the weather changed. Only builds
+// of 2026 write weather.
 type WeatherList = List[Weather, *Weather]
 
 // Weather is the weather, with the values of carla.WeatherParameters.
 type Weather struct {
-	Cloudiness              float32 // 0 to 100, like all other values without a unit, except scales
+	Cloudiness              float32 // 0 to 100, as all values without another comment, except scales
 	Precipitation           float32
 	PrecipitationDeposits   float32
 	WindIntensity           float32

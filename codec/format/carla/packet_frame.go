@@ -17,7 +17,7 @@ func (f *FrameStart) code(c *coder) {
 	c.float64(&f.Elapsed)
 }
 
-// follows reports whether a recorder may have written f after before in the same log.
+// follows reports whether a recorder may have written f after before in one log.
 func (f *FrameStart) follows(before *FrameStart) bool {
 	const gap = 1 << 24 // frames that may be missing in between
 	return f.Frame > before.Frame && f.Frame-before.Frame < gap && f.Elapsed >= before.Elapsed && f.Elapsed < 1e9 &&

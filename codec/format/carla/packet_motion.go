@@ -1,6 +1,6 @@
 package carla
 
-// PositionList is the positions of all actors in a frame, except lights, signs and sensors.
+// PositionList lists the positions of all actors in a frame, except lights, signs and sensors.
 type PositionList = List[Position, *Position]
 
 // Position is the position of an actor.
@@ -18,7 +18,7 @@ func (r *Position) code(c *coder) {
 	c.vector(&r.Rotation)
 }
 
-// KinematicsList is the velocities of the vehicles and walkers in a frame; only with additional data.
+// KinematicsList lists the velocities of the vehicles and walkers in a frame; only with additional data.
 type KinematicsList = List[Kinematics, *Kinematics]
 
 // Kinematics is the velocity of an actor.
@@ -37,7 +37,7 @@ func (r *Kinematics) code(c *coder) {
 	c.vector(&r.AngularVelocity)
 }
 
-// WalkerBonesList is the skeletons of the walkers in a frame; only with additional data, from 0.9.14 on.
+// WalkerBonesList lists the skeletons of the walkers in a frame; only with additional data, from 0.9.14 on.
 type WalkerBonesList = List[WalkerBones, *WalkerBones]
 
 // WalkerBones is the skeleton of a walker.
@@ -66,7 +66,7 @@ func (r *Bone) code(c *coder) {
 	c.vector(&r.Rotation)
 }
 
-// AnimWalkerList is the speeds of the walkers in a frame.
+// AnimWalkerList lists the speeds of the walkers in a frame.
 type AnimWalkerList = List[AnimWalker, *AnimWalker]
 
 // AnimWalker is the speed of a walker.
@@ -82,7 +82,7 @@ func (r *AnimWalker) code(c *coder) {
 	c.float32(&r.Speed)
 }
 
-// AnimBikerList is the pedalling of the bikers in a frame; from 0.9.15 on.
+// AnimBikerList lists the pedalling of the bikers in a frame; from 0.9.15 on.
 type AnimBikerList = List[AnimBiker, *AnimBiker]
 
 // AnimBiker is the pedalling of a biker.
@@ -92,7 +92,7 @@ type AnimBiker struct {
 	EngineRotation float32 // ratio
 }
 
-func (*AnimBiker) packet(p Profile) (uint8, int) { return p.Bikers, 12 }
+func (*AnimBiker) packet(p Profile) (uint8, int) { return p.BikersID, 12 }
 
 func (r *AnimBiker) code(c *coder) {
 	c.uint32(&r.Actor)

@@ -1,9 +1,9 @@
 package carla
 
-// PhysicsControlList is the physics of the vehicles that appeared in a frame, in UE4; only with additional data.
+// PhysicsControlList lists the physics of the vehicles that appeared in a frame, in UE4; only with additional data.
 type PhysicsControlList = List[PhysicsControl, *PhysicsControl]
 
-// PhysicsControl is the physics of a vehicle in UE4.
+// PhysicsControl is the physics of a vehicle in UE4: the values of carla.VehiclePhysicsControl.
 type PhysicsControl struct {
 	Actor                                   uint32
 	MaxRPM                                  float32
@@ -35,7 +35,7 @@ func (r *PhysicsControl) code(c *coder) {
 	codeList32(c, &r.TorqueCurve, 8)
 	codeList32(c, &r.ForwardGears, 12)
 	codeList32(c, &r.SteeringCurve, 8)
-	codeList32(c, &r.Wheels, c.profile.Wheel)
+	codeList32(c, &r.Wheels, c.profile.WheelSize)
 }
 
 // CurvePoint is a point of a curve: torque over speed of rotation, steering over speed.
@@ -48,7 +48,7 @@ type Gear struct{ Ratio, DownRatio, UpRatio float32 }
 
 func (r *Gear) code(c *coder) { c.float32(&r.Ratio, &r.DownRatio, &r.UpRatio) }
 
-// WheelPhysics is the physics of a wheel in UE4.
+// WheelPhysics is the physics of a wheel in UE4: the values of carla.WheelPhysicsControl.
 type WheelPhysics struct {
 	TireFriction       float32
 	DampingRate        float32
@@ -64,7 +64,7 @@ type WheelPhysics struct {
 
 func (r *WheelPhysics) code(c *coder) {
 	c.float32(&r.TireFriction, &r.DampingRate, &r.MaxSteerAngle, &r.Radius, &r.MaxBrakeTorque, &r.MaxHandbrakeTorque)
-	if c.profile.Wheel != oldWheel {
+	if c.profile.WheelSize != oldWheelSize {
 		c.float32(&r.LatStiffMaxLoad, &r.LatStiffValue, &r.LongStiffValue)
 	}
 	c.vector32(&r.Position)

@@ -1,9 +1,9 @@
 package carla
 
-// ChaosPhysicsList is the physics of the vehicles that appeared in a frame, in UE5; only with additional data.
+// ChaosPhysicsList lists the physics of the vehicles that appeared in a frame, in UE5; only with additional data.
 type ChaosPhysicsList = List[ChaosPhysics, *ChaosPhysics]
 
-// ChaosPhysics is the physics of a vehicle in UE5.
+// ChaosPhysics is the physics of a vehicle in UE5: the values of carla.VehiclePhysicsControl.
 type ChaosPhysics struct {
 	Actor                  uint32
 	MaxTorque              float32
@@ -57,7 +57,7 @@ func (r *ChaosPhysics) code(c *coder) {
 	codeList32(c, &r.ForwardGearRatios, 4)
 	codeList32(c, &r.ReverseGearRatios, 4)
 	codeList32(c, &r.SteeringCurve, 8)
-	codeList32(c, &r.Wheels, chaosWheel)
+	codeList32(c, &r.Wheels, chaosWheelSize)
 }
 
 // Ratio is the ratio of a gear in UE5.
@@ -65,8 +65,9 @@ type Ratio float32
 
 func (r *Ratio) code(c *coder) { c.float32((*float32)(r)) }
 
-// ChaosWheel is the physics of a wheel in UE5. A log has a copy of the memory of an x86-64 process, with gaps and a
-// std::vector for the slip. The pointers of the std::vector mean nothing in a file; they are written as zeros.
+// ChaosWheel is the physics of a wheel in UE5: the values of carla.WheelPhysicsControl. A log has a copy of a C++
+// struct in the memory of an x86-64 process, with padding and with a std::vector for the lateral slip graph. The
+// pointers of the std::vector mean nothing in a file, and are written as zeros.
 type ChaosWheel struct {
 	AxleType               uint8
 	Offset                 Vector

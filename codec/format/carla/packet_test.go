@@ -12,7 +12,7 @@ import (
 
 // Every packet of every profile is decoded to what was encoded, and has the size that its fields add up to.
 func TestPackets(t *testing.T) {
-	// Sizes of the data with two elements in each list, and strings as fill makes them: 2 + 2 elements, narrow and
+	// Sizes of the data with two elements in each list, and strings as fillValue makes them: 2 + 2 elements, narrow and
 	// wide.
 	sizes := map[uint8][2]int{
 		0: {24, 24}, 1: {0, 0}, 3: {10, 10}, 4: {18, 18}, 5: {30, 30}, 6: {58, 106}, 7: {22, 22}, 8: {44, 44},
@@ -24,7 +24,7 @@ func TestPackets(t *testing.T) {
 		t.Run(p.Name, func(t *testing.T) {
 			count := 0
 			for id := range 256 {
-				b := filled(p, uint8(id))
+				b := fullBody(p, uint8(id))
 				if b == nil {
 					continue
 				}
@@ -51,7 +51,7 @@ func TestPackets(t *testing.T) {
 				}
 			}
 			want := 25
-			if p.Doors == 0 {
+			if p.DoorsID == 0 {
 				want = 24
 			}
 			require.Equal(t, want, count)
@@ -122,10 +122,10 @@ func TestChaosWheelLayout(t *testing.T) {
 	for i, offset := range want {
 		var w ChaosWheel
 		next := 0
-		fill(reflect.ValueOf(&w).Elem().Field(i), &next)
+		fillValue(reflect.ValueOf(&w).Elem().Field(i), &next)
 		c := coder{encoding: true}
 		w.code(&c)
-		require.Len(t, c.data, chaosWheel)
+		require.Len(t, c.data, chaosWheelSize)
 		first := bytes.IndexFunc(c.data, func(r rune) bool { return r != 0 })
 		if size := fields.Field(i).Type.Size(); size > 1 {
 			first &^= 3 // a float may begin with zeros
@@ -170,7 +170,7 @@ func TestOtherLayouts(t *testing.T) {
 			for _, id := range []uint8{IDEventAdd, IDPosition, IDKinematics, IDBoundingBox, IDTriggerVolume,
 				IDWalkerBones,
 				IDPhysicsControl} {
-				want := filled(written, id)
+				want := fullBody(written, id)
 				frame, err := AppendPacket(nil, written, want)
 				require.NoError(t, err)
 				k, _, err := NextPacket(frame)
@@ -190,15 +190,15 @@ func TestOtherLayouts(t *testing.T) {
 	}
 }
 
-// eyes is a packet that the package does not know.
-type eyes struct {
+// unknownBody is a packet that the package does not know.
+type unknownBody struct {
 	Left, Right Vector
 	Open        bool
 }
 
-func (*eyes) id(Profile) (uint8, bool) { return 139, true }
+func (*unknownBody) id(Profile) (uint8, bool) { return 139, true }
 
-func (e *eyes) code(c *coder) {
+func (e *unknownBody) code(c *coder) {
 	c.vector(&e.Left)
 	c.vector(&e.Right)
 	c.bool(&e.Open)

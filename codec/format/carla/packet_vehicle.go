@@ -1,6 +1,6 @@
 package carla
 
-// AnimVehicleList is the controls of the vehicles in a frame.
+// AnimVehicleList lists the controls of the vehicles in a frame.
 type AnimVehicleList = List[AnimVehicle, *AnimVehicle]
 
 // AnimVehicle is the controls of a vehicle.
@@ -22,7 +22,7 @@ func (r *AnimVehicle) code(c *coder) {
 	c.int32(&r.Gear)
 }
 
-// AnimVehicleWheelsList is the angles of the wheels of the vehicles in a frame; from 0.9.15 on.
+// AnimVehicleWheelsList lists the angles of the wheels of the vehicles in a frame; from 0.9.15 on.
 type AnimVehicleWheelsList = List[AnimVehicleWheels, *AnimVehicleWheels]
 
 // AnimVehicleWheels is the angles of the wheels of a vehicle.
@@ -31,7 +31,7 @@ type AnimVehicleWheels struct {
 	Wheels []AnimWheel
 }
 
-func (*AnimVehicleWheels) packet(p Profile) (uint8, int) { return p.Wheels, 8 }
+func (*AnimVehicleWheels) packet(p Profile) (uint8, int) { return p.WheelsID, 8 }
 
 func (r *AnimVehicleWheels) code(c *coder) {
 	c.uint32(&r.Actor)
@@ -52,7 +52,7 @@ func (r *AnimWheel) code(c *coder) {
 	c.float32(&r.Steering, &r.Rotation)
 }
 
-// VehicleDoorList is the doors that were opened or closed in a frame.
+// VehicleDoorList lists the doors that were opened or closed in a frame.
 type VehicleDoorList = List[VehicleDoor, *VehicleDoor]
 
 // VehicleDoor is a door of a vehicle that was opened or closed.
@@ -62,7 +62,7 @@ type VehicleDoor struct {
 	Open  bool
 }
 
-func (*VehicleDoor) packet(p Profile) (uint8, int) { return p.Doors, 6 }
+func (*VehicleDoor) packet(p Profile) (uint8, int) { return p.DoorsID, 6 }
 
 func (r *VehicleDoor) code(c *coder) {
 	c.uint32(&r.Actor)
@@ -84,7 +84,7 @@ const (
 	DoorAll
 )
 
-// VehicleLightList is the lights of the vehicles in a frame.
+// VehicleLightList lists the lights of the vehicles in a frame.
 type VehicleLightList = List[VehicleLight, *VehicleLight]
 
 // VehicleLight is the lights of a vehicle that are on.

@@ -7,32 +7,37 @@ import (
 
 // Sizes of a wheel in PhysicsControl.
 const (
-	oldWheel   = 36  // up to 0.9.11
-	wheel      = 48  // from 0.9.12 on
-	chaosWheel = 208 // UE5
+	oldWheelSize   = 36  // up to 0.9.11
+	wheelSize      = 48  // from 0.9.12 on
+	chaosWheelSize = 208 // UE5
 )
 
-// Profile is the layout of packets in a version of CARLA. The version in the header does not determine it.
+// Profile is the layout of packets in a version of CARLA. The version in the header does not determine the profile.
 type Profile struct {
 	Name          string
-	Version       uint16 // in the header; attribute types are counted from 1 in version 2, from 0 before
+	Version       uint16 // in the header; attribute types are counted from 1 in version 2, from 0 in version 1
 	DoubleVectors bool   // components of vectors have 8 bytes: UE5
-	Wheel         int    // bytes of a wheel in PhysicsControl: 36, 48, or 208 in UE5, whose whole packet differs
+	WheelSize     int    // bytes of a wheel in PhysicsControl: 36, 48, or 208 in UE5, where all of the packet differs
 
-	// Ids of the packets that have moved over time; 0: there is no such packet.
-	Doors, Wheels, Bikers uint8
+	// Ids of VehicleDoor, AnimVehicleWheels and AnimBiker, which differ between versions. 0: there is no such packet.
+	DoorsID, WheelsID, BikersID uint8
 }
 
 // The profiles of logs.
 var (
-	UE4Old = Profile{Name: "ue4-0.9.11", Version: 1, Wheel: oldWheel, Wheels: 21, Bikers: 22} // 0.9.5 to 0.9.11
-	UE4    = Profile{Name: "ue4-0.9.15", Version: 1, Wheel: wheel, Wheels: 21, Bikers: 22}    // 0.9.12 to 0.9.15
-	UE4Dev = Profile{Name: "ue4-dev", Version: 1, Wheel: wheel, Doors: 21, Wheels: 22, Bikers: 23}
-	// UE4New is the profile of 0.9.16 and later.
-	UE4New = Profile{Name: "ue4-0.9.16", Version: 2, Wheel: wheel, Wheels: 21, Bikers: 22, Doors: 23}
+	// UE4Old is the profile of 0.9.5 to 0.9.11.
+	UE4Old = Profile{Name: "ue4-0.9.11", Version: 1, WheelSize: oldWheelSize, WheelsID: 21, BikersID: 22}
+	// UE4 is the profile of 0.9.12 to 0.9.15.
+	UE4 = Profile{Name: "ue4-0.9.15", Version: 1, WheelSize: wheelSize, WheelsID: 21, BikersID: 22}
+	// UE4Dev is the profile of builds of UE4's development branch before UE4Mid.
+	UE4Dev = Profile{Name: "ue4-dev", Version: 1, WheelSize: wheelSize, DoorsID: 21, WheelsID: 22, BikersID: 23}
 	// UE4Mid is the profile of builds of UE4's development branch between UE4Dev and UE4New.
-	UE4Mid = Profile{Name: "ue4-dev-2025", Version: 1, Wheel: wheel, Wheels: 21, Bikers: 22, Doors: 23}
-	UE5    = Profile{Name: "ue5", Version: 1, DoubleVectors: true, Wheel: chaosWheel, Doors: 21, Wheels: 22, Bikers: 23}
+	UE4Mid = Profile{Name: "ue4-dev-2025", Version: 1, WheelSize: wheelSize, WheelsID: 21, BikersID: 22, DoorsID: 23}
+	// UE4New is the profile of 0.9.16 and later.
+	UE4New = Profile{Name: "ue4-0.9.16", Version: 2, WheelSize: wheelSize, WheelsID: 21, BikersID: 22, DoorsID: 23}
+	// UE5 is the profile of the versions on Unreal Engine 5.
+	UE5 = Profile{Name: "ue5", Version: 1, DoubleVectors: true, WheelSize: chaosWheelSize, DoorsID: 21, WheelsID: 22,
+		BikersID: 23}
 )
 
 // vectorSize returns the bytes of a Vector.
@@ -58,7 +63,7 @@ func ProfileNamed(name string) (Profile, error) {
 	return Profile{}, fmt.Errorf("unknown CARLA profile %q: want one of %s", name, strings.Join(names, ", "))
 }
 
-// otherLayouts returns the other profiles to try for a packet.
+// otherLayouts returns profiles other than p in whose layout builds of CARLA between releases wrote packets with an id.
 func (p Profile) otherLayouts(id uint8) []Profile {
 	other := p
 	switch id {
@@ -67,9 +72,9 @@ func (p Profile) otherLayouts(id uint8) []Profile {
 		return []Profile{other}
 	case IDPhysicsControl:
 		var list []Profile
-		for _, size := range []int{wheel, oldWheel, chaosWheel} {
-			other.Wheel = size
-			if size != p.Wheel {
+		for _, size := range []int{wheelSize, oldWheelSize, chaosWheelSize} {
+			other.WheelSize = size
+			if size != p.WheelSize {
 				list = append(list, other)
 			}
 		}

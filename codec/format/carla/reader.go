@@ -27,7 +27,7 @@ type Details struct {
 	Packets  map[string]uint64 `json:"packets"`  // number of packets, by PacketName
 	Actors   map[string]uint64 `json:"actors"`   // number of actors that appeared, by ActorType.Name
 
-	Log *Reader `json:"-"` // the log, or the first of several logs
+	Log *Reader `json:"-"` // reader of the log, or of the first of several logs
 }
 
 var _ codec.Reader = (*Reader)(nil)
@@ -41,11 +41,13 @@ type Reader struct {
 	begin   int64 // offset of the first frame
 	profile Profile
 	channel *codec.Channel
-	index   *index // nil before it is needed
+	index   *index // nil before loadIndex
 
-	repeated []byte // packets with the state at the end of the log before, with which this log begins; nil: none
-	behind   int64  // LogTime of the last frame of the log before
-	info     *codec.Info
+	// If the log continues a previous log and its first frame begins with the state at the end of the previous log:
+	repeated    []byte // the packets of the state; nil: none
+	previousEnd int64  // LogTime of the last frame of the previous log
+
+	info *codec.Info // nil before Info
 }
 
 // Open opens the log at path.
@@ -78,6 +80,7 @@ func (r *Reader) walker() *walker {
 	return &walker{Window: chunked.Window{File: r.file, Size: r.size}, path: r.path, header: r.header, pos: r.begin}
 }
 
+// detect detects the profile from the first frames.
 func (r *Reader) detect() (Profile, error) {
 	d := detector{version: r.header.Version}
 	w := r.walker()
@@ -105,8 +108,8 @@ func (r *Reader) Header() Header { return r.header }
 // Profile returns the layout of the log's packets. Its version is the version in the header.
 func (r *Reader) Profile() Profile { return r.profile }
 
-// indexed returns the index. The first call makes it.
-func (r *Reader) indexed() (*index, error) {
+// loadIndex returns the index. The first call makes it.
+func (r *Reader) loadIndex() (*index, error) {
 	if r.index == nil {
 		x, err := newIndex(r.walker(), r.profile)
 		if err != nil {
@@ -122,7 +125,7 @@ func (r *Reader) Info() (*codec.Info, error) {
 	if r.info != nil {
 		return r.info, nil
 	}
-	x, err := r.indexed()
+	x, err := r.loadIndex()
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +154,7 @@ func (r *Reader) Info() (*codec.Info, error) {
 			details.Packets[r.profile.PacketName(uint8(id))] = n
 		}
 	}
-	info.Extra, info.Continue = details, r.follow
+	info.Extra, info.Continue = details, r.continueLog
 	r.info = info
 	return info, nil
 }
@@ -164,23 +167,24 @@ func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
 		return it, nil
 	}
 	if q.Last != nil {
-		return r.fromLast(it)
+		return r.seekLast(it)
 	}
-	if q.From() <= r.behind {
+	if q.From() <= r.previousEnd {
 		it.repeated = r.repeated
 	}
 	if q.Start <= r.header.logTime(&FrameStart{}) {
 		return it, nil
 	}
-	x, err := r.indexed()
+	x, err := r.loadIndex()
 	if err != nil {
 		return nil, err
 	}
-	return r.from(it, x.seek(q.Start))
+	return r.seek(it, x.seek(q.Start))
 }
 
-// from makes it begin with the n-th frame and the state before this frame, and returns it.
-func (r *Reader) from(it *iterator, n int) (codec.Iterator, error) {
+// seek moves an iterator to the n-th frame, counted from 0, and returns the iterator. The first message also has the
+// state before the frame.
+func (r *Reader) seek(it *iterator, n int) (codec.Iterator, error) {
 	x := r.index
 	if n < 0 || n == len(x.frames) || !it.query.Covers(x.frames[n].time) {
 		it.err = io.EOF
@@ -199,10 +203,10 @@ func (r *Reader) from(it *iterator, n int) (codec.Iterator, error) {
 	return it, nil
 }
 
-// fromLast makes it return only the last frame of the query's time range, with the state before this frame. It ignores
-// the number of messages that Query.Last returns.
-func (r *Reader) fromLast(it *iterator) (codec.Iterator, error) {
-	x, err := r.indexed()
+// seekLast makes an iterator return only the last frame of the query's time range, with the state before this frame.
+// One frame is enough, whatever Query.Last returns.
+func (r *Reader) seekLast(it *iterator) (codec.Iterator, error) {
+	x, err := r.loadIndex()
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +214,7 @@ func (r *Reader) fromLast(it *iterator) (codec.Iterator, error) {
 	if it.query.End != 0 {
 		n = x.seek(it.query.End) - 1
 	}
-	return r.from(it, n)
+	return r.seek(it, n)
 }
 
 // Close implements codec.Reader.

@@ -46,7 +46,7 @@ func TestSamples(t *testing.T) {
 		}, map[string]uint64{"vehicle": 1, "traffic light": 36, "traffic sign": 21, "other": 125}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			path := sample(t, test.name)
+			path := samplePath(t, test.name)
 			source, err := os.ReadFile(path)
 			require.NoError(t, err)
 			opened, err := codec.Formats{Format}.Open(path)
@@ -65,10 +65,10 @@ func TestSamples(t *testing.T) {
 			require.Equal(t, test.actors, details.Actors)
 			require.Equal(t, test.date, time.Unix(details.Date, 0).UTC().Format(time.RFC3339))
 			require.Equal(t, test.duration, fmt.Sprintf("%g", math.Round(details.Duration*1e4)/1e4))
-			messages, end := read(t, r, codec.Query{})
+			messages, end := readAll(t, r, codec.Query{})
 			require.Equal(t, io.EOF, end)
 			require.Len(t, messages, int(test.frames))
-			require.Equal(t, source[r.begin:], join(messages))
+			require.Equal(t, source[r.begin:], joinData(messages))
 			require.Equal(t, details.Date*1e9, messages[0].time)
 			require.Equal(t, info.StartTime, messages[0].time)
 			require.Equal(t, info.EndTime, messages[len(messages)-1].time)
@@ -104,17 +104,17 @@ func TestProfiles(t *testing.T) {
 		for _, empty := range []bool{false, true} {
 			l := newLog(t, p)
 			bodies := []Body{}
-			for _, id := range []uint8{IDEventAdd, p.Doors, IDPosition, p.Wheels, p.Bikers, IDPhysicsControl} {
+			for _, id := range []uint8{IDEventAdd, p.DoorsID, IDPosition, p.WheelsID, p.BikersID, IDPhysicsControl} {
 				switch {
 				case id == 0:
-				case empty && (id == p.Doors || id == p.Wheels || id == p.Bikers):
+				case empty && (id == p.DoorsID || id == p.WheelsID || id == p.BikersID):
 					bodies = append(bodies, p.newBody(id))
 				default:
-					bodies = append(bodies, filled(p, id))
+					bodies = append(bodies, fullBody(p, id))
 				}
 			}
 			l.frame(1, &EventAddList{}, &PositionList{}).frame(2, bodies...)
-			r := readerOf(t, l.data)
+			r := openLog(t, l.data)
 			require.Equal(t, p, r.Profile())
 			h, got, err := ParseChannel(r.channel)
 			require.NoError(t, err)
@@ -128,23 +128,23 @@ func TestProfiles(t *testing.T) {
 		for i := range 3 {
 			bodies := []Body{&EventAddList{}, &CollisionList{}, &PositionList{}, &StateList{}, &AnimVehicleWheelsList{},
 				&AnimBikerList{}}
-			if p.Doors != 0 {
+			if p.DoorsID != 0 {
 				bodies = slices.Insert(bodies, 2, Body(&VehicleDoorList{}))
 			}
 			l.frame(uint64(i+1), bodies...)
 		}
-		require.Equal(t, p, readerOf(t, l.data).Profile())
+		require.Equal(t, p, openLog(t, l.data).Profile())
 	}
 	// Vectors of 8 bytes are detected without positions, too.
-	require.Equal(t, UE5, readerOf(t, newLog(t, UE5).frame(1, filled(UE5, IDEventAdd)).data).Profile())
+	require.Equal(t, UE5, openLog(t, newLog(t, UE5).frame(1, fullBody(UE5, IDEventAdd)).data).Profile())
 	// A snapshot of UE5 has actors in 4 bytes and positions in 8.
-	l := newLog(t, UE4).frame(1, filled(UE4, IDEventAdd))
+	l := newLog(t, UE4).frame(1, fullBody(UE4, IDEventAdd))
 	l.profile = UE5
-	r := readerOf(t, l.frame(2, filled(UE5, IDPosition)).data)
+	r := openLog(t, l.frame(2, fullBody(UE5, IDPosition)).data)
 	require.Equal(t, UE5, r.Profile())
 	require.Len(t, stateAt(t, r, math.MaxInt64).Actors, 2)
 	// Doors alone, by their size.
-	require.Equal(t, UE4Dev, readerOf(t, newLog(t, UE4Dev).frame(1, filled(UE4Dev, 21)).data).Profile())
+	require.Equal(t, UE4Dev, openLog(t, newLog(t, UE4Dev).frame(1, fullBody(UE4Dev, 21)).data).Profile())
 	for key, value := range map[string]string{KeyDate: "x", KeyVersion: "-1", KeyProfile: "ue6"} {
 		c := newChannel(header, UE4)
 		c.Metadata[key] = value
@@ -152,7 +152,7 @@ func TestProfiles(t *testing.T) {
 		require.ErrorContains(t, err, "metadata "+key+": ")
 	}
 	_, _, err := ParseChannel(&codec.Channel{Encoding: codec.EncodingCDR})
-	require.EqualError(t, err, "its messages are cdr, not packets of CARLA's recorder")
+	require.EqualError(t, err, "the encoding is cdr, not carla")
 	_, err = ProfileNamed("ue6")
 	require.ErrorContains(t, err, `unknown CARLA profile "ue6": want one of ue4-0.9.11, ue4-0.9.15`)
 }
@@ -164,28 +164,28 @@ func TestCut(t *testing.T) {
 			var log []byte
 			step := int64(1)
 			if name == "" {
-				log = newLog(t, UE4).drive(10).data
+				log = newLog(t, UE4).addTraffic(10).data
 			} else {
 				var err error
 				step = 37
-				log, err = os.ReadFile(sample(t, name))
+				log, err = os.ReadFile(samplePath(t, name))
 				require.NoError(t, err)
 			}
-			whole := readerOf(t, log)
-			x, err := whole.indexed()
+			whole := openLog(t, log)
+			x, err := whole.loadIndex()
 			require.NoError(t, err)
 			const frame = 5
 			first, last := x.frames[frame-1].pos, x.frames[frame].pos
 			for end := first; end <= last; end = max(end+1, min(end+step, last-1)) {
-				r := readerOf(t, log[:end])
-				messages, err := read(t, r, codec.Query{})
+				r := openLog(t, log[:end])
+				messages, err := readAll(t, r, codec.Query{})
 				require.Equal(t, io.EOF, err)
 				want := frame - 1
 				if end == x.frames[frame].pos {
 					want = frame
 				}
 				require.Len(t, messages, want, end)
-				require.Equal(t, log[r.begin:x.frames[want].pos], join(messages))
+				require.Equal(t, log[r.begin:x.frames[want].pos], joinData(messages))
 				info, err := r.Info()
 				require.NoError(t, err)
 				require.EqualValues(t, want, info.MessageCount)
@@ -198,16 +198,16 @@ func TestCut(t *testing.T) {
 		})
 	}
 	// Blocks that the file system had not written yet are zero.
-	log := newLog(t, UE4).drive(10).data
-	messages, err := read(t, readerOf(t, append(log, make([]byte, 5000)...)), codec.Query{})
+	log := newLog(t, UE4).addTraffic(10).data
+	messages, err := readAll(t, openLog(t, append(log, make([]byte, 5000)...)), codec.Query{})
 	require.Equal(t, io.EOF, err)
 	require.Len(t, messages, 10)
 	// A header alone, cut anywhere.
-	for end := range int(readerOf(t, log).begin) {
+	for end := range int(openLog(t, log).begin) {
 		_, err := newReader(codectest.NewFile(log[:end]), int64(end), "a.log")
 		require.ErrorContains(t, err, "open a.log: cannot read the header of a CARLA log")
 	}
-	r := readerOf(t, log[:readerOf(t, log).begin])
+	r := openLog(t, log[:openLog(t, log).begin])
 	info, err := r.Info()
 	require.NoError(t, err)
 	require.True(t, info.Complete)
@@ -215,8 +215,8 @@ func TestCut(t *testing.T) {
 }
 
 func TestDamage(t *testing.T) {
-	log := newLog(t, UE4).drive(50).data
-	x, err := readerOf(t, log).indexed()
+	log := newLog(t, UE4).addTraffic(50).data
+	x, err := openLog(t, log).loadIndex()
 	require.NoError(t, err)
 	packet := func(frame, n int) int64 {
 		pos := x.frames[frame].pos
@@ -239,9 +239,9 @@ func TestDamage(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			broken := bytes.Clone(log)
 			test.change(broken)
-			r := readerOf(t, broken)
+			r := openLog(t, broken)
 			var reports []error
-			messages, end := read(t, r, codec.Query{Damaged: func(err error) { reports = append(reports, err) }})
+			messages, end := readAll(t, r, codec.Query{Damaged: func(err error) { reports = append(reports, err) }})
 			require.Equal(t, io.EOF, end)
 			require.Len(t, reports, 1)
 			require.ErrorIs(t, reports[0], ErrDamaged)
@@ -249,12 +249,12 @@ func TestDamage(t *testing.T) {
 				x.frames[test.lost[0]].pos,
 				x.frames[test.lost[len(test.lost)-1]+1].pos))
 			var want []message
-			whole, _ := read(t, readerOf(t, log), codec.Query{})
+			whole, _ := readAll(t, openLog(t, log), codec.Query{})
 			want = append(want, whole[:test.lost[0]]...)
 			want = append(want, whole[test.lost[len(test.lost)-1]+1:]...)
 			require.Equal(t, want, messages)
 
-			messages, end = read(t, r, codec.Query{})
+			messages, end = readAll(t, r, codec.Query{})
 			require.ErrorIs(t, end, ErrDamaged)
 			require.Len(t, messages, test.lost[0])
 			info, err := r.Info()
@@ -267,10 +267,10 @@ func TestDamage(t *testing.T) {
 	// Packets that cannot be decoded are in the messages and reported as events.
 	broken := newLog(t, UE4).frame(1)
 	broken.data = Packet{IDEventAdd, []byte("\x05\x00few")}.Append(broken.data)
-	r := readerOf(t, broken.frame(2).data)
-	messages, end := read(t, r, codec.Query{})
+	r := openLog(t, broken.frame(2).data)
+	messages, end := readAll(t, r, codec.Query{})
 	require.Equal(t, io.EOF, end)
-	require.Equal(t, broken.data[r.begin:], join(messages))
+	require.Equal(t, broken.data[r.begin:], joinData(messages))
 	info, err := r.Info()
 	require.NoError(t, err)
 	require.False(t, info.Complete)
@@ -280,9 +280,9 @@ func TestDamage(t *testing.T) {
 // Reading from the middle of a log gives the states of reading from the beginning after each frame. In a long log, some
 // frames are tried.
 func TestSeek(t *testing.T) {
-	logs := map[string][]byte{"made": newLog(t, UE4).drive(300).data}
+	logs := map[string][]byte{"made": newLog(t, UE4).addTraffic(300).data}
 	for _, p := range Profiles() {
-		logs["made, "+p.Name] = newLog(t, p).live(30).data
+		logs["made, "+p.Name] = newLog(t, p).changeAll(30).data
 	}
 	for _, name := range realLogs {
 		for _, log := range samples.Seeds(t, "carla/"+name) {
@@ -291,11 +291,11 @@ func TestSeek(t *testing.T) {
 	}
 	for name, log := range logs {
 		t.Run(name, func(t *testing.T) {
-			r := readerOf(t, log)
+			r := openLog(t, log)
 			if profile, made := strings.CutPrefix(name, "made, "); made {
 				require.Equal(t, profile, r.Profile().Name)
 			}
-			messages, _ := read(t, r, codec.Query{})
+			messages, _ := readAll(t, r, codec.Query{})
 			state := NewState(r.Profile())
 			for i, m := range messages {
 				if len(messages) > 100 && i > 10 && i%7 != 0 && i < len(messages)-1 {
@@ -310,7 +310,7 @@ func TestSeek(t *testing.T) {
 				again, err := stateAt(t, r, m.time).AppendPackets(nil)
 				require.NoError(t, err)
 				require.True(t, bytes.Equal(before, again))
-				got, end := read(t, r, codec.Query{Start: m.time - 1, End: m.time + 1})
+				got, end := readAll(t, r, codec.Query{Start: m.time - 1, End: m.time + 1})
 				require.Equal(t, io.EOF, end)
 				require.Len(t, got, 1)
 				require.Equal(t, m.time, got[0].time)
@@ -318,7 +318,7 @@ func TestSeek(t *testing.T) {
 				fresh := NewState(r.Profile())
 				_, err = fresh.Apply(got[0].data)
 				require.NoError(t, err)
-				requireSame(t, state, fresh)
+				requireEqualStates(t, state, fresh)
 			}
 			for _, n := range []int{0, 7, len(messages) - 1} {
 				q := codec.Query{End: messages[n].time + 1, Last: func(*codec.Channel) int { return codec.All }}
@@ -342,14 +342,14 @@ func TestSeek(t *testing.T) {
 				_, err = it.Next()
 				require.Equal(t, io.EOF, err)
 			}
-			from, _ := read(t, r, codec.Query{Start: messages[20].time})
+			from, _ := readAll(t, r, codec.Query{Start: messages[20].time})
 			require.Equal(t, messages[21:], from[1:])
 			for _, q := range []codec.Query{
 				{Start: messages[len(messages)-1].time + 1}, {End: 1},
 				{Start: messages[3].time + 1, End: messages[3].time + 2},
 				{Topics: func(*codec.Channel) bool { return false }},
 			} {
-				none, end := read(t, r, q)
+				none, end := readAll(t, r, q)
 				require.Equal(t, io.EOF, end)
 				require.Empty(t, none)
 			}
@@ -357,8 +357,8 @@ func TestSeek(t *testing.T) {
 	}
 }
 
-// requireSame compares states. It compares the order of actors only as far as packets keep it.
-func requireSame(t *testing.T, want, got *State) {
+// requireEqualStates compares states. It compares the order of actors only as far as packets keep it.
+func requireEqualStates(t *testing.T, want, got *State) {
 	t.Helper()
 	a, err := want.AppendPackets(nil)
 	require.NoError(t, err)
@@ -375,7 +375,7 @@ func TestKeys(t *testing.T) {
 		del := EventDelList{EventDel(i - 2)}
 		l.frame(uint64(i+1), &add, &del)
 	}
-	r := readerOf(t, l.data)
+	r := openLog(t, l.data)
 	for i := range 200 {
 		s := stateAt(t, r, header.Date*1e9+int64(i)*1e8)
 		require.Len(t, s.Actors, min(i, 2))
@@ -383,8 +383,8 @@ func TestKeys(t *testing.T) {
 			require.Contains(t, s.Actors, uint32(i-1))
 		}
 	}
-	require.Greater(t, len(r.index.keys), 2)
-	require.Less(t, len(r.index.keys), 10)
+	require.Greater(t, len(r.index.checkpoints), 2)
+	require.Less(t, len(r.index.checkpoints), 10)
 }
 
 // A state with more actors than a packet holds needs several packets.
@@ -411,9 +411,9 @@ func TestState(t *testing.T) {
 			&WeatherList{{Wetness: 1}, {Wetness: 2}},
 			&BoundingBoxList{{Actor: 1, Extension: Vector{1, 2, 3}}, {Actor: 3}},
 			&TriggerVolumeList{{Actor: 2}},
-			&TrafficLightTimeList{{Actor: 2, Green: 5}}, filled(p, IDPhysicsControl), &EventDelList{3},
+			&TrafficLightTimeList{{Actor: 2, Green: 5}}, fullBody(p, IDPhysicsControl), &EventDelList{3},
 		}
-		if p.Doors != 0 {
+		if p.DoorsID != 0 {
 			bodies = append(bodies, &VehicleDoorList{{1, DoorHood, true}, {1, DoorTrunk, true}, {1, DoorHood, false},
 				{2, DoorHood, true}, {2, DoorAll, false}})
 		}
@@ -435,7 +435,7 @@ func TestState(t *testing.T) {
 		require.NotNil(t, sorted[1].TriggerVolume)
 		require.Equal(t, map[int32]SceneLight{-1: {Light: -1}, 4: {Light: 4, On: true}}, s.SceneLights)
 		require.EqualValues(t, 2, s.Weather.Wetness)
-		if p.Doors != 0 {
+		if p.DoorsID != 0 {
 			require.Equal(t, []VehicleDoor{{1, DoorTrunk, true}, {1, DoorHood, false}}, sorted[0].Doors)
 			require.Equal(t, []VehicleDoor{{2, DoorAll, false}}, sorted[1].Doors)
 		}
@@ -444,7 +444,7 @@ func TestState(t *testing.T) {
 		again := NewState(p)
 		_, err = again.Apply(packets)
 		require.NoError(t, err)
-		requireSame(t, s, again)
+		requireEqualStates(t, s, again)
 		changed, err = s.Apply(newLog(t, p).frame(1, &EventAddList{}, &PositionList{{}}).data[34:])
 		require.NoError(t, err)
 		require.False(t, changed)
@@ -457,7 +457,7 @@ func TestTimes(t *testing.T) {
 	for i, elapsed := range []float64{0, 1, 0.5, math.NaN(), math.Inf(1), -5, 2} {
 		l.add(&FrameStart{uint64(i + 1), -1, elapsed}, &FrameEnd{})
 	}
-	messages, end := read(t, readerOf(t, l.data), codec.Query{})
+	messages, end := readAll(t, openLog(t, l.data), codec.Query{})
 	require.Equal(t, io.EOF, end)
 	var got []int64
 	for _, m := range messages {
@@ -468,13 +468,13 @@ func TestTimes(t *testing.T) {
 
 // Packets before the first frame and between frames are kept.
 func TestPacketsBetweenFrames(t *testing.T) {
-	l := newLog(t, UE4).add(&eyes{}).frame(1).add(&eyes{Open: true}).frame(2).add(&eyes{})
-	r := readerOf(t, l.data)
-	messages, _ := read(t, r, codec.Query{})
+	l := newLog(t, UE4).add(&unknownBody{}).frame(1).add(&unknownBody{Open: true}).frame(2).add(&unknownBody{})
+	r := openLog(t, l.data)
+	messages, _ := readAll(t, r, codec.Query{})
 	require.Len(t, messages, 2)
-	require.Equal(t, l.data[r.begin:], join(messages))
+	require.Equal(t, l.data[r.begin:], joinData(messages))
 	require.EqualValues(t, 2, startOf(messages[1].data).Frame)
-	from, _ := read(t, r, codec.Query{Start: messages[1].time})
+	from, _ := readAll(t, r, codec.Query{Start: messages[1].time})
 	require.Equal(t, messages[1:], from)
 }
 
@@ -482,7 +482,7 @@ func TestOpenErrors(t *testing.T) {
 	_, err := Open(nil, "missing.log")
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.EqualError(t, err, "open missing.log: no such file or directory")
-	r := readerOf(t, newLog(t, UE4).frame(1).data)
+	r := openLog(t, newLog(t, UE4).frame(1).data)
 	it, err := r.Read(codec.Query{})
 	require.NoError(t, err)
 	require.NoError(t, it.Close())
@@ -502,7 +502,7 @@ func (s shrinking) ReadAt(b []byte, pos int64) (int, error) {
 }
 
 func TestShrinkingFile(t *testing.T) {
-	log := newLog(t, UE4).drive(3000).data
+	log := newLog(t, UE4).addTraffic(3000).data
 	_, err := newReader(shrinking{codectest.NewFile(log)}, int64(len(log)), "a.log")
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }
@@ -510,9 +510,9 @@ func TestShrinkingFile(t *testing.T) {
 // Reading any log ends, and gives equal results each time. Seeking finds the frames that reading finds.
 func FuzzRead(f *testing.F) {
 	for _, p := range Profiles() {
-		l := newLog(f, p).drive(4)
+		l := newLog(f, p).addTraffic(4)
 		for id := range 25 {
-			if b := filled(p, uint8(id)); b != nil && id > 1 {
+			if b := fullBody(p, uint8(id)); b != nil && id > 1 {
 				l.frame(uint64(5+id), b)
 			}
 		}
@@ -523,10 +523,10 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		plain, end := read(t, r, codec.Query{})
+		plain, end := readAll(t, r, codec.Query{})
 		require.True(t, end == io.EOF || errors.Is(end, ErrDamaged), end)
 		damaged := 0
-		saved, end := read(t, r, codec.Query{Damaged: func(error) { damaged++ }})
+		saved, end := readAll(t, r, codec.Query{Damaged: func(error) { damaged++ }})
 		require.Equal(t, io.EOF, end)
 		info, err := r.Info()
 		require.NoError(t, err)
@@ -549,7 +549,7 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 		half := info.StartTime + (info.EndTime-info.StartTime)/2
-		from, end := read(t, r, codec.Query{Start: half, Damaged: func(error) {}})
+		from, end := readAll(t, r, codec.Query{Start: half, Damaged: func(error) {}})
 		require.Equal(t, io.EOF, end)
 		if damaged == 0 {
 			want := 0
@@ -565,7 +565,7 @@ func FuzzRead(f *testing.F) {
 
 // stateAt returns the state before the first frame at or after a time.
 func stateAt(t testing.TB, r *Reader, at int64) *State {
-	x, err := r.indexed()
+	x, err := r.loadIndex()
 	require.NoError(t, err)
 	s, err := x.state(r.walker(), r.profile, x.seek(at))
 	require.NoError(t, err)

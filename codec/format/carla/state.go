@@ -8,22 +8,23 @@ import (
 	"slices"
 )
 
-// State is the data that a log records only when it changes. A frame is complete only with the State before it.
+// State has the values that a log records only when they change. A reader that begins in the middle of a log needs
+// the State before its first frame.
 type State struct {
 	Profile     Profile
 	Actors      map[uint32]*Actor // living actors by id
 	SceneLights map[int32]SceneLight
 	Weather     *Weather // nil when unknown
 
-	added uint64 // number of actors so far
+	added uint64 // number of actors that appeared so far
 }
 
 // Actor is a living actor.
 type Actor struct {
 	EventAdd
-	Parent        uint32 // 0: it is not attached
+	Parent        uint32 // id of the actor to which this actor is attached; 0: none
 	Doors         []VehicleDoor
-	BoundingBox   *BoundingBox // nil, as all other pointers: unknown
+	BoundingBox   *BoundingBox // nil: unknown, as for all pointers
 	TriggerVolume *TriggerVolume
 	Physics       *PhysicsControl
 	ChaosPhysics  *ChaosPhysics
@@ -73,9 +74,10 @@ func (s *State) concerns(k Packet) bool {
 		IDPhysicsControl, IDTrafficLightTime:
 		return !k.Empty()
 	}
-	return k.ID != 0 && k.ID == s.Profile.Doors && !k.Empty()
+	return k.ID != 0 && k.ID == s.Profile.DoorsID && !k.Empty()
 }
 
+// apply applies one packet.
 func (s *State) apply(b Body) {
 	switch l := b.(type) {
 	case *EventAddList:
@@ -129,38 +131,39 @@ func (s *State) apply(b Body) {
 	}
 }
 
+// change calls a function with an actor, if it exists.
 func (s *State) change(actor uint32, change func(*Actor)) {
 	if a := s.Actors[actor]; a != nil {
 		change(a)
 	}
 }
 
-// AppendPackets appends packets that yield s when applied to an empty state.
+// AppendPackets appends packets that yield s when they are applied to a new State.
 func (s *State) AppendPackets(dst []byte) ([]byte, error) {
 	w := packetWriter{profile: s.Profile, data: dst}
 	actors := s.Sorted()
-	writeOf(&w, actors, func(a *Actor) []EventAdd { return []EventAdd{a.EventAdd} })
-	writeOf(&w, actors, func(a *Actor) []EventParent {
+	writeRecords(&w, actors, func(a *Actor) []EventAdd { return []EventAdd{a.EventAdd} })
+	writeRecords(&w, actors, func(a *Actor) []EventParent {
 		if a.Parent == 0 {
 			return nil
 		}
 		return []EventParent{{a.Actor, a.Parent}}
 	})
-	writeOf(&w, actors, func(a *Actor) []VehicleDoor { return a.Doors })
+	writeRecords(&w, actors, func(a *Actor) []VehicleDoor { return a.Doors })
 	writeList(&w, slices.SortedFunc(maps.Values(s.SceneLights),
 		func(a, b SceneLight) int { return cmp.Compare(a.Light, b.Light) }))
-	writeList(&w, known(s.Weather))
-	writeOf(&w, actors, func(a *Actor) []BoundingBox { return known(a.BoundingBox) })
-	writeOf(&w, actors, func(a *Actor) []TriggerVolume { return known(a.TriggerVolume) })
-	writeOf(&w, actors, func(a *Actor) []PhysicsControl { return known(a.Physics) })
-	writeOf(&w, actors, func(a *Actor) []TrafficLightTime { return known(a.LightTime) })
-	w.profile.Wheel = chaosWheel
-	writeOf(&w, actors, func(a *Actor) []ChaosPhysics { return known(a.ChaosPhysics) })
+	writeList(&w, optional(s.Weather))
+	writeRecords(&w, actors, func(a *Actor) []BoundingBox { return optional(a.BoundingBox) })
+	writeRecords(&w, actors, func(a *Actor) []TriggerVolume { return optional(a.TriggerVolume) })
+	writeRecords(&w, actors, func(a *Actor) []PhysicsControl { return optional(a.Physics) })
+	writeRecords(&w, actors, func(a *Actor) []TrafficLightTime { return optional(a.LightTime) })
+	w.profile.WheelSize = chaosWheelSize
+	writeRecords(&w, actors, func(a *Actor) []ChaosPhysics { return optional(a.ChaosPhysics) })
 	return w.data, w.err
 }
 
-// known returns a list of *v, an empty list if v is nil.
-func known[T any](v *T) []T {
+// optional returns a list of *v, or an empty list if v is nil.
+func optional[T any](v *T) []T {
 	if v == nil {
 		return nil
 	}
@@ -174,8 +177,8 @@ type packetWriter struct {
 	err     error
 }
 
-// writeOf writes a list of the records of all actors.
-func writeOf[T any, P listed[T]](w *packetWriter, actors []*Actor, records func(*Actor) []T) {
+// writeRecords writes the records of all actors as one list.
+func writeRecords[T any, P listed[T]](w *packetWriter, actors []*Actor, records func(*Actor) []T) {
 	var list []T
 	for _, a := range actors {
 		list = append(list, records(a)...)
@@ -183,7 +186,7 @@ func writeOf[T any, P listed[T]](w *packetWriter, actors []*Actor, records func(
 	writeList[T, P](w, list)
 }
 
-// writeList writes a list in as many packets as it needs, none if it is empty.
+// writeList writes a list in as many packets as the list needs, and none if the list is empty.
 func writeList[T any, P listed[T]](w *packetWriter, list []T) {
 	for chunk := range slices.Chunk(List[T, P](list), math.MaxUint16) {
 		if w.err == nil {

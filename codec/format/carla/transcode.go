@@ -2,8 +2,8 @@ package carla
 
 import "fmt"
 
-// Transcode appends a frame of d's profile to dst in the layout of another profile. Unknown packets stay as they are.
-// Packets that the other profile does not have are dropped. lost describes them.
+// Transcode converts a frame from d.Profile to profile p and appends it to dst. Unknown packets stay unchanged. Packets
+// that p does not have are dropped, as are packets that cannot be decoded. lost describes the dropped packets.
 func Transcode(dst []byte, p Profile, d *Decoder, frame []byte) (_ []byte, lost []string, err error) {
 	for len(frame) > 0 {
 		k, rest, err := NextPacket(frame)
@@ -20,7 +20,7 @@ func Transcode(dst []byte, p Profile, d *Decoder, frame []byte) (_ []byte, lost 
 		case b == nil:
 			dst = k.Append(dst)
 			continue
-		case k.ID == IDPhysicsControl && chaos != (p.Wheel == chaosWheel):
+		case k.ID == IDPhysicsControl && chaos != (p.WheelSize == chaosWheelSize):
 			if !k.Empty() {
 				lost = append(lost, fmt.Sprintf("physics of vehicles, which differ in profile %s", p.Name))
 			}

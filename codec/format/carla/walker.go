@@ -14,7 +14,7 @@ import (
 
 const (
 	frameStartSize = 24
-	// maxFrame limits the bytes of a frame: 65535 actors take less.
+	// maxFrame is the greatest size of a frame, in bytes. Frames with 65535 actors are smaller.
 	maxFrame = 256 << 20
 )
 
@@ -24,7 +24,7 @@ var errCut = errors.New("the recording was not closed: the log ends within a fra
 // frame is a frame of a log.
 type frame struct {
 	FrameStart
-	pos  int64
+	pos  int64 // offset in the file
 	time int64 // LogTime
 	data []byte
 }
@@ -32,17 +32,18 @@ type frame struct {
 // walker reads the frames of a log in order.
 type walker struct {
 	chunked.Window
-	path   string
-	header Header
-	pos    int64 // offset of the next frame
-	before frame // the frame before the next one, without data; zero at first
+	path     string
+	header   Header
+	pos      int64 // offset of the next frame
+	previous frame // the frame before pos, without data; zero at the first frame
 }
 
-// next returns the next frame. Its data is valid until the next call. The error is io.EOF at the end of the log, errCut
-// if an incomplete frame ends the log, a *damage, after which next can be called again, or an error of reading.
+// next returns the next frame. The data of the frame is valid until the next call. The error is io.EOF at the end of
+// the log, errCut if an incomplete frame ends the log, a *damage, after which next can be called again, or an error of
+// reading.
 func (w *walker) next() (frame, error) {
 	f := frame{pos: w.pos}
-	size := 0
+	size := 0 // bytes of the complete packets from f.pos on
 	started, ended := false, false
 	problem := ""
 	for problem == "" {
@@ -60,7 +61,7 @@ func (w *walker) next() (frame, error) {
 		case id == IDFrameStart && data != frameStartSize:
 			problem = fmt.Sprintf("FrameStart has %s instead of %d", plural.Count(data, "byte"), frameStartSize)
 		case id == IDFrameStart && started:
-			return w.found(f, size)
+			return w.accept(f, size)
 		case packetHead+data > left:
 			problem = fmt.Sprintf("packet %d has %s, only %d are there", id, plural.Count(data, "byte"),
 				left-packetHead)
@@ -74,7 +75,7 @@ func (w *walker) next() (frame, error) {
 		}
 	}
 	if ended {
-		return w.found(f, size)
+		return w.accept(f, size)
 	}
 	if f.pos == w.Size {
 		return f, io.EOF
@@ -90,18 +91,18 @@ func (w *walker) next() (frame, error) {
 	return f, &damage{w.path, f.pos, end, problem}
 }
 
-// found returns f with its data, which has size bytes, and moves w behind it.
-func (w *walker) found(f frame, size int) (frame, error) {
+// accept returns f with its size bytes of data, and moves w to the end of f.
+func (w *walker) accept(f frame, size int) (frame, error) {
 	b, err := w.View(f.pos, size)
 	if err != nil {
 		return f, fmt.Errorf("read %s: frame at %#x: %w", w.path, f.pos, codec.Pathless(err))
 	}
 	f.data = b[:size:size]
 	f.FrameStart = startOf(f.data)
-	f.time = max(w.header.logTime(&f.FrameStart), w.before.time)
+	f.time = max(w.header.logTime(&f.FrameStart), w.previous.time)
 	w.pos += int64(size)
-	w.before = f
-	w.before.data = nil
+	w.previous = f
+	w.previous.data = nil
 	return f, nil
 }
 
@@ -121,11 +122,10 @@ func startOf(data []byte) (f FrameStart) {
 	return f
 }
 
-// frameStartHead is the beginning of a FrameStart.
+// frameStartHead is the id and the size of a FrameStart packet.
 var frameStartHead = []byte{IDFrameStart, frameStartSize, 0, 0, 0}
 
-// resync returns the offset of the first FrameStart at pos or later that can follow the frame before, -1 if there is
-// none.
+// resync returns the offset of the first FrameStart at pos or later that can follow w.previous, or -1 if there is none.
 func (w *walker) resync(pos int64) (int64, error) {
 	const size = packetHead + frameStartSize
 	for {
@@ -146,7 +146,7 @@ func (w *walker) resync(pos int64) (int64, error) {
 			pos += int64(i)
 		default:
 			pos += int64(i)
-			if f := startOf(b[i : i+size]); f.follows(&w.before.FrameStart) {
+			if f := startOf(b[i : i+size]); f.follows(&w.previous.FrameStart) {
 				return pos, nil
 			}
 			pos++

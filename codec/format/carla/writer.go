@@ -39,37 +39,37 @@ func createOn(s codec.Disk, path string, o codec.CreateOptions) (*output.Recordi
 
 // encoder encodes one log, whose messages are frames.
 type encoder struct {
-	path      string
-	created   func() // called when the file was created
-	chunkSize int
-	duration  int64 // greatest duration of a chunk in ns
-	salvaged  bool  // CreateOptions.Salvaged: durations of frames are corrected
+	path          string
+	created       func() // called when the file was created
+	chunkSize     int    // bytes after which a chunk is written
+	chunkDuration int64  // greatest duration of a chunk, in ns
+	salvaged      bool   // CreateOptions.Salvaged: durations of frames are corrected
 
 	topic        output.Topic // has no channel before Declare
 	header       Header
 	profile      Profile
 	state        *State // after the last frame
-	statePackets []byte // the state before the file, which goes into the first frame
+	statePackets []byte // the state before the file, to be inserted into the first frame; nil: none
 
 	frame      []byte     // data of the message in Prepare
 	frameStart FrameStart // FrameStart of frame
-	last       FrameStart // FrameStart of the last frame
-	lastPos    int64      // offset of last in the file
-	end        int64      // offset of the next frame in the file
+	lastStart  FrameStart // FrameStart of the last frame that was appended
+	lastPos    int64      // offset of lastStart in the file
+	end        int64      // offset of the next frame in the file; 0 before the first frame
 	chunk      *chunk     // the open chunk
 	spare      *chunk     // a chunk to reuse, or nil
-	failed     bool       // frames are missing
+	failed     bool       // frames were dropped
 }
 
-// chunk has frames that will be written together.
+// chunk has frames that are written together.
 type chunk struct {
 	encoder *encoder
 	frames  []byte
 	first   int64 // LogTime of the first frame
 	span    output.Span
 
-	// The corrected duration of the frame before the chunk, encoded; empty: unchanged. The first frame of the chunk
-	// determines it.
+	// Encoded new duration of the last frame before the chunk, which the first frame of the chunk determines. Empty: the
+	// duration is not changed.
 	duration   []byte
 	durationAt int64 // offset of the duration in the file
 }
@@ -78,8 +78,8 @@ type chunk struct {
 func newEncoder(path string, o codec.CreateOptions, last *encoder) *encoder {
 	w := &encoder{
 		path: path, salvaged: o.Salvaged,
-		chunkSize: cmp.Or(o.ChunkSize, defaultChunkSize),
-		duration:  int64(cmp.Or(o.ChunkDuration, defaultChunkDuration)),
+		chunkSize:     cmp.Or(o.ChunkSize, defaultChunkSize),
+		chunkDuration: int64(cmp.Or(o.ChunkDuration, defaultChunkDuration)),
 	}
 	w.chunk = &chunk{encoder: w}
 	if last != nil {
@@ -88,7 +88,7 @@ func newEncoder(path string, o codec.CreateOptions, last *encoder) *encoder {
 	return w
 }
 
-// Begin encodes the state before the file. The header is written with the first frame, which may give its date.
+// Begin encodes the state before the file. The header is written with the first frame, which may determine the date.
 func (w *encoder) Begin(*codec.Info) (_ []byte, err error) {
 	w.created()
 	if w.state != nil {
@@ -165,16 +165,17 @@ func checkFrame(data []byte) error {
 	return nil
 }
 
+// Append appends the frame of Prepare to the chunk, and sets the duration of the frame before if it is unknown.
 func (w *encoder) Append(m *codec.Message) (full bool) {
 	c := w.chunk
 	if w.end == 0 {
 		w.end = int64(len(c.frames)) // size of the header
 	}
-	unknown := w.last.Duration < 0 || w.salvaged && w.topic.Messages > 0 && !w.last.reaches(&w.frameStart)
-	if step := w.frameStart.Elapsed - w.last.Elapsed; unknown && step > 0 {
+	unknown := w.lastStart.Duration < 0 || w.salvaged && w.topic.Messages > 0 && !w.lastStart.reaches(&w.frameStart)
+	if step := w.frameStart.Elapsed - w.lastStart.Elapsed; unknown && step > 0 {
 		w.setDuration(step)
 	}
-	w.last, w.lastPos = w.frameStart, w.end+int64(frameStartAt(w.frame))
+	w.lastStart, w.lastPos = w.frameStart, w.end+int64(frameStartAt(w.frame))
 	if c.span.Messages == 0 {
 		c.first = m.LogTime
 	}
@@ -184,7 +185,7 @@ func (w *encoder) Append(m *codec.Message) (full bool) {
 	w.topic.Messages++
 	_, _ = w.state.Apply(m.Data) // packets that cannot be decoded are written as they are
 	w.statePackets, w.frame = nil, nil
-	return len(c.frames) > w.chunkSize || m.LogTime-c.first > w.duration
+	return len(c.frames) > w.chunkSize || m.LogTime-c.first > w.chunkDuration
 }
 
 // frameStartAt returns the offset of the FrameStart in a frame.
@@ -210,6 +211,7 @@ func (w *encoder) setDuration(s float64) {
 	c.duration, c.durationAt = binary.LittleEndian.AppendUint64(c.duration[:0], bits), pos
 }
 
+// Event returns an error: logs have no events.
 func (w *encoder) Event(codec.Event) (*codec.Message, error) {
 	return nil, fmt.Errorf("write %s: CARLA's logs hold no events", w.path)
 }
@@ -222,7 +224,7 @@ func (w *encoder) Topics() []*output.Topic {
 	return []*output.Topic{&w.topic}
 }
 
-// Take returns the open chunk, or nil if it is empty. With beside, later frames go into another chunk.
+// Take returns the open chunk, or nil if the chunk is empty. With beside, later frames go into another chunk.
 func (w *encoder) Take(beside bool) output.Chunk {
 	c := w.chunk
 	if c.span.Messages == 0 {
@@ -237,6 +239,7 @@ func (w *encoder) Take(beside bool) output.Chunk {
 	return c
 }
 
+// Drop drops the frames of the open chunk.
 func (w *encoder) Drop() output.Span {
 	w.failed = true
 	span := w.chunk.span

@@ -36,14 +36,14 @@ func rewrite(t testing.TB, log []byte, o codec.CreateOptions) []byte {
 	disk := &disktest.Disk{}
 	w, err := createOn(disk, "b.log", o)
 	require.NoError(t, err)
-	copyAll(t, w, readerOf(t, log))
+	copyAll(t, w, openLog(t, log))
 	return disk.Files()["b.log"]
 }
 
 func TestRewriteSamples(t *testing.T) {
 	for _, name := range realLogs {
 		t.Run(name, func(t *testing.T) {
-			path := sample(t, name)
+			path := samplePath(t, name)
 			want, err := os.ReadFile(path)
 			require.NoError(t, err)
 			for _, size := range []int{0, 1, 10_000} {
@@ -83,51 +83,51 @@ func convert(t testing.TB, from, to string) {
 func TestTranscode(t *testing.T) {
 	bodies := func(p Profile) (all []Body) {
 		for id := range 256 {
-			if b := filled(p, uint8(id)); b != nil && uint8(id) != IDPhysicsControl && uint8(id) != IDFrameStart &&
+			if b := fullBody(p, uint8(id)); b != nil && uint8(id) != IDPhysicsControl && uint8(id) != IDFrameStart &&
 				uint8(id) != IDFrameEnd {
 				all = append(all, b)
 			}
 		}
-		return append(all, &eyes{Open: true})
+		return append(all, &unknownBody{Open: true})
 	}
 	log := newLog(t, UE4New).frame(1, &EventAddList{}, &VehicleDoorList{}, &PositionList{}).frame(2, bodies(UE4New)...)
 	log.data = Packet{200, []byte("unknown")}.Append(log.data)
 	d := Decoder{Profile: UE4New}
-	messages, _ := read(t, readerOf(t, log.data), codec.Query{})
+	messages, _ := readAll(t, openLog(t, log.data), codec.Query{})
 	for _, p := range []Profile{UE5, UE4Dev, UE4Mid, UE4New} {
 		for _, m := range messages {
-			other, left, err := Transcode(nil, p, &d, m.data)
+			other, lost, err := Transcode(nil, p, &d, m.data)
 			require.NoError(t, err)
-			require.Empty(t, left)
-			back, left, err := Transcode(nil, UE4New, &Decoder{Profile: p}, other)
+			require.Empty(t, lost)
+			back, lost, err := Transcode(nil, UE4New, &Decoder{Profile: p}, other)
 			require.NoError(t, err)
-			require.Empty(t, left)
+			require.Empty(t, lost)
 			require.Equal(t, m.data, back)
 		}
 	}
 }
 
 // Only packets that a profile does not have are dropped.
-func TestTranscodeLeaves(t *testing.T) {
-	frame := newLog(t, UE4New).frame(1, filled(UE4New, UE4New.Doors), &PositionList{{Actor: 1}},
-		filled(UE4New, IDPhysicsControl)).data[34:]
+func TestTranscodeDrops(t *testing.T) {
+	frame := newLog(t, UE4New).frame(1, fullBody(UE4New, UE4New.DoorsID), &PositionList{{Actor: 1}},
+		fullBody(UE4New, IDPhysicsControl)).data[34:]
 	frame = append(frame, Packet{IDState, []byte{9, 0}}.Append(nil)...)
 	d := Decoder{Profile: UE4New}
-	got, left, err := Transcode(nil, UE4, &d, frame)
+	got, lost, err := Transcode(nil, UE4, &d, frame)
 	require.NoError(t, err)
 	require.Equal(t, []string{"VehicleDoor, which profile ue4-0.9.15 does not have", "State that cannot be decoded"},
-		left)
-	require.Equal(t, newLog(t, UE4).frame(1, &PositionList{{Actor: 1}}, filled(UE4, IDPhysicsControl)).data[34:], got)
-	got, left, err = Transcode(nil, UE5, &d, frame)
+		lost)
+	require.Equal(t, newLog(t, UE4).frame(1, &PositionList{{Actor: 1}}, fullBody(UE4, IDPhysicsControl)).data[34:], got)
+	got, lost, err = Transcode(nil, UE5, &d, frame)
 	require.NoError(t, err)
 	require.Equal(t, []string{"physics of vehicles, which differ in profile ue5", "State that cannot be decoded"},
-		left)
-	require.Equal(t, newLog(t, UE5).frame(1, filled(UE5, UE5.Doors), &PositionList{{Actor: 1}}).data[34:], got)
+		lost)
+	require.Equal(t, newLog(t, UE5).frame(1, fullBody(UE5, UE5.DoorsID), &PositionList{{Actor: 1}}).data[34:], got)
 	// Empty lists are no loss.
-	_, left, err = Transcode(nil, UE4, &d, newLog(t, UE4New).frame(1, &VehicleDoorList{},
+	_, lost, err = Transcode(nil, UE4, &d, newLog(t, UE4New).frame(1, &VehicleDoorList{},
 		&PhysicsControlList{}).data[34:])
 	require.NoError(t, err)
-	require.Empty(t, left)
+	require.Empty(t, lost)
 	_, _, err = Transcode(nil, UE4, &d, frame[:len(frame)-1])
 	require.ErrorIs(t, err, ErrDamaged)
 }
@@ -184,10 +184,10 @@ func TestSalvaged(t *testing.T) {
 // Real logs that were cut become the logs that CARLA would have written up to the cut. Whole logs stay unchanged.
 func TestSalvagedSamples(t *testing.T) {
 	for _, name := range realLogs {
-		log, err := os.ReadFile(sample(t, name))
+		log, err := os.ReadFile(samplePath(t, name))
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(log, rewrite(t, log, codec.CreateOptions{Salvaged: true})))
-		x, err := readerOf(t, log).indexed()
+		x, err := openLog(t, log).loadIndex()
 		require.NoError(t, err)
 		for _, n := range []int{1, 57, len(x.frames) - 1} {
 			end := x.frames[n].pos
@@ -202,8 +202,8 @@ func TestSalvagedSamples(t *testing.T) {
 }
 
 func TestSplit(t *testing.T) {
-	log := newLog(t, UE4).drive(20).data
-	messages, _ := read(t, readerOf(t, log), codec.Query{})
+	log := newLog(t, UE4).addTraffic(20).data
+	messages, _ := readAll(t, openLog(t, log), codec.Query{})
 	disk := &disktest.Disk{}
 	w, err := createOn(disk, "drive.log", codec.CreateOptions{})
 	require.NoError(t, err)
@@ -219,21 +219,21 @@ func TestSplit(t *testing.T) {
 	require.Len(t, files, 3)
 	state := NewState(UE4)
 	for i, path := range []string{"drive.log", "drive_1.log", "drive_2.log"} {
-		r := readerOf(t, files[path])
+		r := openLog(t, files[path])
 		require.Equal(t, header, r.Header())
-		part, _ := read(t, r, codec.Query{})
-		require.Len(t, part, []int{10, 1, 9}[i])
-		require.Equal(t, messages[[]int{0, 10, 11}[i]].time, part[0].time)
+		frames, _ := readAll(t, r, codec.Query{})
+		require.Len(t, frames, []int{10, 1, 9}[i])
+		require.Equal(t, messages[[]int{0, 10, 11}[i]].time, frames[0].time)
 		fresh := NewState(UE4)
-		for _, m := range part {
+		for _, m := range frames {
 			_, err := fresh.Apply(m.data)
 			require.NoError(t, err)
 		}
-		for _, m := range messages[[]int{0, 10, 11}[i]:][:len(part)] {
+		for _, m := range messages[[]int{0, 10, 11}[i]:][:len(frames)] {
 			_, err := state.Apply(m.data)
 			require.NoError(t, err)
 		}
-		requireSame(t, state, fresh)
+		requireEqualStates(t, state, fresh)
 	}
 }
 
@@ -258,7 +258,7 @@ func TestFailedSplit(t *testing.T) {
 	disk.full = true
 	require.ErrorIs(t, w.Split(), syscall.ENOSPC)
 	disk.full = false
-	messages, _ := read(t, readerOf(t, newLog(t, UE4).drive(20).data), codec.Query{})
+	messages, _ := readAll(t, openLog(t, newLog(t, UE4).addTraffic(20).data), codec.Query{})
 	c := newChannel(header, UE4)
 	whole := NewState(UE4)
 	for i, m := range messages {
@@ -270,14 +270,14 @@ func TestFailedSplit(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, w.Close())
-	part, _ := read(t, readerOf(t, disk.Files()["drive_1.log"]), codec.Query{})
-	require.Len(t, part, 10)
+	frames, _ := readAll(t, openLog(t, disk.Files()["drive_1.log"]), codec.Query{})
+	require.Len(t, frames, 10)
 	state := NewState(UE4)
-	for _, m := range part {
+	for _, m := range frames {
 		_, err := state.Apply(m.data)
 		require.NoError(t, err)
 	}
-	requireSame(t, whole, state)
+	requireEqualStates(t, whole, state)
 }
 
 func TestWriteErrors(t *testing.T) {
@@ -290,7 +290,7 @@ func TestWriteErrors(t *testing.T) {
 	w, err := createOn(disk, "a.log", codec.CreateOptions{})
 	require.NoError(t, err)
 	require.EqualError(t, w.Declare(&codec.Channel{Topic: "/imu", Encoding: codec.EncodingCDR}),
-		"write a.log: /imu: its messages are cdr, not packets of CARLA's recorder")
+		"write a.log: /imu: the encoding is cdr, not carla")
 	c := newChannel(header, UE4)
 	require.NoError(t, w.Declare(c))
 	require.NoError(t, w.Declare(newChannel(header, UE4)))
@@ -314,7 +314,7 @@ func TestWriteErrors(t *testing.T) {
 	w, err = createOn(disk, "a.log", codec.CreateOptions{})
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
-	require.Zero(t, readerOf(t, disk.Files()["a.log"]).Header().Date)
+	require.Zero(t, openLog(t, disk.Files()["a.log"]).Header().Date)
 
 	// If the channel has no date, the first message gives it.
 	c = newChannel(header, UE4)
@@ -325,7 +325,7 @@ func TestWriteErrors(t *testing.T) {
 	frame := newLog(t, UE4).add(&FrameStart{7, -1, 5.5}, &FrameEnd{}).data[34:]
 	require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: 1_600_000_005_500_000_000, Data: frame}))
 	require.NoError(t, w.Close())
-	require.EqualValues(t, 1_600_000_000, readerOf(t, disk.Files()["a.log"]).Header().Date)
+	require.EqualValues(t, 1_600_000_000, openLog(t, disk.Files()["a.log"]).Header().Date)
 }
 
 func TestDiskErrors(t *testing.T) {
@@ -340,11 +340,11 @@ func TestDiskErrors(t *testing.T) {
 			if len(content) < len(empty) { // not even the header could be written
 				content = empty
 			}
-			return readerOf(t, content), nil
+			return openLog(t, content), nil
 		},
 	}
 	c := newChannel(header, UE4)
-	messages, _ := read(t, readerOf(t, newLog(t, UE4).drive(30).data), codec.Query{})
+	messages, _ := readAll(t, openLog(t, newLog(t, UE4).addTraffic(30).data), codec.Query{})
 	for _, m := range messages {
 		f.Messages = append(f.Messages, codec.Message{Channel: c, LogTime: m.time, Data: m.data})
 	}
@@ -352,8 +352,8 @@ func TestDiskErrors(t *testing.T) {
 }
 
 // Sync may be called concurrently with Write.
-func TestSyncBeside(t *testing.T) {
-	log := newLog(t, UE4).drive(2000).data
+func TestSyncWhileWriting(t *testing.T) {
+	log := newLog(t, UE4).addTraffic(2000).data
 	disk := &disktest.Disk{}
 	w, err := createOn(disk, "a.log", codec.CreateOptions{ChunkSize: 2000})
 	require.NoError(t, err)
@@ -364,7 +364,7 @@ func TestSyncBeside(t *testing.T) {
 			assert.NoError(t, w.Sync())
 		}
 	})
-	codectest.Copy(t, w, readerOf(t, log))
+	codectest.Copy(t, w, openLog(t, log))
 	done.Store(true)
 	group.Wait()
 	require.NoError(t, w.Close())
