@@ -68,8 +68,8 @@ type chunk struct {
 	first   int64 // LogTime of the first frame
 	span    output.Span
 
-	// Encoded new duration of the last frame before the chunk, which the first frame of the chunk determines. Empty: the
-	// duration is not changed.
+	// Encoded new duration of the last frame before the chunk. The first frame of the chunk determines the duration.
+	// Empty: the duration stays.
 	duration   []byte
 	durationAt int64 // offset of the duration in the file
 }
