@@ -13,7 +13,7 @@ const (
 	radian = 180 / math.Pi // degrees
 )
 
-// Numbers are negated as 0 - x, because -x of 0 is written as -0.
+// This file negates numbers as 0 - x, because -x of 0 is written as -0.
 
 // Point converts a location in cm, with y to the right, to m, with y to the left.
 func Point(v carla.Vector) geometry_msgs.Point {
@@ -92,20 +92,21 @@ func transform(p geometry_msgs.Pose) geometry_msgs.Transform {
 	return geometry_msgs.Transform{Translation: geometry_msgs.Vector3(p.Position), Rotation: p.Orientation}
 }
 
-// relative returns a location of the world relative to a pose.
-func relative(p geometry_msgs.Pose, location carla.Vector) geometry_msgs.Vector3 {
+// relativeTo returns a location of the world relative to a pose.
+func relativeTo(p geometry_msgs.Pose, location carla.Vector) geometry_msgs.Vector3 {
 	at := Point(location)
 	return p.Orientation.RotateBack(geometry_msgs.Vector3{X: at.X - p.Position.X, Y: at.Y - p.Position.Y,
 		Z: at.Z - p.Position.Z})
 }
 
-// difference returns (a - b) / dt.
-func difference(a, b geometry_msgs.Vector3, dt float64) geometry_msgs.Vector3 {
+// rateOfChange returns (a - b) / dt.
+func rateOfChange(a, b geometry_msgs.Vector3, dt float64) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: (a.X - b.X) / dt, Y: (a.Y - b.Y) / dt, Z: (a.Z - b.Z) / dt}
 }
 
-// turning returns the angular velocity, in the world, of a rotation from one orientation to another in dt.
-func turning(from, to geometry_msgs.Quaternion, dt float64) geometry_msgs.Vector3 {
+// angularVelocityBetween returns the angular velocity, in the world, of a rotation from one orientation to another in
+// dt.
+func angularVelocityBetween(from, to geometry_msgs.Quaternion, dt float64) geometry_msgs.Vector3 {
 	q := to.Times(from.Conjugate())
 	sin := math.Sqrt(q.X*q.X + q.Y*q.Y + q.Z*q.Z)
 	if sin == 0 {
@@ -115,9 +116,9 @@ func turning(from, to geometry_msgs.Quaternion, dt float64) geometry_msgs.Vector
 	return geometry_msgs.Vector3{X: q.X * rate, Y: q.Y * rate, Z: q.Z * rate}
 }
 
-// unit returns the pose with an orientation of length 1. A zero orientation becomes the identity. ok is false if a
+// normalize returns the pose with an orientation of length 1. A zero orientation becomes the identity. ok is false if a
 // number is NaN or infinite.
-func unit(p geometry_msgs.Pose) (_ geometry_msgs.Pose, ok bool) {
+func normalize(p geometry_msgs.Pose) (_ geometry_msgs.Pose, ok bool) {
 	q := &p.Orientation
 	n := math.Sqrt(q.X*q.X + q.Y*q.Y + q.Z*q.Z + q.W*q.W)
 	if n == 0 {
@@ -130,8 +131,8 @@ func unit(p geometry_msgs.Pose) (_ geometry_msgs.Pose, ok bool) {
 
 func length(v geometry_msgs.Vector3) float64 { return math.Sqrt(v.X*v.X + v.Y*v.Y + v.Z*v.Z) }
 
-// finite returns v, or zero if a component is NaN or infinite.
-func finite(v carla.Vector) carla.Vector {
+// finiteOrZero returns v, or zero if a component is NaN or infinite.
+func finiteOrZero(v carla.Vector) carla.Vector {
 	if math.IsInf(v.X+v.Y+v.Z, 0) || math.IsNaN(v.X+v.Y+v.Z) {
 		return carla.Vector{}
 	}

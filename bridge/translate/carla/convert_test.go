@@ -108,13 +108,16 @@ func TestVelocities(t *testing.T) {
 
 // TestTurning computes the angular velocity between two orientations.
 func TestTurning(t *testing.T) {
-	requireClose(t, vector3{Z: -math.Pi / 2}, turning(Quaternion(vector{Z: 170}), Quaternion(vector{Z: -100}), 1))
-	requireClose(t, vector3{Z: -math.Pi / 4}, turning(Quaternion(vector{Z: 170}), Quaternion(vector{Z: -100}), 2))
-	requireClose(t, vector3{Y: -math.Pi / 18}, turning(Quaternion(vector{Y: 10}), Quaternion(vector{Y: 20}), 1))
-	requireClose(t, vector3{X: math.Pi / 18}, turning(Quaternion(vector{X: 10}), Quaternion(vector{X: 20}), 1))
+	from, to := Quaternion(vector{Z: 170}), Quaternion(vector{Z: -100})
+	requireClose(t, vector3{Z: -math.Pi / 2}, angularVelocityBetween(from, to, 1))
+	requireClose(t, vector3{Z: -math.Pi / 4}, angularVelocityBetween(from, to, 2))
+	from, to = Quaternion(vector{Y: 10}), Quaternion(vector{Y: 20})
+	requireClose(t, vector3{Y: -math.Pi / 18}, angularVelocityBetween(from, to, 1))
+	from, to = Quaternion(vector{X: 10}), Quaternion(vector{X: 20})
+	requireClose(t, vector3{X: math.Pi / 18}, angularVelocityBetween(from, to, 1))
 	q := Quaternion(vector{X: 1, Y: 2, Z: 3})
-	require.Equal(t, vector3{}, turning(rotation{W: 1}, rotation{W: 1}, 1))
-	requireClose(t, vector3{}, turning(q, rotation{X: -q.X, Y: -q.Y, Z: -q.Z, W: -q.W}, 1))
+	require.Equal(t, vector3{}, angularVelocityBetween(rotation{W: 1}, rotation{W: 1}, 1))
+	requireClose(t, vector3{}, angularVelocityBetween(q, rotation{X: -q.X, Y: -q.Y, Z: -q.Z, W: -q.W}, 1))
 }
 
 func TestStamp(t *testing.T) {

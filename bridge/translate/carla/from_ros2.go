@@ -15,14 +15,14 @@ import (
 	"tapedeck/msgs/rosgraph_msgs"
 )
 
-// mapPatience is the time for which frames wait for the name of the map. A log begins with that name.
+// mapPatience is the time for which frames wait for the name of the map, because a log begins with the name.
 const mapPatience = 2 * time.Second
 
 // Writer writes a log from ROS 2 messages in the order of their reception. It is the inverse of ToROS2. Each message on
-// /clock begins a frame. Messages with a stamp belong to the frame of their stamp, and messages without one to the
-// frame during which they are received. Without /clock, a frame has the messages received within WriteOptions.Step. If
-// several messages of a frame set one value, the last one counts. An actor appears with the first message about it, and
-// disappears when a CarlaActorList no longer lists it.
+// /clock begins a frame. A message with a stamp belongs to the frame of the stamp. A message without a stamp belongs to
+// the frame during which it is received. Without /clock, a frame has the messages received within WriteOptions.Step. If
+// several messages of a frame set one value, the last message counts. An actor appears with the first message about the
+// actor, and disappears when a CarlaActorList no longer lists the actor.
 //
 // Writer skips messages on topics from which a log cannot be made; see Skipped. A Split puts the current frame into the
 // new file.
@@ -32,16 +32,16 @@ type Writer struct {
 	step     time.Duration
 	patience time.Duration // time in the log until which frames wait for the name of the map
 	decoders map[*codec.Channel]*decoder
-	skipped  []string // topics; see Skipped
+	skipped  []string // result of Skipped
 
-	clocked bool          // there was a message on /clock
-	begun   bool          // the log has begun
-	zero    time.Duration // /clock at the start of the log; without /clock the log time since 1970
-	now     time.Duration // time of the current frame, since the start of the log
-	logTime int64         // log time of the start of the log, in ns since the Unix epoch
-	number  uint64        // number of the previous frame
-	waiting []*batch      // messages of frames after the current one that /clock has begun
-	early   *batch        // messages of frames that /clock has not begun
+	hasClock    bool          // there was a message on /clock
+	started     bool          // the log has begun
+	start       time.Duration // /clock at the start of the log; without /clock the log time since 1970
+	now         time.Duration // time of the current frame, since the start of the log
+	logTime     int64         // log time of the start of the log, in ns since the Unix epoch
+	frameNumber uint64        // number of the previous frame
+	waiting     []*batch      // messages of frames after the current one that /clock has begun
+	early       *batch        // messages of frames that /clock has not begun
 	// waitingBytes is the size of the messages in waiting and early.
 	waitingBytes int
 
@@ -84,7 +84,7 @@ func (w *Writer) decoder(c *codec.Channel) *decoder {
 func (w *Writer) Size() int64 { return w.size }
 
 // Empty reports whether the frames so far hold only times.
-func (w *Writer) Empty() bool { return !w.filled }
+func (w *Writer) Empty() bool { return !w.hasContent }
 
 // Skipped returns the topics whose messages were skipped so far.
 func (w *Writer) Skipped() []string { return w.skipped }
@@ -107,7 +107,7 @@ func (w *Writer) Write(m *codec.Message) error {
 	var err error
 	if clock, ok := d.message.(*rosgraph_msgs.Clock); ok {
 		err = w.tick(time.Duration(clock.Clock.Nanoseconds()), m.LogTime)
-	} else if !w.clocked {
+	} else if !w.hasClock {
 		err = w.advance(m.LogTime)
 	}
 	if err != nil {
@@ -128,11 +128,11 @@ func (w *Writer) assign(d *decoder, m *codec.Message) {
 
 // batchOf returns the batch of the frame to which a message with the time t belongs, or nil for the current frame.
 func (w *Writer) batchOf(t time.Duration) *batch {
-	if !w.begun || !w.clocked {
+	if !w.started || !w.hasClock {
 		return nil
 	}
-	at, newest := t-w.zero, w.now
-	if t != 0 || w.zero+w.now == 0 { // else the stamp is not set
+	at, newest := t-w.start, w.now
+	if t != 0 || w.start+w.now == 0 { // else the stamp is not set
 		if at <= w.now {
 			return nil
 		}
@@ -154,10 +154,10 @@ func (w *Writer) batchOf(t time.Duration) *batch {
 
 // apply adds the message that d has decoded to the current frame.
 func (w *Writer) apply(d *decoder) {
-	if d.replaces && d.frame == w.number+1 {
+	if d.replaces && d.frame == w.frameNumber+1 {
 		w.losses.Add(d.topic, "messages replaced by a later one in the same frame of the log", 1)
 	}
-	d.frame = w.number + 1
+	d.frame = w.frameNumber + 1
 	d.apply(w, d)
 }
 
@@ -177,14 +177,14 @@ func (w *Writer) applyWorldInfo(d *decoder, v *carla_msgs.CarlaWorldInfo) {
 // message on /clock.
 func (w *Writer) advance(logTime int64) error {
 	t := time.Duration(logTime)
-	if !w.begun {
-		w.begun, w.zero, w.logTime = true, t, logTime
+	if !w.started {
+		w.started, w.start, w.logTime = true, t, logTime
 	}
-	steps := (t - w.zero - w.now) / w.step
+	steps := (t - w.start - w.now) / w.step
 	if steps <= 0 {
 		return nil
 	}
-	err := w.end()
+	err := w.endFrame()
 	w.now += steps * w.step
 	return err
 }
@@ -194,21 +194,21 @@ func (w *Writer) advance(logTime int64) error {
 // advanced again.
 func (w *Writer) tick(t time.Duration, logTime int64) (err error) {
 	switch {
-	case !w.begun || !w.clocked && w.number == 0:
-		w.begun, w.clocked, w.zero, w.logTime = true, true, t, logTime
+	case !w.started || !w.hasClock && w.frameNumber == 0:
+		w.started, w.hasClock, w.start, w.logTime = true, true, t, logTime
 		return nil
-	case !w.clocked: // the first message on /clock
-		w.clocked = true
-		w.zero = t - max(w.now, time.Duration(logTime-w.logTime))
+	case !w.hasClock: // the first message on /clock
+		w.hasClock = true
+		w.start = t - max(w.now, time.Duration(logTime-w.logTime))
 	}
-	next, last := t-w.zero, w.now
+	next, last := t-w.start, w.now
 	if n := len(w.waiting); n > 0 {
 		last = w.waiting[n-1].at
 	}
 	if next < last {
 		w.losses.Add(clockTopic, "jumps back of the clock: time in the log continues", 1)
 		next = last + w.step
-		w.zero = t - next
+		w.start = t - next
 	}
 	if next == last {
 		return nil
@@ -224,17 +224,17 @@ func (w *Writer) tick(t time.Duration, logTime int64) (err error) {
 
 // catchUp ends the current frame, and begins the next frame with its waiting messages.
 func (w *Writer) catchUp() error {
-	err := w.end()
+	err := w.endFrame()
 	next := w.waiting[0]
 	w.now, w.waiting = next.at, slices.Delete(w.waiting, 0, 1)
 	w.replay(next, func(d *decoder, _ *codec.Message) { w.apply(d) })
 	return err
 }
 
-// end ends the current frame.
-func (w *Writer) end() error {
-	w.number++
-	frame := []carla.Body{&carla.FrameStart{Frame: w.number, Duration: w.lastDuration(), Elapsed: elapsed(w.now)}}
+// endFrame ends the current frame.
+func (w *Writer) endFrame() error {
+	w.frameNumber++
+	frame := []carla.Body{&carla.FrameStart{Frame: w.frameNumber, Duration: w.lastDuration(), Elapsed: elapsed(w.now)}}
 	frame = append(append(frame, w.bodies()...), &carla.FrameEnd{})
 	data := w.spare[:0]
 	w.spare = nil
@@ -242,7 +242,7 @@ func (w *Writer) end() error {
 		var err error
 		data, err = carla.AppendPacket(data, w.profile, b)
 		if err != nil {
-			return fmt.Errorf("frame %d: %w", w.number, err)
+			return fmt.Errorf("frame %d: %w", w.frameNumber, err)
 		}
 	}
 	w.queue = append(w.queue, codec.Message{LogTime: w.logTime + int64(w.now), Data: data})
@@ -257,7 +257,7 @@ func (w *Writer) end() error {
 func (w *Writer) lastDuration() float64 {
 	step := w.untilNext
 	w.untilNext = 0
-	if w.begun || step <= 0 {
+	if w.started || step <= 0 {
 		return -1
 	}
 	d, err := strconv.ParseFloat(strconv.FormatFloat(float64(step), 'g', -1, 32), 64) // 0.1 and not 0.10000000149
@@ -316,9 +316,9 @@ func (w *Writer) finish() error {
 	}
 	w.replay(w.early, func(d *decoder, _ *codec.Message) { w.apply(d) })
 	w.early = new(batch)
-	if w.begun {
-		w.begun = false
-		err = errors.Join(err, w.end())
+	if w.started {
+		w.started = false
+		err = errors.Join(err, w.endFrame())
 	}
 	return errors.Join(err, w.flush())
 }
@@ -335,7 +335,7 @@ func (w *Writer) Expect(r codec.Reader) error {
 	}
 	for _, t := range info.Topics {
 		d := w.decoder(t.Channel)
-		w.clocked = w.clocked || d.messageType != nil && t.Channel.Topic == clockTopic && t.MessageCount > 0
+		w.hasClock = w.hasClock || d.messageType != nil && t.Channel.Topic == clockTopic && t.MessageCount > 0
 	}
 	w.patience = 0
 	defer w.rename()

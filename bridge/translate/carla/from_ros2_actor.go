@@ -11,7 +11,7 @@ import (
 
 // logActor is an actor of a log that is written.
 type logActor struct {
-	carla.EventAdd // its Actor, the id in the log, is 0 until the actor is written
+	carla.EventAdd // EventAdd.Actor, the id in the log, is 0 until the actor is written
 	kind           kind
 	name           string    // name in topics; "" if a CarlaActorList had the actor before a topic
 	frames         []string  // names of the actor's frames
@@ -20,20 +20,20 @@ type logActor struct {
 	listedAs       string    // blueprint in CarlaActorList
 	alive          bool      // the actor exists in the simulation
 	written        bool      // the log has the actor and has not removed it
-	parent         *logActor // the actor to which this one is attached
-	attached       *logActor // parent in the log
+	parent         *logActor // the actor to which this actor is attached
+	attached       *logActor // the parent that the log has; nil: none
 
 	odometry    odometry
 	placeUpdate uint64 // logState.updates when place was computed
 	hasPlace    bool   // place is known
 	place       struct{ Location, Rotation carla.Vector }
 	motion      carla.Kinematics
-	hasMotion   bool // motion is known
-	control     carla_msgs.CarlaEgoVehicleControl
-	speed       float32 // m/s, of a walker
-	hasSpeed    bool    // speed is known
-	info        carla_msgs.CarlaTrafficLightInfo
-	physics     *carla_msgs.CarlaEgoVehicleInfo // nil: unknown, or already in the log
+	hasMotion   bool                              // motion is known
+	control     carla_msgs.CarlaEgoVehicleControl // last controls of a vehicle
+	speed       float32                           // m/s, of a walker
+	hasSpeed    bool                              // speed is known
+	info        carla_msgs.CarlaTrafficLightInfo  // of a traffic light
+	physics     *carla_msgs.CarlaEgoVehicleInfo   // nil: unknown, or already in the log
 }
 
 // odometry is the last Odometry of an actor.
@@ -78,6 +78,7 @@ func (a *logActor) setBlueprint(blueprint, role string, others []carla.Attribute
 // complete reports whether the actor can be written to a log: vehicles and walkers need a place.
 func (a *logActor) complete() bool { return a.hasPlace || a.kind != vehicle && a.kind != walker }
 
+// hero reports whether CARLA regards the actor as the hero.
 func (a *logActor) hero() bool { return a.Attribute("role_name") == "hero" }
 
 // walkingSpeed returns the speed of a walker, in m/s.
@@ -89,6 +90,7 @@ func (a *logActor) walkingSpeed() float32 {
 	return float32(math.Hypot(v.X, v.Y))
 }
 
+// setPlace sets the place of the actor from a pose in the map.
 func (a *logActor) setPlace(at geometry_msgs.Pose) {
 	a.place.Location, a.place.Rotation, a.hasPlace = Location(at.Position), Rotation(at.Orientation), true
 }

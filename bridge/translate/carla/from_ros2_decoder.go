@@ -16,6 +16,7 @@ import (
 	"tapedeck/msgs/tf2_msgs"
 )
 
+// clockTopic is the topic of the time of simulation.
 const clockTopic = "/clock"
 
 // messageType describes a type of messages from which a log is made.

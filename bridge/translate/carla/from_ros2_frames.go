@@ -23,25 +23,25 @@ var identity = geometry_msgs.Pose{Orientation: geometry_msgs.Quaternion{W: 1}}
 // maxDepth is far above the depth of any tree of frames. It ends the search in a cycle.
 const maxDepth = 64
 
-// set stores a transform, and reports whether its numbers are finite. update is logState.updates at the message.
-func (f frames) set(topic string, t *geometry_msgs.TransformStamped, update uint64) bool {
-	at, ok := unit(geometry_msgs.Pose{Position: geometry_msgs.Point(t.Transform.Translation),
+// store stores a transform, and reports whether its numbers are finite. update is logState.updates at the message.
+func (f frames) store(topic string, t *geometry_msgs.TransformStamped, update uint64) bool {
+	at, ok := normalize(geometry_msgs.Pose{Position: geometry_msgs.Point(t.Transform.Translation),
 		Orientation: t.Transform.Rotation})
 	if !ok {
 		return false
 	}
-	known := f[t.ChildFrameId]
-	if known == nil {
-		known = new(frame)
-		f[t.ChildFrameId] = known
+	stored := f[t.ChildFrameId]
+	if stored == nil {
+		stored = new(frame)
+		f[t.ChildFrameId] = stored
 	}
-	*known = frame{t.Header.FrameId, at, update, topic, known.count + 1, known.used}
+	*stored = frame{t.Header.FrameId, at, update, topic, stored.count + 1, stored.used}
 	return true
 }
 
 // resolve transforms a pose from a frame to the map or, if the map cannot be reached, to the root of the frames. If
 // stop is not nil, resolve ends at the first frame for which stop returns true. last is the frame of the resulting
-// pose. update is the update of the newest transform that was applied, 0 without one.
+// pose. update is the update of the newest transform that was applied, or 0 if none was applied.
 func (f frames) resolve(name string, at geometry_msgs.Pose, stop func(string) bool) (_ geometry_msgs.Pose, last string,
 	update uint64) {
 	for range maxDepth {

@@ -34,12 +34,12 @@ type logState struct {
 
 	// Values of the current frame:
 	collisions []collision
-	weather    *carla.Weather
-	untilNext  float32 // s until the next frame, by the last CarlaStatus of the frame; 0: unknown
+	weather    *carla.Weather // nil: unchanged
+	untilNext  float32        // s until the next frame, by the last CarlaStatus of the frame; 0: unknown
 
-	filled         bool                                 // a frame had content besides times
-	states         []carla_msgs.CarlaTrafficLightStatus // of the last message
-	collisionCount uint32
+	hasContent     bool                                 // a frame had content besides times
+	states         []carla_msgs.CarlaTrafficLightStatus // states of traffic lights, by the last message
+	collisionCount uint32                               // number of collisions in the log
 }
 
 // collision is a collision of two actors.
@@ -69,7 +69,7 @@ func (s *logState) addListed(list []carla_msgs.CarlaActorInfo) {
 		}
 		switch {
 		case a == nil, a.listed && (a.id != info.Id || a.listedAs != info.Type): // the id belongs to another actor now
-			a = s.add()
+			a = s.addActor()
 			a.setBlueprint(info.Type, info.Rolename, s.mappingOf(info.Rolename).Attributes)
 		case !a.listed && !a.written:
 			a.setBlueprint(info.Type, info.Rolename, s.mappingOf(info.Rolename).Attributes)
@@ -87,7 +87,8 @@ func (s *logState) addAlive(info carla_msgs.CarlaActorInfo) {
 	s.rename()
 }
 
-func (s *logState) add() *logActor {
+// addActor adds an actor without any properties.
+func (s *logState) addActor() *logActor {
 	a := new(logActor)
 	s.actors = append(s.actors, a)
 	return a
@@ -122,19 +123,19 @@ func (s *logState) rename() {
 			names = append(names, role)
 		}
 		for _, name := range names {
-			if before := s.byName[name]; before == nil || !before.alive && a.alive {
+			if other := s.byName[name]; other == nil || !other.alive && a.alive {
 				s.byName[name] = a
 			}
 		}
 		a.frames = nil
 	}
 	for name, a := range s.byName {
-		s.frame(a, name)
+		s.assignFrames(a, name)
 	}
 }
 
-// frame assigns the frame with an actor's name, and the frames in the actor's mapping, to the actor.
-func (s *logState) frame(a *logActor, name string) {
+// assignFrames assigns the frame with an actor's name, and the frames in the actor's mapping, to the actor.
+func (s *logState) assignFrames(a *logActor, name string) {
 	for _, frame := range append([]string{name}, s.mappingOf(name).Frames...) {
 		a.frames = append(a.frames, frame)
 		s.byFrame[frame] = a
@@ -176,18 +177,18 @@ func (s *logState) sortAsListed(list []carla_msgs.CarlaActorInfo) {
 	})
 }
 
-// numbered matches the names that ToROS2 makes from the ids of actors.
-var numbered = regexp.MustCompile(`^actor([1-9][0-9]*)$`)
+// actorIDName matches the names that ToROS2 makes from the ids of actors.
+var actorIDName = regexp.MustCompile(`^actor([1-9][0-9]*)$`)
 
-// actor returns the actor with a name. If there is none, it adds the actor. k is the kind of the actor, or thing if the
-// kind is unknown.
+// actor returns the actor with a name. If there is none, it adds an actor with that name. k is the kind of the actor,
+// or thing if the kind is unknown.
 func (s *logState) actor(name string, k kind) *logActor {
 	a := s.byName[name]
 	if a == nil {
-		a = s.add()
+		a = s.addActor()
 		a.name, a.alive = name, true
 		s.byName[name] = a
-		if m := numbered.FindStringSubmatch(name); m != nil {
+		if m := actorIDName.FindStringSubmatch(name); m != nil {
 			id, _ := strconv.ParseUint(m[1], 10, 32)
 			a.id = uint32(id)
 		}
@@ -195,7 +196,7 @@ func (s *logState) actor(name string, k kind) *logActor {
 			s.byID[a.id] = a
 		}
 		s.guessBlueprint(a, cmp.Or(k, vehicle))
-		s.frame(a, name)
+		s.assignFrames(a, name)
 	}
 	if k == walker && a.kind == vehicle && !a.listed && !a.written {
 		s.guessBlueprint(a, walker)
@@ -219,7 +220,7 @@ func (s *logState) applyTransforms(d *decoder, m *tf2_msgs.TFMessage) {
 	s.updates++
 	for i := range m.Transforms {
 		t := &m.Transforms[i]
-		if !s.set(d.topic, t, s.updates) {
+		if !s.frames.store(d.topic, t, s.updates) {
 			s.losses.Add(d.topic, "transforms with NaN or infinite numbers", 1)
 			continue
 		}
@@ -233,7 +234,7 @@ func (s *logState) applyTransforms(d *decoder, m *tf2_msgs.TFMessage) {
 
 // applyOdometry sets the place and the motion of an actor.
 func (s *logState) applyOdometry(d *decoder, m *nav_msgs.Odometry) {
-	at, ok := unit(m.Pose.Pose)
+	at, ok := normalize(m.Pose.Pose)
 	if !ok {
 		s.losses.Add(d.topic, "poses with NaN or infinite numbers", 1)
 		return
@@ -245,6 +246,7 @@ func (s *logState) applyOdometry(d *decoder, m *nav_msgs.Odometry) {
 	s.actor(d.actor, thing).odometry = odometry{m.Header.FrameId, at, m.Twist.Twist, s.updates}
 }
 
+// applyVehicleStatus sets the controls of a vehicle.
 func (s *logState) applyVehicleStatus(d *decoder, m *carla_msgs.CarlaEgoVehicleStatus) {
 	s.applyVehicleControl(d, &m.Control)
 }
@@ -296,6 +298,7 @@ func (s *logState) countLostPhysics(d *decoder, info *carla_msgs.CarlaEgoVehicle
 	}
 }
 
+// applyTrafficLights sets the places and the trigger volumes of traffic lights.
 func (s *logState) applyTrafficLights(_ *decoder, m *carla_msgs.CarlaTrafficLightInfoList) {
 	for i := range m.TrafficLights {
 		s.applyTrafficLight(&m.TrafficLights[i])
@@ -304,7 +307,7 @@ func (s *logState) applyTrafficLights(_ *decoder, m *carla_msgs.CarlaTrafficLigh
 
 // applyTrafficLight sets the place and the trigger volume of a traffic light.
 func (s *logState) applyTrafficLight(info *carla_msgs.CarlaTrafficLightInfo) {
-	at, ok := unit(info.Transform)
+	at, ok := normalize(info.Transform)
 	if a := s.byID[info.Id]; a == nil || a.kind != light {
 		s.addAlive(carla_msgs.CarlaActorInfo{Id: info.Id, Type: "traffic.traffic_light"})
 	}
@@ -326,15 +329,18 @@ func (s *logState) applyCollision(d *decoder, e *carla_msgs.CarlaCollisionEvent)
 	}
 }
 
+// applyTrafficLightStates sets the states of traffic lights.
 func (s *logState) applyTrafficLightStates(_ *decoder, m *carla_msgs.CarlaTrafficLightStatusList) {
 	s.states = append(s.states[:0], m.TrafficLights...)
 }
 
-// applyStatus sets the time until the next frame. It becomes the duration of the last frame of the log.
+// applyStatus sets the time until the next frame. At the end of the log, the time becomes the duration of the last
+// frame.
 func (s *logState) applyStatus(_ *decoder, m *carla_msgs.CarlaStatus) {
 	s.untilNext = m.FixedDeltaSeconds
 }
 
+// applyWeather sets the weather of the current frame.
 func (s *logState) applyWeather(_ *decoder, m *carla_msgs.CarlaWeatherParameters) {
 	s.weather = weatherOf(m)
 }
@@ -352,7 +358,7 @@ func weatherOf(w *carla_msgs.CarlaWeatherParameters) *carla.Weather {
 func (s *logState) updatePlace(a *logActor) {
 	defer func() { a.placeUpdate = s.updates }()
 	if a.kind == sensor {
-		s.attach(a)
+		s.attachSensor(a)
 		return
 	}
 	if o := &a.odometry; o.update > a.placeUpdate {
@@ -370,8 +376,8 @@ func (s *logState) updatePlace(a *logActor) {
 	}
 }
 
-// attach sets the place and the parent of a sensor. Both are final once the sensor is in the log.
-func (s *logState) attach(a *logActor) {
+// attachSensor sets the place and the parent of a sensor. Both are final once the sensor is in the log.
+func (s *logState) attachSensor(a *logActor) {
 	if a.written {
 		return
 	}
@@ -389,24 +395,72 @@ func (s *logState) attach(a *logActor) {
 	}
 }
 
+// packetLists are the packets with a list of actors, in a frame that is being written.
+type packetLists struct {
+	adds       carla.EventAddList
+	dels       carla.EventDelList
+	parents    carla.EventParentList
+	collisions carla.CollisionList
+	positions  carla.PositionList
+	states     carla.StateList
+	vehicles   carla.AnimVehicleList
+	walkers    carla.AnimWalkerList
+	lights     carla.VehicleLightList
+	kinematics carla.KinematicsList
+	triggers   carla.TriggerVolumeList
+	physics    carla.PhysicsControlList
+	chaos      carla.ChaosPhysicsList
+}
+
 // bodies returns the packets of the current frame, in CARLA's order, and prepares s for the next frame.
 func (s *logState) bodies() []carla.Body {
-	var (
-		adds       carla.EventAddList
-		dels       carla.EventDelList
-		parents    carla.EventParentList
-		collisions carla.CollisionList
-		positions  carla.PositionList
-		states     carla.StateList
-		vehicles   carla.AnimVehicleList
-		walkers    carla.AnimWalkerList
-		lights     carla.VehicleLightList
-		kinematics carla.KinematicsList
-		triggers   carla.TriggerVolumeList
-		physics    carla.PhysicsControlList
-		chaos      carla.ChaosPhysicsList
-	)
-	var present []*logActor
+	p := new(packetLists)
+	present := s.updateActors(p)
+	for _, a := range present {
+		if !a.written {
+			s.assignID(a)
+		}
+	}
+	for _, a := range present {
+		s.describeActor(p, a)
+	}
+	for _, a := range present {
+		if parent := a.parent; parent != a.attached && parent != nil && parent.written {
+			a.attached = parent
+			p.parents = append(p.parents, carla.EventParent{Actor: a.Actor, Parent: parent.Actor})
+		}
+	}
+	s.describeCollisions(p)
+	for _, l := range s.states {
+		// CarlaTrafficLightStatus and CARLA number the colours equally.
+		p.states = append(p.states, carla.TrafficLight{Actor: s.logID(l.Id), Colour: carla.Colour(l.State)})
+	}
+	s.hasContent = s.hasContent || len(present)+len(p.collisions)+len(p.states) > 0 || s.weather != nil
+	bodies := []carla.Body{
+		&p.adds, &p.dels, &p.parents, &p.collisions, &p.positions, &p.states, &p.vehicles, &p.walkers, &p.lights,
+	}
+	if s.weather != nil {
+		bodies = append(bodies, &carla.WeatherList{*s.weather})
+	}
+	if len(p.kinematics) > 0 {
+		bodies = append(bodies, &p.kinematics)
+	}
+	if len(p.triggers) > 0 {
+		bodies = append(bodies, &p.triggers)
+	}
+	if len(p.physics) > 0 {
+		bodies = append(bodies, &p.physics)
+	}
+	if len(p.chaos) > 0 {
+		bodies = append(bodies, &p.chaos)
+	}
+	s.collisions, s.weather = s.collisions[:0], nil
+	return bodies
+}
+
+// updateActors updates the places of all actors, and removes dead actors from the log. It returns the actors of the
+// current frame.
+func (s *logState) updateActors(p *packetLists) (present []*logActor) {
 	for _, a := range s.actors {
 		if a.alive {
 			s.updatePlace(a)
@@ -416,93 +470,66 @@ func (s *logState) bodies() []carla.Body {
 			present = append(present, a)
 		case a.written:
 			a.written = false
-			dels = append(dels, carla.EventDel(a.Actor))
+			p.dels = append(p.dels, carla.EventDel(a.Actor))
 		}
 	}
-	for _, a := range present {
-		if !a.written {
-			s.assignID(a)
+	return present
+}
+
+// describeActor adds an actor of the current frame to the packets.
+func (s *logState) describeActor(p *packetLists, a *logActor) {
+	if !a.written {
+		a.written, a.attached = true, nil
+		a.Location, a.Rotation = a.place.Location, a.place.Rotation
+		p.adds = append(p.adds, a.EventAdd)
+		if v := a.triggerVolume(); v != nil {
+			p.triggers = append(p.triggers, *v)
 		}
 	}
-	for _, a := range present {
-		if !a.written {
-			a.written, a.attached = true, nil
-			a.Location, a.Rotation = a.place.Location, a.place.Rotation
-			adds = append(adds, a.EventAdd)
-			if v := a.triggerVolume(); v != nil {
-				triggers = append(triggers, *v)
-			}
-		}
-		if a.hasPlace && a.kind != light && a.kind != sensor && a.Type != carla.ActorTrafficSign {
-			positions = append(positions, carla.Position{Actor: a.Actor, Location: a.place.Location,
-				Rotation: a.place.Rotation})
-		}
-		switch a.kind {
-		case vehicle:
-			c := &a.control
-			vehicles = append(vehicles, carla.AnimVehicle{
-				Actor: a.Actor, Steering: c.Steer, Throttle: c.Throttle, Brake: c.Brake, HandBrake: c.HandBrake,
-				Gear: c.Gear,
-			})
-			lights = append(lights, carla.VehicleLight{Actor: a.Actor})
-		case walker:
-			walkers = append(walkers, carla.AnimWalker{Actor: a.Actor, Speed: a.walkingSpeed() * metre})
-		}
-		if info := a.physics; info != nil && s.profile.DoubleVectors {
-			chaos = append(chaos, chaosPhysicsOf(&a.EventAdd, info))
-		} else if info != nil {
-			physics = append(physics, physicsOf(&a.EventAdd, info))
-		}
-		a.physics = nil
-		if a.hasMotion {
-			a.motion.Actor = a.Actor
-			kinematics = append(kinematics, a.motion)
-		}
+	if a.hasPlace && a.kind != light && a.kind != sensor && a.Type != carla.ActorTrafficSign {
+		p.positions = append(p.positions, carla.Position{Actor: a.Actor, Location: a.place.Location,
+			Rotation: a.place.Rotation})
 	}
-	for _, a := range present {
-		if p := a.parent; p != a.attached && p != nil && p.written {
-			a.attached = p
-			parents = append(parents, carla.EventParent{Actor: a.Actor, Parent: p.Actor})
-		}
+	switch a.kind {
+	case vehicle:
+		c := &a.control
+		p.vehicles = append(p.vehicles, carla.AnimVehicle{
+			Actor: a.Actor, Steering: c.Steer, Throttle: c.Throttle, Brake: c.Brake, HandBrake: c.HandBrake,
+			Gear: c.Gear,
+		})
+		p.lights = append(p.lights, carla.VehicleLight{Actor: a.Actor})
+	case walker:
+		p.walkers = append(p.walkers, carla.AnimWalker{Actor: a.Actor, Speed: a.walkingSpeed() * metre})
 	}
+	if info := a.physics; info != nil && s.profile.DoubleVectors {
+		p.chaos = append(p.chaos, chaosPhysicsOf(&a.EventAdd, info))
+	} else if info != nil {
+		p.physics = append(p.physics, physicsOf(&a.EventAdd, info))
+	}
+	a.physics = nil
+	if a.hasMotion {
+		a.motion.Actor = a.Actor
+		p.kinematics = append(p.kinematics, a.motion)
+	}
+}
+
+// describeCollisions adds the collisions of the current frame to the packets.
+func (s *logState) describeCollisions(p *packetLists) {
 	for _, c := range s.collisions {
 		if !c.actor.written {
 			continue
 		}
 		s.collisionCount++
 		other := s.byID[c.other]
-		collisions = append(collisions, carla.Collision{
+		p.collisions = append(p.collisions, carla.Collision{
 			Number: s.collisionCount, Actor1: c.actor.Actor, Actor2: s.logID(c.other), Hero1: c.actor.hero(),
 			Hero2: other != nil && other.hero(),
 		})
 	}
-	for _, l := range s.states {
-		// CarlaTrafficLightStatus and CARLA number the colours equally.
-		states = append(states, carla.TrafficLight{Actor: s.logID(l.Id), Colour: carla.Colour(l.State)})
-	}
-	s.filled = s.filled || len(present)+len(collisions)+len(states) > 0 || s.weather != nil
-	bodies := []carla.Body{&adds, &dels, &parents, &collisions, &positions, &states, &vehicles, &walkers, &lights}
-	if s.weather != nil {
-		bodies = append(bodies, &carla.WeatherList{*s.weather})
-	}
-	if len(kinematics) > 0 {
-		bodies = append(bodies, &kinematics)
-	}
-	if len(triggers) > 0 {
-		bodies = append(bodies, &triggers)
-	}
-	if len(physics) > 0 {
-		bodies = append(bodies, &physics)
-	}
-	if len(chaos) > 0 {
-		bodies = append(bodies, &chaos)
-	}
-	s.collisions, s.weather = s.collisions[:0], nil
-	return bodies
 }
 
-// assignID sets the id of an actor in the log. It is the id in CarlaActorList, unless another actor in the log has or
-// had that id.
+// assignID sets the id of an actor in the log. The id is the id in CarlaActorList, unless another actor in the log has
+// or had that id.
 func (s *logState) assignID(a *logActor) {
 	if a.Actor != 0 {
 		return

@@ -7,9 +7,9 @@ import (
 	"tapedeck/codec/format/carla"
 )
 
-// unsupported returns, by packet id, the names of the packets of a profile that have no ROS 2 message. The name is ""
-// for a packet that has a message.
-func unsupported(p carla.Profile) (names [256]string) {
+// unsupportedNames returns, by packet id, the names of the packets of a profile that have no ROS 2 message. The name is
+// "" for a packet that has a message.
+func unsupportedNames(p carla.Profile) (names [256]string) {
 	for id := range names {
 		names[id] = fmt.Sprintf("unknown packets with id %d", id)
 	}
@@ -32,8 +32,9 @@ func unsupported(p carla.Profile) (names [256]string) {
 	return names
 }
 
-// omitted names the content of a packet that the packet's ROS 2 message does not hold. It returns "" if there is none.
-func omitted(b carla.Body) string {
+// omittedContent names the content of a packet that the packet's ROS 2 message does not hold. It returns "" if there is
+// none.
+func omittedContent(b carla.Body) string {
 	switch l := b.(type) {
 	case *carla.EventAddList:
 		for i := range *l {
@@ -55,8 +56,8 @@ func omitted(b carla.Body) string {
 	return ""
 }
 
-// lit reports whether any vehicle has its lights on.
-func lit(list carla.VehicleLightList) bool {
+// hasLights reports whether any vehicle has lights on.
+func hasLights(list carla.VehicleLightList) bool {
 	for _, l := range list {
 		if l.Lights != 0 {
 			return true

@@ -13,7 +13,7 @@ import (
 	"tapedeck/codec/format/carla"
 )
 
-// mappingFile is a mapping file; config/carla_mapping.yaml documents the format.
+// mappingFile is the content of a mapping file. config/carla_mapping.yaml documents the format.
 type mappingFile struct {
 	Map     string        `yaml:"map"`
 	Profile string        `yaml:"profile"`
@@ -59,7 +59,7 @@ func parseMapping(text []byte) (o WriteOptions, err error) {
 	if err != nil {
 		return o, fmt.Errorf("actors: %w", err)
 	}
-	return o, unambiguous(o.Actors)
+	return o, checkUnambiguous(o.Actors)
 }
 
 func parseActor(name string, n *yaml.Node) (a ActorMapping, err error) {
@@ -67,8 +67,8 @@ func parseActor(name string, n *yaml.Node) (a ActorMapping, err error) {
 	if err := mapping.Decode(n, &m); err != nil {
 		return a, err
 	}
-	if !token.MatchString(name) {
-		return a, fmt.Errorf("line %d: it is not a valid part of a topic name", n.Line)
+	if !topicElement.MatchString(name) {
+		return a, fmt.Errorf("line %d: the name is not a valid part of a topic name", n.Line)
 	}
 	a = ActorMapping{Name: name, Topics: m.Topics, Frames: m.Frames, Blueprint: m.Blueprint}
 	err = mapping.Each(&m.Attributes, func(id string, v *yaml.Node) error {
@@ -99,8 +99,8 @@ func attributeType(id string, v *yaml.Node) carla.AttributeType {
 	return carla.AttributeString
 }
 
-// unambiguous returns an error if a topic or a frame belongs to two actors.
-func unambiguous(list []ActorMapping) error {
+// checkUnambiguous returns an error if a topic or a frame belongs to two actors.
+func checkUnambiguous(list []ActorMapping) error {
 	actors := map[string]string{} // by topic or frame
 	for _, a := range list {
 		for _, name := range append(append([]string(nil), a.Topics...), a.Frames...) {

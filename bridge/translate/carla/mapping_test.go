@@ -36,7 +36,7 @@ func TestParseMapping(t *testing.T) {
 		{"maps: Town01", "line 1: field maps not found"},
 		{"actors: [hero]", "actors: line 1: want a mapping"},
 		{"\nactors:\n  hero: {topic: /odom}", "actors: hero: line 3: yaml: unmarshal errors"},
-		{"actors: {my car: {}}", "actors: my car: line 1: it is not a valid part"},
+		{"actors: {my car: {}}", "actors: my car: line 1: the name is not a valid part"},
 		{"actors: {hero: {attributes: {color: [1, 2, 3]}}}", "actors: hero: attributes: color: line 1: want a value"},
 		{"actors: {a: {blueprint: x}, a: {blueprint: y}}", "actors: line 1: a is there twice"},
 		{"actors: {a: {topics: [/odom]}, b: {topics: [/odom]}}", "actors: /odom belongs to both a and b"},

@@ -21,7 +21,7 @@ func vehicleInfo(a *carla.Actor) *carla_msgs.CarlaEgoVehicleInfo {
 			info.Wheels = append(info.Wheels, carla_msgs.CarlaEgoVehicleInfoWheel{
 				TireFriction: w.TireFriction, DampingRate: w.DampingRate, MaxSteerAngle: radians(w.MaxSteerAngle),
 				Radius: w.Radius / metre, MaxBrakeTorque: w.MaxBrakeTorque, MaxHandbrakeTorque: w.MaxHandbrakeTorque,
-				Position: relative(at, w.Position),
+				Position: relativeTo(at, w.Position),
 			})
 		}
 	}
@@ -33,7 +33,7 @@ func vehicleInfo(a *carla.Actor) *carla_msgs.CarlaEgoVehicleInfo {
 			info.Wheels = append(info.Wheels, carla_msgs.CarlaEgoVehicleInfoWheel{
 				TireFriction: w.FrictionForce, MaxSteerAngle: radians(w.MaxSteerAngle), Radius: w.WheelRadius / metre,
 				MaxBrakeTorque: w.MaxBrakeTorque, MaxHandbrakeTorque: w.MaxHandBrakeTorque,
-				Position: relative(at, w.Location),
+				Position: relativeTo(at, w.Location),
 			})
 		}
 	}

@@ -192,10 +192,10 @@ func TestSampleVelocities(t *testing.T) {
 					return // the hero still falls after its creation
 				}
 				linear := b.Pose.Pose.Orientation.RotateBack(
-					difference(vector3(b.Pose.Pose.Position), vector3(a.Pose.Pose.Position), dt))
+					rateOfChange(vector3(b.Pose.Pose.Position), vector3(a.Pose.Pose.Position), dt))
 
 				angular := b.Pose.Pose.Orientation.RotateBack(
-					turning(a.Pose.Pose.Orientation, b.Pose.Pose.Orientation, dt))
+					angularVelocityBetween(a.Pose.Pose.Orientation, b.Pose.Pose.Orientation, dt))
 
 				for i, pair := range [][2]float64{
 					{linear.X, b.Twist.Twist.Linear.X}, {linear.Y, b.Twist.Twist.Linear.Y},

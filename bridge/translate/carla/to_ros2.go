@@ -55,9 +55,10 @@ func (o ReadOptions) ToROS2(r codec.Reader) (bridge.Translator, error) {
 	return t, nil
 }
 
+// translator translates the logs of a recording.
 type translator struct {
 	bridge.EveryMessage
-	bridge.LossCounters // kinds of packets without a message, each with the number of frames that had it
+	bridge.LossCounters // numbers of frames with a kind of packets that has no message
 	options             ReadOptions
 	library             *rosidl.Library
 	logs                map[*codec.Channel]*log
@@ -66,7 +67,7 @@ type translator struct {
 func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 	l := t.logs[topic.Channel]
 	if l == nil {
-		return nil, fmt.Errorf("channel %s is not one of the recording", topic.Channel.Topic)
+		return nil, fmt.Errorf("the recording has no channel %s", topic.Channel.Topic)
 	}
 	return l.topics, l.err
 }
@@ -93,24 +94,24 @@ func (r *logTranslator) fail(err error) {
 // logTranslator translates the frames of a log in their order, from any frame on.
 type logTranslator struct {
 	*log
-	state       *carla.State
-	decoder     carla.Decoder
-	tracks      map[uint32]*track
-	physicsSent map[uint32]bool // vehicles whose physics were sent
-	boxes       bool            // the markers are wanted
-	begun       bool            // a frame was translated
-	losses      *bridge.LossCounters
-	unsupported [256]string // names of packets without a message, by packet id
+	state        *carla.State
+	decoder      carla.Decoder
+	tracks       map[uint32]*track
+	physicsSent  map[uint32]bool // vehicles whose physics were sent
+	wantsMarkers bool            // markers are wanted
+	started      bool            // a frame was translated
+	losses       *bridge.LossCounters
+	unsupported  [256]string // names of packets without a message, by packet id
 
 	// Values of the current frame:
-	original *codec.Message
-	frame    carla.FrameStart
-	before   float64                 // time of the previous frame, in s of simulation
-	stamp    builtin_interfaces.Time // stamp of the next messages
-	now      int64                   // log time of the next messages, in ns since the Unix epoch
-	bodies   bodies
-	batch    bridge.Batch
-	err      error // joined errors of the frame
+	original        *codec.Message
+	frame           carla.FrameStart
+	previousElapsed float64                 // time of the previous frame, in s of simulation
+	stamp           builtin_interfaces.Time // stamp of the next messages
+	logTime         int64                   // log time of the next messages, in ns since the Unix epoch
+	bodies          bodies
+	batch           bridge.Batch
+	err             error // joined errors of the frame
 
 	scratch scratch
 }
@@ -143,50 +144,50 @@ type bodies struct {
 
 func newLogTranslator(l *log, losses *bridge.LossCounters, wanted func(*codec.Channel) bool) *logTranslator {
 	return &logTranslator{
-		log: l, losses: losses, unsupported: unsupported(l.profile), state: carla.NewState(l.profile),
+		log: l, losses: losses, unsupported: unsupportedNames(l.profile), state: carla.NewState(l.profile),
 		decoder: carla.Decoder{Profile: l.profile}, tracks: map[uint32]*track{}, physicsSent: map[uint32]bool{},
-		boxes: l.markers != nil && (wanted == nil || wanted(l.markers)),
+		wantsMarkers: l.markers != nil && (wanted == nil || wanted(l.markers)),
 	}
 }
 
 // translate returns the messages of a frame. If it returns an error, it also returns the messages that could be
 // translated.
 func (r *logTranslator) translate(m *codec.Message) ([]codec.Message, error) {
-	r.original, r.err, r.before = m, nil, r.frame.Elapsed
+	r.original, r.err, r.previousElapsed = m, nil, r.frame.Elapsed
 	r.batch.Messages = r.batch.Messages[:0]
 	r.decode(m.Data)
 	if _, err := r.state.Apply(m.Data); err != nil {
 		r.fail(err)
 	}
 	r.updateTracks()
-	if r.begun {
+	if r.started {
 		r.translateSteps()
 	}
-	r.stamp, r.now = Stamp(r.frame.Elapsed), m.LogTime
+	r.stamp, r.logTime = Stamp(r.frame.Elapsed), m.LogTime
 	r.translateWorld()
 	r.translateFixed()
-	if !r.begun || r.options.Rate == 0 {
+	if !r.started || r.options.Rate == 0 {
 		r.translateMoving(1)
 	}
 	r.translateActors()
 	r.translateMarkers()
 	r.translateTrafficLights()
 	r.translateCollisions()
-	r.begun = true
+	r.started = true
 	return r.batch.Messages, r.err
 }
 
 // translateSteps emits the interpolated places of actors between the previous and the current frame.
 func (r *logTranslator) translateSteps() {
-	first, last := r.steps.between(r.before, r.frame.Elapsed)
+	first, last := r.steps.between(r.previousElapsed, r.frame.Elapsed)
 	for n := first; n <= last; n++ {
 		at := r.steps.at(n)
 		r.stamp = Stamp(at)
-		r.now = r.original.LogTime - int64((r.frame.Elapsed-at)*1e9)
+		r.logTime = r.original.LogTime - int64((r.frame.Elapsed-at)*1e9)
 		if at < r.frame.Elapsed { // translateWorld emits the clock of the frame
 			r.translateClock()
 		}
-		r.translateMoving((at - r.before) / (r.frame.Elapsed - r.before))
+		r.translateMoving((at - r.previousElapsed) / (r.frame.Elapsed - r.previousElapsed))
 	}
 }
 
@@ -211,7 +212,7 @@ func (r *logTranslator) decode(frame []byte) {
 				r.fail(err)
 				continue
 			}
-			if content := omitted(b); content != "" {
+			if content := omittedContent(b); content != "" {
 				r.losses.Lost(r.original.Channel.Topic, content).Add(1)
 			}
 			r.store(b)
@@ -222,7 +223,7 @@ func (r *logTranslator) decode(frame []byte) {
 // countUnsupported counts a packet that has no message, unless it only switches off the lights of vehicles.
 func (r *logTranslator) countUnsupported(k carla.Packet, name string) {
 	if k.ID == carla.IDVehicleLight {
-		if b, err := r.decoder.Decode(k); err == nil && !lit(*b.(*carla.VehicleLightList)) {
+		if b, err := r.decoder.Decode(k); err == nil && !hasLights(*b.(*carla.VehicleLightList)) {
 			return
 		}
 	}
@@ -258,7 +259,7 @@ func (r *logTranslator) emit(c *codec.Channel, m msgs.Message) {
 	if c == nil {
 		return
 	}
-	err := r.batch.Add(codec.Message{Channel: c, LogTime: r.now},
+	err := r.batch.Add(codec.Message{Channel: c, LogTime: r.logTime},
 		func(dst []byte) ([]byte, error) { return cdr.Append(dst, m) })
 	if err != nil {
 		r.fail(err)

@@ -13,7 +13,7 @@ import (
 
 // translateActors emits the messages about vehicles and walkers.
 func (r *logTranslator) translateActors() {
-	if !r.begun || r.bodies.changes.actors {
+	if !r.started || r.bodies.changes.actors {
 		r.translatePhysics()
 	}
 	if r.bodies.vehicles != nil {
@@ -45,6 +45,7 @@ func (r *logTranslator) currentTrack(actor uint32) *track {
 	return nil
 }
 
+// translateOdometry emits the odometry of an actor.
 func (r *logTranslator) translateOdometry(n *actorTopics, m motion) {
 	r.scratch.odometry = nav_msgs.Odometry{Header: r.header(), ChildFrameId: n.name}
 	r.scratch.odometry.Pose.Pose = m.pose
@@ -54,6 +55,7 @@ func (r *logTranslator) translateOdometry(n *actorTopics, m motion) {
 	r.emit(n.odometry, &r.scratch.odometry)
 }
 
+// translateVehicle emits the controls and the status of a vehicle. t is nil if the place of the vehicle is unknown.
 func (r *logTranslator) translateVehicle(n *actorTopics, v *carla.AnimVehicle, t *track) {
 	r.scratch.control = carla_msgs.CarlaEgoVehicleControl{
 		Header: r.header(), Throttle: v.Throttle, Steer: v.Steering, Brake: v.Brake,
@@ -86,30 +88,30 @@ func (r *logTranslator) translatePhysics() {
 	}
 }
 
-// The colours of markers in CARLA's ROS bridge. The bridge sends values up to 255 instead of 1; viewers show values
-// above 1 as 1.
+// Colours of markers in CARLA's ROS bridge. The bridge sends values up to 255 instead of 1. Viewers show values above 1
+// as 1.
 var (
 	egoColor     = std_msgs.ColorRGBA{G: 255, A: 0.3}
 	vehicleColor = std_msgs.ColorRGBA{R: 255, A: 0.3}
 	walkerColor  = std_msgs.ColorRGBA{B: 255, A: 0.3}
 )
 
-// ego matches the roles of the vehicles that CARLA's ROS bridge regards as ego vehicles.
-var ego = regexp.MustCompile(`^(ego_vehicle|hero[0-9]?)$`)
+// egoRoles matches the roles of the vehicles that CARLA's ROS bridge regards as ego vehicles.
+var egoRoles = regexp.MustCompile(`^(ego_vehicle|hero[0-9]?)$`)
 
 // translateMarkers emits the boxes of vehicles and walkers. It deletes all earlier boxes if actors come or go.
 func (r *logTranslator) translateMarkers() {
-	if !r.boxes {
+	if !r.wantsMarkers {
 		return
 	}
 	list := r.scratch.markers.Markers[:0]
-	if !r.begun || r.bodies.changes.actors {
+	if !r.started || r.bodies.changes.actors {
 		list = append(list, visualization_msgs.Marker{Header: r.header(), Action: visualization_msgs.Marker_DELETEALL})
 	}
 	if r.bodies.positions != nil {
 		for _, p := range *r.bodies.positions {
 			actor, a := r.byID[p.Actor], r.state.Actors[p.Actor]
-			if a != nil && r.names[p.Actor] != nil && boxed(actor.kind, a.BoundingBox) {
+			if a != nil && r.names[p.Actor] != nil && hasBox(actor.kind, a.BoundingBox) {
 				list = append(list, r.marker(actor, a.BoundingBox.Extension, r.tracks[p.Actor].pose))
 			}
 		}
@@ -118,9 +120,9 @@ func (r *logTranslator) translateMarkers() {
 	r.emit(r.markers, &r.scratch.markers)
 }
 
-// boxed reports whether an actor has a marker.
-func boxed(k kind, b *carla.BoundingBox) bool {
-	return (k == vehicle || k == walker) && b != nil && finite(b.Extension) != carla.Vector{}
+// hasBox reports whether an actor has a box, which becomes a marker.
+func hasBox(k kind, b *carla.BoundingBox) bool {
+	return (k == vehicle || k == walker) && b != nil && finiteOrZero(b.Extension) != carla.Vector{}
 }
 
 // marker returns the marker of an actor at a pose. extension is half the size of the actor. The origin of a vehicle
@@ -132,7 +134,7 @@ func (r *logTranslator) marker(a *actorSurvey, extension carla.Vector,
 		up := at.Orientation.Rotate(geometry_msgs.Vector3{Z: extension.Z / metre})
 		at.Position.X, at.Position.Y, at.Position.Z = at.Position.X+up.X, at.Position.Y+up.Y, at.Position.Z+up.Z
 		color = vehicleColor
-		if ego.MatchString(a.role) {
+		if egoRoles.MatchString(a.role) {
 			color = egoColor
 		}
 	}

@@ -13,24 +13,24 @@ import (
 
 // ReadOptions change how a log is translated. The zero value translates the whole log unchanged.
 type ReadOptions struct {
-	// Rate is the number of poses and twists per second, which are interpolated between frames. The clock has the same
-	// rate, and comes with each frame too. 0 means one pose, twist and clock for each frame.
+	// Rate is the number of poses and twists per second, which are interpolated between frames. The clock comes at this
+	// rate and with each frame. 0 means one pose, twist and clock for each frame.
 	Rate float64
-	// Follow is the id or the role_name of an actor. The spectator follows it from behind and above, as in CARLA's
+	// Follow is the id or the role_name of the actor that the spectator follows, from behind and above, as in CARLA's
 	// replayer. "" means none.
 	Follow string
-	// IgnoreHero leaves out the vehicles with the role_name hero.
+	// IgnoreHero omits the vehicles with the role_name hero.
 	IgnoreHero bool
-	// IgnoreSpectator leaves out the places of the spectator.
+	// IgnoreSpectator omits the places of the spectator.
 	IgnoreSpectator bool
 }
 
-// behind is the pose of the spectator relative to the actor that it follows: 10 m behind and 5 m above it, looking down
-// by 25 degrees.
-var behind = pose(carla.Vector{X: -1000, Z: 500}, carla.Vector{Y: -25})
+// spectatorOffset is the pose of the spectator relative to the followed actor: 10 m behind and 5 m above the actor,
+// looking down by 25 degrees.
+var spectatorOffset = pose(carla.Vector{X: -1000, Z: 500}, carla.Vector{Y: -25})
 
-// followed returns the id of the actor to follow, or 0 for none.
-func (o ReadOptions) followed(actors []*actorSurvey) (uint32, error) {
+// followedActor returns the id of the actor to follow, or 0 for none.
+func (o ReadOptions) followedActor(actors []*actorSurvey) (uint32, error) {
 	if o.Follow == "" {
 		return 0, nil
 	}
@@ -52,7 +52,7 @@ func (o ReadOptions) followed(actors []*actorSurvey) (uint32, error) {
 		strings.Join(slices.Compact(available), ", "))
 }
 
-// ignores reports whether an actor is left out.
+// ignores reports whether an actor is omitted.
 func (o ReadOptions) ignores(a *actorSurvey) bool {
 	return o.IgnoreHero && a.kind == vehicle && a.role == "hero"
 }

@@ -15,7 +15,7 @@ type survey struct {
 
 	frames       uint64
 	poses        uint64  // poses of an actor that is alive all the time: one for each frame, or one for each step
-	before       uint64  // poses before the current frame
+	posesBefore  uint64  // poses before the current frame
 	clocks       uint64  // messages on /clock
 	elapsed      float64 // time of the current frame, in s of simulation
 	steps        steps
@@ -39,7 +39,7 @@ type actorSurvey struct {
 	poses      uint64 // poses while the actor is alive
 	posesSince uint64 // survey.poses before the actor appeared
 	collisions uint64
-	boxed      bool // has a marker
+	hasBox     bool // the actor has a marker
 }
 
 // newSurvey surveys the log on the channel c.
@@ -54,12 +54,12 @@ func newSurvey(r codec.Reader, c *codec.Channel, steps steps) (*survey, error) {
 	q := codec.Query{Topics: func(o *codec.Channel) bool { return o == c }, Damaged: func(error) {}}
 	for m, err := range codec.Messages(r, q) {
 		if err != nil {
-			return nil, fmt.Errorf("look for its actors: %w", err)
+			return nil, fmt.Errorf("look for actors: %w", err)
 		}
 		s.add(m.Data, &d)
 	}
 	s.frames++
-	s.before = s.poses
+	s.posesBefore = s.poses
 	for _, a := range s.actors {
 		s.end(a)
 	}
@@ -70,7 +70,7 @@ func newSurvey(r codec.Reader, c *codec.Channel, steps steps) (*survey, error) {
 // add adds a frame. It ignores errors, because logTranslator reports them.
 func (s *survey) add(frame []byte, d *carla.Decoder) {
 	s.frames++
-	s.before = s.poses
+	s.posesBefore = s.poses
 	var changed changes
 	for len(frame) > 0 {
 		k, rest, err := carla.NextPacket(frame)
@@ -88,7 +88,7 @@ func (s *survey) add(frame []byte, d *carla.Decoder) {
 		}
 		switch k.ID {
 		case carla.IDPosition:
-			s.places += s.poses - s.before
+			s.places += s.poses - s.posesBefore
 		case carla.IDState:
 			s.lights++
 		case carla.IDWeather:
@@ -101,16 +101,18 @@ func (s *survey) add(frame []byte, d *carla.Decoder) {
 			}
 		}
 	}
-	for _, c := range []struct {
-		changed bool
-		count   *uint64
-	}{{changed.actors, &s.lists}, {changed.lights, &s.lightChanges}, {changed.fixed, &s.fixed}} {
-		if c.changed {
-			*c.count++
-		}
+	if changed.actors {
+		s.lists++
+	}
+	if changed.lights {
+		s.lightChanges++
+	}
+	if changed.fixed {
+		s.fixed++
 	}
 }
 
+// apply counts a packet that adds or removes actors, or describes collisions or boxes.
 func (s *survey) apply(b carla.Body) {
 	switch l := b.(type) {
 	case *carla.EventAddList:
@@ -132,12 +134,13 @@ func (s *survey) apply(b carla.Body) {
 	case *carla.BoundingBoxList:
 		for i := range *l {
 			if a := s.byID[(*l)[i].Actor]; a != nil {
-				a.boxed = a.boxed || boxed(a.kind, &(*l)[i])
+				a.hasBox = a.hasBox || hasBox(a.kind, &(*l)[i])
 			}
 		}
 	}
 }
 
+// appear adds an actor, or marks it as alive again.
 func (s *survey) appear(e *carla.EventAdd) {
 	a := s.byID[e.Actor]
 	if a == nil {
@@ -146,7 +149,7 @@ func (s *survey) appear(e *carla.EventAdd) {
 		s.actors = append(s.actors, a)
 	}
 	if a.since == 0 {
-		a.since, a.posesSince = s.frames, s.before
+		a.since, a.posesSince = s.frames, s.posesBefore
 	}
 	a.kind, a.role = kindOf(e), e.Attribute("role_name")
 }
@@ -155,7 +158,7 @@ func (s *survey) appear(e *carla.EventAdd) {
 func (s *survey) end(a *actorSurvey) {
 	if a.since != 0 {
 		a.frames += s.frames - a.since
-		a.poses += s.before - a.posesSince
+		a.poses += s.posesBefore - a.posesSince
 		a.since = 0
 	}
 }
@@ -180,7 +183,7 @@ func (s *survey) step(elapsed float64) {
 type kind int
 
 const (
-	thing kind = iota // any other actor: its place rarely changes
+	thing kind = iota // any other actor, whose place rarely changes
 	vehicle
 	walker
 	spectator

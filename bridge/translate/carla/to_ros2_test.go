@@ -93,7 +93,7 @@ func TestNames(t *testing.T) {
 	require.NoError(t, err)
 	log := newTestLog(carla.UE4)
 	_, err = translator.Topics(codec.TopicInfo{Channel: log.channel})
-	require.ErrorContains(t, err, "is not one of the recording")
+	require.ErrorContains(t, err, "the recording has no channel")
 	var odometry []string
 	r, _, err := bridge.Translate(newTestLog(carla.UE4).frame(t, &vehicles), codec.EncodingCDR, nil,
 		map[string]func(codec.Reader) (bridge.Translator, error){carla.Encoding: ToROS2})

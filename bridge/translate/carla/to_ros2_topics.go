@@ -13,7 +13,7 @@ import (
 type log struct {
 	*survey
 	topics []codec.TopicInfo
-	err    error // why the log cannot be translated
+	err    error // the error that prevents the translation of the log
 
 	clock, tf, tfStatic, status, actorList, world *codec.Channel
 	lightStatus, lightInfo, weather, markers      *codec.Channel // nil without traffic lights, weather or boxes
@@ -25,18 +25,18 @@ type log struct {
 
 // actorTopics are the topics of an actor. A topic without messages is nil.
 type actorTopics struct {
-	name                                                       string // in topics, and of the actor's frame
+	name                                                       string // name in topics, and name of the actor's frame
 	odometry, control, status, info, walkerControl, collisions *codec.Channel
 }
 
-// token matches the parts of a topic's name.
-var token = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+// topicElement matches an element of a topic's name.
+var topicElement = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // newLog returns a surveyed log with its topics.
 func (t *translator) newLog(s *survey) (*log, error) {
 	l := &log{survey: s, names: map[uint32]*actorTopics{}, options: t.options}
 	var err error
-	l.followed, err = t.options.followed(s.actors)
+	l.followed, err = t.options.followedActor(s.actors)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (t *translator) newLog(s *survey) (*log, error) {
 	l.lightStatus = b.add("/carla/traffic_lights/status", "carla_msgs/msg/CarlaTrafficLightStatusList",
 		codec.DefaultQoS(), s.lights)
 	l.weather = b.add("/carla/weather_control", "carla_msgs/msg/CarlaWeatherParameters", latched, s.weathers)
-	if slices.ContainsFunc(s.actors, func(a *actorSurvey) bool { return a.boxed && !t.options.ignores(a) }) {
+	if slices.ContainsFunc(s.actors, func(a *actorSurvey) bool { return a.hasBox && !t.options.ignores(a) }) {
 		l.markers = b.add("/carla/markers", "visualization_msgs/msg/MarkerArray", codec.DefaultQoS(), s.frames)
 	}
 
@@ -98,16 +98,16 @@ func namesOf(actors []*actorSurvey) map[uint32]string {
 		switch {
 		case a.kind == spectator:
 			names[a.id] = "spectator"
-		case (a.kind == vehicle || a.kind == walker) && roles[a.role] == 1 && token.MatchString(a.role) &&
-			!reserved.MatchString(a.role):
+		case (a.kind == vehicle || a.kind == walker) && roles[a.role] == 1 && topicElement.MatchString(a.role) &&
+			!reservedRoles.MatchString(a.role):
 			names[a.id] = a.role
 		}
 	}
 	return names
 }
 
-// reserved matches the roles that cannot be names, because other topics or frames have these names.
-var reserved = regexp.MustCompile(`^(traffic_lights|spectator|map|actor[0-9]+)$`)
+// reservedRoles matches the roles that cannot be names of actors, because other topics or frames have these names.
+var reservedRoles = regexp.MustCompile(`^(traffic_lights|spectator|map|actor[0-9]+)$`)
 
 // channelBuilder makes the channels of a log.
 type channelBuilder struct {

@@ -24,7 +24,7 @@ func (r *logTranslator) updateTracks() {
 				t = new(track)
 				r.tracks[p.Actor] = t
 			}
-			t.setPlace(p, &r.frame, r.before)
+			t.setPlace(p, &r.frame, r.previousElapsed)
 		}
 	}
 	if r.bodies.kinematics != nil {
@@ -50,7 +50,7 @@ func (r *logTranslator) translateMoving(at float64) {
 		}
 		m := r.tracks[p.Actor].interpolate(at)
 		if p.Actor == r.followed {
-			list = append(list, r.transform("spectator", compose(m.pose, behind)))
+			list = append(list, r.transform("spectator", compose(m.pose, spectatorOffset)))
 		}
 		if n == nil || a.kind == spectator && (r.followed != 0 || r.options.IgnoreSpectator) {
 			continue
@@ -68,21 +68,22 @@ func (r *logTranslator) translateMoving(at float64) {
 	}
 }
 
+// transform returns the transform of a frame in the map.
 func (r *logTranslator) transform(name string, at geometry_msgs.Pose) geometry_msgs.TransformStamped {
 	return geometry_msgs.TransformStamped{Header: r.header(), ChildFrameId: name, Transform: transform(at)}
 }
 
 // translateFixed emits the places of actors that do not move, if the places have changed.
 func (r *logTranslator) translateFixed() {
-	fixed := !r.begun || r.bodies.changes.fixed
+	changed := !r.started || r.bodies.changes.fixed
 	if r.bodies.positions != nil {
 		for _, p := range *r.bodies.positions {
 			if a := r.byID[p.Actor]; a != nil && a.kind == thing {
-				fixed = fixed || r.tracks[p.Actor].movedSinceSent()
+				changed = changed || r.tracks[p.Actor].movedSinceSent()
 			}
 		}
 	}
-	if !fixed {
+	if !changed {
 		return
 	}
 	r.scratch.fixed.Transforms = r.scratch.fixed.Transforms[:0]
@@ -109,7 +110,7 @@ func (r *logTranslator) staticPose(a *carla.Actor) (frame string, at geometry_ms
 		return mapFrame, at, true
 	case thing:
 		if t := r.tracks[a.Actor]; t != nil {
-			t.sent = t.place
+			t.sentPlace = t.place
 			at = t.pose
 		}
 		return mapFrame, at, true
@@ -123,19 +124,19 @@ func (r *logTranslator) staticPose(a *carla.Actor) (frame string, at geometry_ms
 
 // track is the motion of an actor in the current and in the previous frame. Vectors are in the map.
 type track struct {
-	place   carla.Position // place in the log
-	sent    carla.Position // place in the last static transforms
-	pose    geometry_msgs.Pose
-	frame   uint64  // number of the frame with the pose
-	elapsed float64 // time of the frame with the pose, in s
-	step    float64 // time between the last two poses, in s
+	place     carla.Position // place in the log
+	sentPlace carla.Position // place in the last static transforms
+	pose      geometry_msgs.Pose
+	frame     uint64  // number of the frame with the pose
+	elapsed   float64 // time of the frame with the pose, in s
+	step      float64 // time between the last two poses, in s
 
 	from            motion                // motion in the previous frame, if continuous
 	continuous      bool                  // the previous frame had the actor
 	linear, angular geometry_msgs.Vector3 // velocities in m/s and rad/s
-	known           bool                  // linear is known
-	before          geometry_msgs.Vector3 // linear in the previous frame
-	knownBefore     bool                  // before is known
+	hasVelocity     bool                  // linear is known
+	previousLinear  geometry_msgs.Vector3 // linear in the previous frame
+	hadVelocity     bool                  // previousLinear is known
 }
 
 // motion is the pose and the velocity of an actor, in the map.
@@ -144,8 +145,8 @@ type motion struct {
 	linear, angular geometry_msgs.Vector3
 }
 
-// interpolate returns the motion at a time between the previous frame (0) and the current frame (1). An actor that was
-// not in the previous frame has the motion of the current frame at any time.
+// interpolate returns the motion at a time between the previous frame (0) and the current frame (1). If the previous
+// frame did not have the actor, interpolate returns the motion in the current frame.
 func (t *track) interpolate(at float64) motion {
 	if !t.continuous || at >= 1 {
 		return motion{t.pose, t.linear, t.angular}
@@ -161,45 +162,47 @@ func (t *track) interpolate(at float64) motion {
 }
 
 // setPlace sets the place of the actor in the frame f, and computes velocities from the distance to the previous place.
-// before is the time of the previous frame in s.
-func (t *track) setPlace(p carla.Position, f *carla.FrameStart, before float64) {
-	first, last, rested := t.frame == 0, t.pose, p == t.place
-	t.from, t.continuous = motion{t.pose, t.linear, t.angular}, !first && t.elapsed == before
+// previousElapsed is the time of the previous frame in s.
+func (t *track) setPlace(p carla.Position, f *carla.FrameStart, previousElapsed float64) {
+	first, previousPose, atRest := t.frame == 0, t.pose, p == t.place
+	t.from, t.continuous = motion{t.pose, t.linear, t.angular}, !first && t.elapsed == previousElapsed
 	t.step = f.Elapsed - t.elapsed
-	t.before, t.knownBefore = t.linear, t.known
+	t.previousLinear, t.hadVelocity = t.linear, t.hasVelocity
 	t.linear, t.angular = geometry_msgs.Vector3{}, geometry_msgs.Vector3{}
 	t.place, t.frame, t.elapsed = p, f.Frame, f.Elapsed
-	if first || !rested {
+	if first || !atRest {
 		t.pose = pose(p.Location, p.Rotation)
 	}
-	t.known = !first && t.step > 0
-	if t.known && !rested {
-		t.linear = difference(geometry_msgs.Vector3(t.pose.Position), geometry_msgs.Vector3(last.Position), t.step)
-		t.angular = turning(last.Orientation, t.pose.Orientation, t.step)
+	t.hasVelocity = !first && t.step > 0
+	if t.hasVelocity && !atRest {
+		position, previous := geometry_msgs.Vector3(t.pose.Position), geometry_msgs.Vector3(previousPose.Position)
+		t.linear = rateOfChange(position, previous, t.step)
+		t.angular = angularVelocityBetween(previousPose.Orientation, t.pose.Orientation, t.step)
 	}
 }
 
 // setVelocities sets the velocities from a packet. Zero in the first frame of an actor may mean that the velocity was
 // unknown.
 func (t *track) setVelocities(k *carla.Kinematics) {
-	t.known = t.known || k.LinearVelocity != carla.Vector{}
+	t.hasVelocity = t.hasVelocity || k.LinearVelocity != carla.Vector{}
 	t.linear, t.angular = Velocity(k.LinearVelocity), Rate(k.AngularVelocity)
 }
 
 // acceleration returns the acceleration since the previous frame in m/s²; zero if it is unknown.
 func (t *track) acceleration() geometry_msgs.Vector3 {
-	if t.step <= 0 || !t.known || !t.knownBefore {
+	if t.step <= 0 || !t.hasVelocity || !t.hadVelocity {
 		return geometry_msgs.Vector3{}
 	}
-	return difference(t.linear, t.before, t.step)
+	return rateOfChange(t.linear, t.previousLinear, t.step)
 }
 
 // movedSinceSent reports whether the actor is more than 1 mm or 0.01 degrees away from the place that was sent.
 func (t *track) movedSinceSent() bool {
-	return apart(t.place.Location, t.sent.Location) > 0.1 || apart(t.place.Rotation, t.sent.Rotation) > 0.01
+	return maxDifference(t.place.Location, t.sentPlace.Location) > 0.1 ||
+		maxDifference(t.place.Rotation, t.sentPlace.Rotation) > 0.01
 }
 
-// apart returns the largest distance between two components of a and b.
-func apart(a, b carla.Vector) float64 {
+// maxDifference returns the largest distance between two components of a and b.
+func maxDifference(a, b carla.Vector) float64 {
 	return max(math.Abs(a.X-b.X), math.Abs(a.Y-b.Y), math.Abs(a.Z-b.Z))
 }

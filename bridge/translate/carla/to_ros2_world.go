@@ -5,6 +5,7 @@ import (
 	"tapedeck/msgs/carla_msgs"
 )
 
+// translateClock emits the clock.
 func (r *logTranslator) translateClock() {
 	r.scratch.clock.Clock = r.stamp
 	r.emit(r.clock, &r.scratch.clock)
@@ -13,13 +14,13 @@ func (r *logTranslator) translateClock() {
 // translateWorld emits the clock, the world, the status, the list of actors and the weather.
 func (r *logTranslator) translateWorld() {
 	r.translateClock()
-	if !r.begun {
+	if !r.started {
 		r.emit(r.world, &carla_msgs.CarlaWorldInfo{MapName: r.survey.header.Map})
 	}
 	r.scratch.status = carla_msgs.CarlaStatus{Frame: r.frame.Frame,
 		FixedDeltaSeconds: float32(max(r.frame.Duration, 0))}
 	r.emit(r.status, &r.scratch.status)
-	if r.bodies.changes.actors || !r.begun && len(r.state.Actors) > 0 {
+	if r.bodies.changes.actors || !r.started && len(r.state.Actors) > 0 {
 		var list carla_msgs.CarlaActorList
 		for _, a := range r.state.Sorted() {
 			if s := r.byID[a.Actor]; s != nil && r.options.ignores(s) {
@@ -31,11 +32,12 @@ func (r *logTranslator) translateWorld() {
 		}
 		r.emit(r.actorList, &list)
 	}
-	if w := r.state.Weather; w != nil && (!r.begun || r.bodies.weather) {
+	if w := r.state.Weather; w != nil && (!r.started || r.bodies.weather) {
 		r.emit(r.weather, weatherMessage(w))
 	}
 }
 
+// weatherMessage returns the message about a weather.
 func weatherMessage(w *carla.Weather) *carla_msgs.CarlaWeatherParameters {
 	return &carla_msgs.CarlaWeatherParameters{
 		Cloudiness: w.Cloudiness, Precipitation: w.Precipitation, PrecipitationDeposits: w.PrecipitationDeposits,
@@ -58,7 +60,7 @@ func (r *logTranslator) translateCollisions() {
 
 // translateTrafficLights emits the states of traffic lights in each frame, and their places when lights come or go.
 func (r *logTranslator) translateTrafficLights() {
-	if !r.begun || r.bodies.changes.lights {
+	if !r.started || r.bodies.changes.lights {
 		var list carla_msgs.CarlaTrafficLightInfoList
 		for _, a := range r.state.Sorted() {
 			if kindOf(&a.EventAdd) != light {
@@ -67,8 +69,8 @@ func (r *logTranslator) translateTrafficLights() {
 			info := carla_msgs.CarlaTrafficLightInfo{Id: a.Actor, Transform: pose(a.Location, a.Rotation)}
 			if v := a.TriggerVolume; v != nil {
 				info.TriggerVolume = carla_msgs.CarlaBoundingBox{
-					Center: relative(info.Transform, finite(v.Origin)),
-					Size:   fullSize(finite(v.Extension)),
+					Center: relativeTo(info.Transform, finiteOrZero(v.Origin)),
+					Size:   fullSize(finiteOrZero(v.Extension)),
 				}
 			}
 			list.TrafficLights = append(list.TrafficLights, info)

@@ -12,12 +12,12 @@ type Transcoder struct {
 	codec.Writer // writes frames of the profile
 	profile      carla.Profile
 	losses       codec.LossCounts
-	logs         map[*codec.Channel]*transcoded
+	logs         map[*codec.Channel]*transcodedLog
 	data         []byte // memory for a frame; Write overwrites it
 }
 
-// transcoded is a log that is being written.
-type transcoded struct {
+// transcodedLog is a log that is being written.
+type transcodedLog struct {
 	channel *codec.Channel // in the other profile
 	decoder carla.Decoder
 }
@@ -25,7 +25,7 @@ type transcoded struct {
 // NewTranscoder returns a Transcoder that writes frames to w and owns w.
 func NewTranscoder(w codec.Writer, p carla.Profile) *Transcoder {
 	return &Transcoder{
-		Writer: w, profile: p, losses: codec.LossCounts{}, logs: map[*codec.Channel]*transcoded{},
+		Writer: w, profile: p, losses: codec.LossCounts{}, logs: map[*codec.Channel]*transcodedLog{},
 	}
 }
 
@@ -38,7 +38,7 @@ func (t *Transcoder) Declare(c *codec.Channel) error {
 	return t.Writer.Declare(l.channel)
 }
 
-func (t *Transcoder) log(c *codec.Channel) (*transcoded, error) {
+func (t *Transcoder) log(c *codec.Channel) (*transcodedLog, error) {
 	if l := t.logs[c]; l != nil {
 		return l, nil
 	}
@@ -46,7 +46,7 @@ func (t *Transcoder) log(c *codec.Channel) (*transcoded, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &transcoded{channel: c, decoder: carla.Decoder{Profile: from}}
+	l := &transcodedLog{channel: c, decoder: carla.Decoder{Profile: from}}
 	if from.Name != t.profile.Name {
 		other := *c
 		other.Metadata = maps.Clone(c.Metadata)

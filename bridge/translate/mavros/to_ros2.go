@@ -120,7 +120,7 @@ func (t *translator) survey(r codec.Reader, c *codec.Channel) (*log, error) {
 func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 	l := t.logs[topic.Channel]
 	if l == nil {
-		return nil, fmt.Errorf("channel %s is not one of the recording", topic.Channel.Topic)
+		return nil, fmt.Errorf("the recording has no channel %s", topic.Channel.Topic)
 	}
 	return l.topics, nil
 }
