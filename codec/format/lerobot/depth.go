@@ -23,7 +23,7 @@ func (f *feature) isDepth() bool {
 		f.VideoInfo["video.is_depth_map"] == true
 }
 
-// mmEncoding is the encoding of depth images: mm in 16 bits, little-endian; 0 is unknown.
+// mmEncoding is the encoding of written depths: mm in 16 bits, little-endian; 0 is unknown.
 const mmEncoding = "16UC1"
 
 // millimeters returns a decoded image of 16 bits as a frame in mm without padding. The frame's data is appended to dst.
@@ -59,14 +59,14 @@ type quantizer struct {
 	log             bool    // codes are on a logarithmic scale
 }
 
-// usualQuantizer has LeRobot's defaults.
-var usualQuantizer = quantizer{0.01, 10, 3.5, true}
+// defaultQuantizer has LeRobot's defaults.
+var defaultQuantizer = quantizer{0.01, 10, 3.5, true}
 
 const maxCode = 1<<12 - 1
 
 // quantizer returns the quantizer of a feature. Missing parameters have LeRobot's defaults.
 func (f *feature) quantizer() (quantizer, error) {
-	q := usualQuantizer
+	q := defaultQuantizer
 	for name, to := range map[string]*float64{"depth_min": &q.min, "depth_max": &q.max, "shift": &q.shift} {
 		if x, ok := f.Info["video."+name].(float64); ok {
 			*to = x
@@ -90,7 +90,7 @@ func (q *quantizer) scale() (low, high float64) {
 	return q.min, q.max
 }
 
-// codes returns the code of each depth in mm.
+// codes returns a table of the codes of depths in mm.
 func (q *quantizer) codes() *[1 << 16]uint16 {
 	low, high := q.scale()
 	var table [1 << 16]uint16
@@ -104,7 +104,8 @@ func (q *quantizer) codes() *[1 << 16]uint16 {
 	return &table
 }
 
-// depths returns the depth in mm of each code. Code 0 becomes 0, unknown: LeRobot also uses it for unknown depths.
+// depths returns a table of the depths in mm of codes. Code 0 has the depth 0 (unknown), because LeRobot writes code 0
+// for unknown depths.
 func (q *quantizer) depths() *[maxCode + 1]uint16 {
 	low, high := q.scale()
 	var table [maxCode + 1]uint16
@@ -118,7 +119,7 @@ func (q *quantizer) depths() *[maxCode + 1]uint16 {
 	return &table
 }
 
-// translate replaces each 16-bit pixel by its entry in a table.
+// translate replaces each 16-bit pixel by the table's entry for it.
 func translate(pixels []byte, table []uint16) {
 	for ; len(pixels) >= 2; pixels = pixels[2:] {
 		i := min(int(binary.LittleEndian.Uint16(pixels)), len(table)-1)
@@ -126,20 +127,20 @@ func translate(pixels []byte, table []uint16) {
 	}
 }
 
-// usualCodes returns the codes of usualQuantizer.
-var usualCodes = sync.OnceValue(usualQuantizer.codes)
+// defaultCodes returns the codes of defaultQuantizer.
+var defaultCodes = sync.OnceValue(defaultQuantizer.codes)
 
-// usualDepths returns the depths of usualQuantizer.
-var usualDepths = sync.OnceValue(usualQuantizer.depths)
+// defaultDepths returns the depths of defaultQuantizer.
+var defaultDepths = sync.OnceValue(defaultQuantizer.depths)
 
-// depthCoder makes the frames of a video of depths, and counts frames with losses.
+// depthCoder converts frames of depths for a video, and counts frames with losses.
 type depthCoder struct {
 	topic  string
 	lost   codec.LossCounts
-	pixels []byte
+	pixels []byte // buffer of the converted frame
 }
 
-// write writes a frame in the form that ffmpeg reads.
+// write writes a frame to ffmpeg's input, as codes in 16 bits.
 func (d *depthCoder) write(to io.Writer, f *episode.Frame) error {
 	m, err := f.Decode()
 	if err != nil {
@@ -152,15 +153,15 @@ func (d *depthCoder) write(to io.Writer, f *episode.Frame) error {
 	}
 	d.pixels = mm.Data
 	unknown, near, far, rounded := false, false, false, false
-	codes, depths := usualCodes(), usualDepths()
+	codes, depths := defaultCodes(), defaultDepths()
 	for p := d.pixels; len(p) >= 2; p = p[2:] {
 		i := binary.LittleEndian.Uint16(p)
 		switch mm := float64(i) / 1000; {
 		case mm == 0:
 			unknown = true
-		case mm <= usualQuantizer.min:
+		case mm <= defaultQuantizer.min:
 			near = true
-		case mm > usualQuantizer.max:
+		case mm > defaultQuantizer.max:
 			far = true
 		case depths[codes[i]] != i:
 			rounded = true

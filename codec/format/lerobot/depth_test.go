@@ -228,7 +228,7 @@ func codeStep(m float64) float64 {
 
 // TestQuantizer compares codes and depths with results of LeRobot's quantize_depth and dequantize_depth.
 func TestQuantizer(t *testing.T) {
-	q := usualQuantizer
+	q := defaultQuantizer
 	for mm, want := range map[int]struct {
 		code  int
 		depth float64 // mm

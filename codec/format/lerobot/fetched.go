@@ -6,11 +6,12 @@ import (
 	"tapedeck/codec/store"
 )
 
-// videoFiles are local copies of videos. The last video of each camera is kept, because most videos have many episodes.
+// videoFiles fetches videos to local files. It keeps the last video of each camera, because most videos have many
+// episodes.
 type videoFiles struct {
 	files *store.Files
 
-	mu   sync.Mutex            // guards last, and users and kept of all files
+	mu   sync.Mutex            // guards last, and the fields users and kept of all files
 	last map[string]*videoFile // by camera
 }
 
@@ -20,10 +21,10 @@ type videoFile struct {
 	remove func()                           // removes a fetched file
 	path   string                           // path or URL of the video
 	users  int
-	kept   bool // it is the last video of its camera
+	kept   bool // the file is the last video of its camera
 }
 
-// use returns the local file of a camera's video at a path, which may be a URL. The caller calls release when done.
+// use returns a local file of the video at a path or URL, and fetches it if necessary. The caller must call release.
 func (v *videoFiles) use(camera, path string) (local string, release func(), err error) {
 	v.mu.Lock()
 	f := v.last[camera]

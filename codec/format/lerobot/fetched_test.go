@@ -10,6 +10,8 @@ import (
 	"tapedeck/codec/store/storetest"
 )
 
+// TestVideoFiles fetches videos of a camera. A fetched file must be removed when it has no users and is not the last
+// video of the camera.
 func TestVideoFiles(t *testing.T) {
 	s := storetest.New(t)
 	s.Put("a.mp4", []byte("a"))

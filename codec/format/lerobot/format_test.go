@@ -15,11 +15,12 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// TestFormat compares files with those of LeRobot's own writer.
+// TestFormat writes a dataset and compares info.json, the schemas and metadata of tables, and the lists of tasks and
+// episodes with files of LeRobot's writer.
 func TestFormat(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "set")
-	was := chunkFiles
-	t.Cleanup(func() { chunkFiles = was })
+	defaultFiles := chunkFiles
+	t.Cleanup(func() { chunkFiles = defaultFiles })
 	chunkFiles = 2
 	w, err := Create(path, Options{RobotType: "rm65", DataFileSize: 1})
 	require.NoError(t, err)
@@ -137,7 +138,8 @@ func TestFormat(t *testing.T) {
 	require.Len(t, read, 3)
 }
 
-// writeForeignDataset writes a dataset of v2.1 in the form of other tools.
+// writeForeignDataset writes a dataset of v2.1 without meta/tapedeck.json, as other tools do: two episodes of three
+// rows, and a feature next.reward that tables lack.
 func writeForeignDataset(t testing.TB) string {
 	path := t.TempDir()
 	write := func(name, text string) {
@@ -171,6 +173,8 @@ func writeForeignDataset(t testing.TB) string {
 	return path
 }
 
+// TestReadForeignDataset reads a dataset without meta/tapedeck.json. Names, times and columns must come from LeRobot's
+// files.
 func TestReadForeignDataset(t *testing.T) {
 	s, err := Open(nil, writeForeignDataset(t))
 	require.NoError(t, err)
@@ -187,7 +191,7 @@ func TestReadForeignDataset(t *testing.T) {
 		e.Arms[0].Streams[episode.CommandJoint].Columns)
 }
 
-// languageRow is a row of a table with LeRobot's columns of languages and other columns that are not read.
+// languageRow is a row of a table with LeRobot's columns of language annotations, and other columns that are not read.
 type languageRow struct {
 	State      []float32            `parquet:"observation.state,list"`
 	Action     []float32            `parquet:"action,list"`
@@ -211,7 +215,7 @@ type languagePersistent struct {
 	Timestamp float32 `parquet:"timestamp"`
 }
 
-// TestLanguage reads a dataset with languages.
+// TestLanguage reads a dataset with columns of language annotations. They must not prevent reading the numbers.
 func TestLanguage(t *testing.T) {
 	path := writeForeignDataset(t)
 	name := filepath.Join(path, infoPath)
@@ -243,7 +247,8 @@ func TestLanguage(t *testing.T) {
 	require.Equal(t, "place", read[1].Task)
 }
 
-// Features are states or actions by their names. Other features are listed as not read.
+// TestRolesOfFeatures checks the arm and role that originsOf derives from the name of a feature. "" is a feature that
+// is not read.
 func TestRolesOfFeatures(t *testing.T) {
 	vector := func(key string) *feature { return &feature{key: key, DType: "float32", Shape: []int{2}} }
 	for _, c := range []struct {
@@ -282,7 +287,8 @@ func TestRolesOfFeatures(t *testing.T) {
 	}
 }
 
-// A feature that is in no table, or that cannot be read, does not prevent reading the others.
+// TestUnreadFeatures reads a dataset with a feature that no table has: the dataset must be complete. Then it reads a
+// dataset of unknown features only: the dataset must be incomplete, and an event must list the features.
 func TestUnreadFeatures(t *testing.T) {
 	change := func(path, from, to string) {
 		name := filepath.Join(path, infoPath)
@@ -309,11 +315,12 @@ func TestUnreadFeatures(t *testing.T) {
 	defer r.Close()
 	info, err = r.Info()
 	require.NoError(t, err)
-	require.False(t, info.Complete, "nothing is understood")
-	require.Contains(t, info.Events[0].Text, "it has features that are not read: a, b, next.reward")
+	require.False(t, info.Complete, "no feature is read")
+	require.Contains(t, info.Events[0].Text, "features that are not read: a, b, next.reward")
 }
 
-// Rows of an episode are found even if the list of episodes has a wrong place.
+// TestStaleIndex reads a dataset whose list of episodes names wrong tables. Rows in another table must be found, with
+// an event. An episode without rows must be damage.
 func TestStaleIndex(t *testing.T) {
 	path := writeForeignDataset(t)
 	table := func(n int) string { return filepath.Join(path, fmt.Sprintf("data/chunk-000/episode_%06d.parquet", n)) }
@@ -346,25 +353,28 @@ func TestStaleIndex(t *testing.T) {
 	require.ErrorContains(t, s.Damage[0], "no table has rows of episode 7")
 }
 
+// TestDamaged replaces a file of a dataset by an invalid text. Opening or reading must return an error with the path.
 func TestDamaged(t *testing.T) {
 	const data = "data/chunk-000/episode_000001.parquet"
 	for _, c := range []struct{ name, file, text, want string }{
-		{"no object", infoPath, `[]`, infoPath},
-		{"version", infoPath, `{"codebase_version": "v1.6", "fps": 10}`, `LeRobot format "v1.6"`},
-		{"no rate", infoPath, `{"codebase_version": "v3.0"}`, "fps is 0"},
-		{"outside", infoPath, `{"codebase_version": "v2.1", "fps": 10, "data_path": "../../{episode_index:d}"}`,
+		{"info is no object", infoPath, `[]`, infoPath},
+		{"unsupported version", infoPath, `{"codebase_version": "v1.6", "fps": 10}`, `LeRobot format "v1.6"`},
+		{"no fps", infoPath, `{"codebase_version": "v3.0"}`, "fps is 0"},
+		{"path outside of the dataset", infoPath,
+			`{"codebase_version": "v2.1", "fps": 10, "data_path": "../../{episode_index:d}"}`,
 			"outside of the dataset"},
-		{"place", infoPath, `{"codebase_version": "v2.1", "fps": 10, "data_path": "{nothing}"}`, `unknown placeholder`},
-		{"shape", infoPath, `{"codebase_version": "v2.1", "fps": 10, "features": {"a": {"shape": [-1]}}}`,
+		{"unknown placeholder", infoPath, `{"codebase_version": "v2.1", "fps": 10, "data_path": "{nothing}"}`,
+			"unknown placeholder"},
+		{"negative shape", infoPath, `{"codebase_version": "v2.1", "fps": 10, "features": {"a": {"shape": [-1]}}}`,
 			"shape [-1]"},
-		{"width", infoPath, `{"codebase_version": "v2.1", "fps": 10, "data_path": ` +
+		{"wrong number of columns", infoPath, `{"codebase_version": "v2.1", "fps": 10, "data_path": ` +
 			`"data/chunk-000/episode_{episode_index:06d}.parquet", "features": {"action": {"shape": [3]}}}`,
 			"row 0 does not have 3 numbers"},
-		{"line", "meta/episodes.jsonl", "{}\n{", "line 2"},
-		{"no rows", "meta/episodes.jsonl", `{"episode_index": 0}` + "\n" + `{"episode_index": 7}`,
+		{"invalid line", "meta/episodes.jsonl", "{}\n{", "line 2"},
+		{"no table of an episode", "meta/episodes.jsonl", `{"episode_index": 0}` + "\n" + `{"episode_index": 7}`,
 			"episode_000007.parquet"},
-		{"table", data, "PAR1 not Parquet PAR1", data},
-		{"empty", data, "", data},
+		{"invalid table", data, "PAR1 not Parquet PAR1", data},
+		{"empty table", data, "", data},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := writeForeignDataset(t)
@@ -379,14 +389,14 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestFlippedBytes reads datasets with wrong bytes. The result is an error, or the dataset is read without a crash.
+// TestFlippedBytes reads a dataset with one wrong byte in a table. Reading must return an error or both episodes.
 func TestFlippedBytes(t *testing.T) {
 	path := writeForeignDataset(t)
 	name := filepath.Join(path, "data/chunk-000/episode_000001.parquet")
-	whole, err := os.ReadFile(name)
+	content, err := os.ReadFile(name)
 	require.NoError(t, err)
-	for at := 0; at < len(whole); at += 7 {
-		damaged := append([]byte{}, whole...)
+	for at := 0; at < len(content); at += 7 {
+		damaged := append([]byte{}, content...)
 		damaged[at] ^= 0x5a
 		require.NoError(t, os.WriteFile(name, damaged, 0o666))
 		s, err := Open(nil, path)
@@ -398,7 +408,8 @@ func TestFlippedBytes(t *testing.T) {
 	}
 }
 
-// TestEditedByOthers reads datasets after other tools have reordered, removed or added episodes.
+// TestEditedByOthers reads datasets whose notes are in another order than the episodes, or are missing, because other
+// tools have edited the dataset. Episodes must have the names and times of their notes; missing notes must be a loss.
 func TestEditedByOthers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "set")
 	w, err := Create(path, Options{})
@@ -411,10 +422,10 @@ func TestEditedByOthers(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(path, notesPath))
 	require.NoError(t, err)
 	for _, c := range []struct {
-		notes []int
-		old   bool // without digests
-		names []string
-		loss  string
+		notes []int    // indices of the notes in the file, of those that were written
+		old   bool     // the notes have no digests, as in older datasets
+		names []string // expected names of the episodes
+		loss  string   // expected loss; "": none
 	}{
 		{[]int{0, 1, 2}, false, []string{"take_0", "take_1", "take_2"}, ""},
 		{[]int{0, 1, 2}, true, []string{"take_0", "take_1", "take_2"}, ""},

@@ -21,9 +21,9 @@ type imageFrames struct {
 	leaf   int
 	from   int                            // row of the first frame in the table
 	count  int                            // number of frames
-	next   int                            // row of the next value; -1: unknown
+	values parquet.ColumnChunkValueReader // reads one row group; nil: closed
+	next   int                            // row of the next value in values; -1: unknown
 	end    int                            // row after the row group of values
-	values parquet.ColumnChunkValueReader // reads one row group
 	data   []byte                         // the latest image
 	mm     []byte                         // pixels of the latest depth image
 }
@@ -127,6 +127,7 @@ func (f *imageFrames) read() error {
 	return nil
 }
 
+// release closes values.
 func (f *imageFrames) release() error {
 	if f.values == nil {
 		return nil

@@ -42,6 +42,7 @@ type videoFrames struct {
 	end     int           // frames from this index on cannot be read
 }
 
+// openVideo opens count frames of a feature in a video. from is the time of the first frame in the video, in s.
 func openVideo(files *videoFiles, path string, f *feature, fps, from float64, count int) (*videoFrames, error) {
 	if len(f.Shape) != 3 {
 		return nil, fmt.Errorf("read %s: %s has shape %v, want height, width and channels", path, f.key, f.Shape)
@@ -76,17 +77,17 @@ func (v *videoFrames) Frame(i int) (episode.Frame, error) {
 	}
 	if i >= v.end {
 		return episode.Frame{}, &episode.DamagedError{Err: fmt.Errorf(
-			"read %s: frame %d: the video ends at frame %d, or is damaged there", v.path, i, v.end)}
+			"read %s: frame %d: the video ends or is damaged at frame %d", v.path, i, v.end)}
 	}
-	began := i != v.next
-	if began {
+	started := i != v.next
+	if started {
 		if err := v.start(i); err != nil {
 			return episode.Frame{}, fmt.Errorf("read %s: frame %d: %w", v.path, i, err)
 		}
 	}
 	if _, err := io.ReadFull(v.decoded, v.data); err != nil {
 		v.stop()
-		if began { // ffmpeg has looked for all frames from i on
+		if started { // ffmpeg finds no frame from i on
 			v.end = i
 		}
 		text := cmp.Or(ffmpeg.LastLines(v.output.String()), "the video ends too early")
@@ -101,7 +102,7 @@ func (v *videoFrames) Frame(i int) (episode.Frame, error) {
 	return f, nil
 }
 
-// start starts ffmpeg at a frame.
+// start starts ffmpeg at frame i.
 func (v *videoFrames) start(i int) error {
 	v.stop()
 	at := max(v.from+(float64(i)-0.5)/v.fps, 0)
@@ -117,7 +118,7 @@ func (v *videoFrames) start(i int) error {
 	if !strings.HasPrefix(path, "/") {
 		path = "./" + path
 	}
-	// The file may claim to be a list of addresses, or frames that take all memory.
+	// A file may contain addresses of other files, or frames that take all memory: limit protocols and pixels.
 	v.command = exec.Command("ffmpeg", "-v", "error", "-nostdin", "-protocol_whitelist", "file",
 		"-max_pixels", strconv.Itoa(mostPixels), "-ss", strconv.FormatFloat(at, 'f', 6, 64), "-i", "file:"+path,
 		"-frames:v", strconv.Itoa(v.count-i), "-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt", v.pixels, "-s",
@@ -135,6 +136,7 @@ func (v *videoFrames) start(i int) error {
 	return nil
 }
 
+// stop kills ffmpeg if it is running.
 func (v *videoFrames) stop() {
 	if v.out == nil {
 		return

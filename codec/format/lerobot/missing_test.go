@@ -13,7 +13,7 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// writeDatasetWithoutVideos returns a dataset of two episodes. Their videos of the cameras top and wrist are missing.
+// writeDatasetWithoutVideos writes a dataset of two episodes. The videos of its cameras top and wrist are missing.
 func writeDatasetWithoutVideos(t *testing.T) string {
 	path := writeForeignDataset(t)
 	name := filepath.Join(path, infoPath)
@@ -27,7 +27,7 @@ func writeDatasetWithoutVideos(t *testing.T) string {
 	return path
 }
 
-// fakeFFmpeg replaces ffmpeg by a program that only writes a line to a file. calls counts the lines.
+// fakeFFmpeg replaces ffmpeg by a program that writes no frames. calls returns how often the program was called.
 func fakeFFmpeg(t *testing.T) (calls func() int) {
 	folder := t.TempDir()
 	log := filepath.Join(folder, "log")
@@ -43,11 +43,12 @@ func fakeFFmpeg(t *testing.T) (calls func() int) {
 	}
 }
 
-// Missing videos are looked for once and never decoded. All other data is read.
+// TestMissingVideos reads a dataset with missing videos twice. Each video must be looked for once and never decoded,
+// and all other data must be read.
 func TestMissingVideos(t *testing.T) {
 	for name, c := range map[string]struct {
-		text string // of the file; "": there is none
-		want string
+		text string // content of the video's file; "": no file
+		want string // text of the error
 	}{
 		"absent":  {"", "no such file or directory"},
 		"pointer": {"version https://git-lfs.github.com/spec/v1\noid sha256:7bd3\n", "run 'git lfs pull' first"},
@@ -65,9 +66,9 @@ func TestMissingVideos(t *testing.T) {
 			calls := fakeFFmpeg(t)
 			s, err := Open(nil, path)
 			require.NoError(t, err)
-			looked := map[string]int{}
-			s.check = func(path string) error {
-				looked[path]++
+			checks := map[string]int{} // by path
+			s.checkContents = func(path string) error {
+				checks[path]++
 				return codec.CheckContents(nil, path)
 			}
 			r := episode.NewReader(nil, Name, path, s)
@@ -87,8 +88,8 @@ func TestMissingVideos(t *testing.T) {
 				require.Equal(t, 2*2*3, n)
 				require.Equal(t, 4, missing)
 			}
-			require.Len(t, looked, 4)
-			for path, n := range looked {
+			require.Len(t, checks, 4)
+			for path, n := range checks {
 				require.Equal(t, 1, n, path)
 			}
 			require.Zero(t, calls())
@@ -101,7 +102,7 @@ func TestMissingVideos(t *testing.T) {
 	}
 }
 
-// A file that is no video is decoded only once.
+// TestBrokenVideo reads videos that ffmpeg cannot decode. Each image must be reported, and each video decoded once.
 func TestBrokenVideo(t *testing.T) {
 	path := writeDatasetWithoutVideos(t)
 	for _, camera := range []string{"top", "wrist"} {
@@ -117,18 +118,18 @@ func TestBrokenVideo(t *testing.T) {
 	info, err := r.Info()
 	require.NoError(t, err)
 	require.EqualValues(t, 2*(2+2)*3, info.MessageCount)
-	require.Zero(t, calls(), "the description needs no frame")
+	require.Zero(t, calls(), "Info must decode no frame")
 	damaged := 0
 	it, err := r.Read(codec.Query{Damaged: func(error) { damaged++ }})
 	require.NoError(t, err)
 	for _, err := it.Next(); err == nil; _, err = it.Next() {
 	}
 	require.NoError(t, it.Close())
-	require.Equal(t, 2*2*3, damaged, "each image is reported")
-	require.Equal(t, 4, calls(), "each video is decoded once")
+	require.Equal(t, 2*2*3, damaged, "reported images")
+	require.Equal(t, 4, calls(), "decoded videos")
 }
 
-// Tables that Git LFS has not fetched are an error that says so.
+// TestTableIsAPointer reads a table that Git LFS has not fetched. The error must name the table and advise to fetch it.
 func TestTableIsAPointer(t *testing.T) {
 	path := writeForeignDataset(t)
 	name := filepath.Join(path, "data/chunk-000/episode_000001.parquet")

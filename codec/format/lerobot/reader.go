@@ -25,41 +25,42 @@ type Source struct {
 	files            *store.Files
 	path             string
 	info             info
-	absent           map[string]bool           // features that a table lacks
-	origins          map[string]episode.Origin // by feature that is read
+	origins          map[string]episode.Origin // by key, the origins of the features that are read
+	absentFeatures   map[string]bool           // keys of features that a table lacks
 	notes            notes
-	unknown          int                              // number of episodes without a note, if any episode has one
-	videos           map[string]*episode.MissingError // by path, the error if the video is missing, else nil
-	cached           videoFiles
-	checked          sync.Map                // tableReader.checked of tables with images
-	check            func(path string) error // returns an error if the contents of a file are missing
-	tables           map[int]string          // by episode, the path of its table; nil: not read yet
+	withoutNote      int // number of episodes without a note, in a dataset with notes
+
+	checkContents  func(path string) error          // returns an error if the contents of a video are missing
+	checkedVideos  map[string]*episode.MissingError // by path, the error of a missing video, nil for others
+	videoCache     videoFiles
+	checkedTables  sync.Map       // tableReader.checked of tables with images
+	tableOfEpisode map[int]string // by episode index, the path of its table; nil before findTable
 }
 
 var _ episode.Source = (*Source)(nil)
 
 // Open opens the dataset in the folder path.
 func Open(files *store.Files, path string) (*Source, error) {
-	s := &Source{files: files, path: path, absent: map[string]bool{}, videos: map[string]*episode.MissingError{},
-		cached: videoFiles{files: files},
-		check:  func(path string) error { return codec.CheckContents(files, path) }}
+	s := &Source{files: files, path: path, absentFeatures: map[string]bool{},
+		checkedVideos: map[string]*episode.MissingError{}, videoCache: videoFiles{files: files},
+		checkContents: func(path string) error { return codec.CheckContents(files, path) }}
 	if err := s.load(infoPath, &s.info); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	i := &s.info
 	switch {
-	case !strings.HasPrefix(i.Version, "v3.") && !strings.HasPrefix(i.Version, "v2."):
-		return nil, fmt.Errorf("open %s: LeRobot format %q is not supported, want v3.0 or v2.1", path, i.Version)
-	case !(i.FPS >= 0.001 && i.FPS <= 1e6):
-		return nil, fmt.Errorf("open %s: %s: fps is %v", path, infoPath, i.FPS)
+	case !strings.HasPrefix(s.info.Version, "v3.") && !s.isV2():
+		return nil, fmt.Errorf("open %s: LeRobot format %q is not supported, want v3.0 or v2.1", path, s.info.Version)
+	case !(s.info.FPS >= 0.001 && s.info.FPS <= 1e6):
+		return nil, fmt.Errorf("open %s: %s: fps is %v", path, infoPath, s.info.FPS)
 	}
-	s.origins = originsOf(i.Features)
+	s.origins = originsOf(s.info.Features)
 	if err := s.load(notesPath, &s.notes); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	return s, nil
 }
 
+// load reads a JSON file of the dataset.
 func (s *Source) load(path string, value any) error {
 	if err := codec.CheckContents(s.files, store.Join(s.path, path)); errors.Is(err, codec.ErrEmpty) ||
 		errors.Is(err, codec.ErrLFSPointer) {
@@ -79,7 +80,7 @@ func (s *Source) isV2() bool { return strings.HasPrefix(s.info.Version, "v2.") }
 
 // Close implements episode.Source.
 func (s *Source) Close() error {
-	s.cached.close()
+	s.videoCache.close()
 	return nil
 }
 
@@ -87,15 +88,14 @@ func (s *Source) Close() error {
 type entry struct {
 	index  int
 	tasks  []string
-	data   string             // path of the table
+	data   string             // path of the table in the dataset
 	from   float64            // index of the first row in the dataset
 	videos map[string]string  // by feature, the path of the video
 	starts map[string]float64 // by feature, the time of the first frame in the video, in s
 }
 
-// Episodes implements episode.Source. Streams come from the features whose names originsOf knows as states or actions.
-// Without meta/tapedeck.json, joints are in an unknown unit, and the first episode begins at time 0, each further one
-// after the episode before.
+// Episodes implements episode.Source. It reads the features of numbers in origins as streams. Without
+// meta/tapedeck.json, the unit of joints is unknown, and the time of a row is its index in the dataset divided by fps.
 func (s *Source) Episodes() (all []*episode.Episode, err error) {
 	defer func() {
 		if err != nil {
@@ -110,55 +110,64 @@ func (s *Source) Episodes() (all []*episode.Episode, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var open *rows
+	var table *tableRows
 	for _, e := range entries {
-		if open == nil || open.path != e.data {
-			open, err = s.rows(e.data)
+		if table == nil || table.path != e.data {
+			table, err = s.readRows(e.data)
 			if err != nil {
 				return all, err
 			}
 		}
-		r, ok := open.episodes[e.index]
-		if !ok {
-			listed := e.data
-			e.data, err = s.tableOf(e.index)
+		if _, ok := table.episodes[e.index]; !ok {
+			moved, err := s.readMoved(e)
 			if err != nil {
 				return all, err
 			}
-			if e.data == "" {
-				s.Damage = append(s.Damage, &episode.MissingError{Path: store.Join(s.path, listed),
-					Err: fmt.Errorf("no table has rows of episode %d", e.index)})
+			if moved == nil {
 				continue
 			}
-			s.Events = append(s.Events, codec.Event{Kind: codec.EventLabel, Text: fmt.Sprintf("meta/episodes lists "+
-				"%s for episode %d, whose rows are in %s, which was read", listed, e.index, e.data)})
-			open, err = s.rows(e.data)
-			if err != nil {
-				return all, err
-			}
-			r = open.episodes[e.index]
+			table = moved
 		}
-		all = append(all, s.episode(e, open, r))
+		all = append(all, s.episode(e, table, table.episodes[e.index]))
 	}
 	s.Incomplete = len(s.Damage) > 0
-	s.lose()
+	s.countLosses()
 	return all, nil
 }
 
-// lose counts features that are not read, and notes that fit no episode, as losses.
-func (s *Source) lose() {
+// readMoved reads the rows of an episode that are in another table than the list of episodes says. It sets e.data to
+// the table. If no table has the rows, it adds damage and returns nil.
+func (s *Source) readMoved(e *entry) (*tableRows, error) {
+	listed := e.data
+	found, err := s.findTable(e.index)
+	if err != nil {
+		return nil, err
+	}
+	e.data = found
+	if found == "" {
+		s.Damage = append(s.Damage, &episode.MissingError{Path: store.Join(s.path, listed),
+			Err: fmt.Errorf("no table has rows of episode %d", e.index)})
+		return nil, nil
+	}
+	s.Events = append(s.Events, codec.Event{Kind: codec.EventLabel, Text: fmt.Sprintf("meta/episodes lists "+
+		"%s for episode %d, whose rows are in %s, which was read", listed, e.index, e.data)})
+	return s.readRows(e.data)
+}
+
+// countLosses counts features that are not read, and episodes without a note, as losses.
+func (s *Source) countLosses() {
 	s.Lost = codec.LossCounts{}
-	if s.unknown > 0 {
+	if s.withoutNote > 0 {
 		s.Lost.Add(notesPath, "times, names and devices of episodes whose numbers others have changed: "+
-			plural.Count(s.unknown, "episode"), 0)
+			plural.Count(s.withoutNote, "episode"), 0)
 	}
 	for _, f := range s.info.Features {
 		_, read := s.origins[f.key]
-		for _, s := range standard {
-			read = read || f.key == s.key
+		for _, standardFeature := range standard {
+			read = read || f.key == standardFeature.key
 		}
 		switch {
-		case s.absent[f.key]:
+		case s.absentFeatures[f.key]:
 			s.Lost.Add(f.key, "features that tables lack, which are not read", 0)
 		case !read && !f.isPicture():
 			s.Lost.Add(f.key, "features that are not read", 0)
@@ -166,11 +175,11 @@ func (s *Source) lose() {
 	}
 }
 
-// tableOf returns the path of the table that has the rows of an episode, "" if there is none. It searches all tables:
-// the list of episodes is wrong.
-func (s *Source) tableOf(index int) (string, error) {
-	if s.tables == nil {
-		s.tables = map[int]string{}
+// findTable searches all tables of the dataset for the rows of an episode. It returns the path of the table, "" if no
+// table has the rows.
+func (s *Source) findTable(index int) (string, error) {
+	if s.tableOfEpisode == nil {
+		s.tableOfEpisode = map[int]string{}
 		paths, err := s.files.Glob(s.path, "data/chunk-*/*.parquet")
 		if err != nil {
 			return "", err
@@ -181,10 +190,10 @@ func (s *Source) tableOf(index int) (string, error) {
 			}
 		}
 	}
-	return s.tables[index], nil
+	return s.tableOfEpisode[index], nil
 }
 
-// listTable adds the episodes in a table to tables.
+// listTable adds the episodes in a table to tableOfEpisode.
 func (s *Source) listTable(path string) (err error) {
 	t, err := openTable(s.files, path)
 	if err != nil {
@@ -193,8 +202,8 @@ func (s *Source) listTable(path string) (err error) {
 	defer func() { err = errors.Join(err, t.close()) }()
 	numbers, err := t.numbers("episode_index", 1)
 	for _, x := range numbers {
-		if _, known := s.tables[int(x)]; !known {
-			s.tables[int(x)] = strings.TrimPrefix(strings.TrimPrefix(path, s.path), "/")
+		if _, known := s.tableOfEpisode[int(x)]; !known {
+			s.tableOfEpisode[int(x)] = strings.TrimPrefix(strings.TrimPrefix(path, s.path), "/")
 		}
 	}
 	return err
@@ -212,23 +221,24 @@ func (s *Source) entries() ([]*entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		part, err := s.entriesOf(t)
+		entries, err := s.entriesOf(t)
 		err = errors.Join(err, t.close())
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, part...)
+		all = append(all, entries...)
 	}
 	return all, nil
 }
 
+// entriesOf lists the episodes in a table of meta/episodes.
 func (s *Source) entriesOf(t *tableReader) ([]*entry, error) {
 	columns := map[string][]float64{}
 	wanted := []string{"episode_index", "data/chunk_index", "data/file_index", "dataset_from_index"}
 	for _, f := range s.info.Features {
 		if f.DType == "video" {
-			for _, what := range []string{"chunk_index", "file_index", "from_timestamp"} {
-				wanted = append(wanted, "videos/"+f.key+"/"+what)
+			for _, name := range []string{"chunk_index", "file_index", "from_timestamp"} {
+				wanted = append(wanted, "videos/"+f.key+"/"+name)
 			}
 		}
 	}
@@ -275,6 +285,7 @@ func (s *Source) entriesOf(t *tableReader) ([]*entry, error) {
 	return all, nil
 }
 
+// videoPath returns the path of a video in the dataset. values are the values of the placeholders.
 func (s *Source) videoPath(values map[string]any) (string, error) {
 	if s.info.VideoPath == nil {
 		return "", errors.New(infoPath + " has videos without a video_path")
@@ -282,7 +293,7 @@ func (s *Source) videoPath(values map[string]any) (string, error) {
 	return fill(*s.info.VideoPath, values)
 }
 
-// entriesV2 lists the episodes of v2.1, where each episode has a file of its own.
+// entriesV2 lists the episodes of v2.1. Each episode has one table, and one file per video feature.
 func (s *Source) entriesV2() ([]*entry, error) {
 	const name = "meta/episodes.jsonl"
 	text, err := s.files.ReadFile(store.Join(s.path, name))
@@ -331,27 +342,27 @@ func (s *Source) entriesV2() ([]*entry, error) {
 	return all, nil
 }
 
-// rows are the numbers of a table.
-type rows struct {
-	path     string
-	numbers  map[string][]float64
-	episodes map[int]span
+// tableRows are the numbers of a table.
+type tableRows struct {
+	path     string               // in the dataset
+	numbers  map[string][]float64 // by feature, row by row
+	episodes map[int]span         // by episode index, its rows
 }
 
-// rows reads the numbers of a table.
-func (s *Source) rows(path string) (r *rows, err error) {
+// readRows reads the numbers of a table. It adds features that the table lacks to absentFeatures.
+func (s *Source) readRows(path string) (r *tableRows, err error) {
 	t, err := openTable(s.files, store.Join(s.path, path))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
-	r = &rows{path: path, numbers: map[string][]float64{}, episodes: map[int]span{}}
+	r = &tableRows{path: path, numbers: map[string][]float64{}, episodes: map[int]span{}}
 	for _, f := range s.info.Features {
 		if _, known := s.origins[f.key]; !known {
 			continue
 		}
 		if t.leaf(f.key) < 0 {
-			s.absent[f.key] = true
+			s.absentFeatures[f.key] = true
 			continue
 		}
 		r.numbers[f.key], err = t.numbers(f.key, f.width())
@@ -379,13 +390,13 @@ func (s *Source) rows(path string) (r *rows, err error) {
 	return r, nil
 }
 
-// episode returns an episode with the numbers of its rows.
-func (s *Source) episode(e *entry, r *rows, at span) *episode.Episode {
+// episode returns an episode. at are its rows in the table r.
+func (s *Source) episode(e *entry, r *tableRows, at span) *episode.Episode {
 	period := 1e9 / s.info.FPS
 	start := int64(math.Round(e.from * period))
 	ep := &episode.Episode{Name: fmt.Sprintf("episode_%d", e.index), Task: strings.Join(e.tasks, "; ")}
 	var devices map[string]json.RawMessage
-	if note := s.note(e.index, r, at); note != nil {
+	if note := s.findNote(e.index, r, at); note != nil {
 		start = note.Start
 		ep.Success, ep.Metadata, devices = note.Success, note.Metadata, note.Devices
 		if note.Name != "" {
@@ -411,15 +422,15 @@ func (s *Source) episode(e *entry, r *rows, at span) *episode.Episode {
 		}
 		if numbers, ok := r.numbers[f.key]; ok {
 			width := f.width()
-			s.arms(ep, f, numbers[at.from*width:(at.from+at.n)*width], stamps)
+			s.addArms(ep, f, numbers[at.from*width:(at.from+at.n)*width], stamps)
 		}
 	}
 	ep.SetDevices(devices)
 	return ep
 }
 
-// note returns the noteEpisode of an episode, nil if there is none.
-func (s *Source) note(index int, r *rows, at span) *noteEpisode {
+// findNote returns the noteEpisode of an episode, nil if there is none. It prefers the note at the episode's index.
+func (s *Source) findNote(index int, r *tableRows, at span) *noteEpisode {
 	list := s.notes.Episodes
 	if list == nil {
 		return nil
@@ -431,12 +442,12 @@ func (s *Source) note(index int, r *rows, at span) *noteEpisode {
 			numbers.add(all[at.from*width : (at.from+at.n)*width])
 		}
 	}
-	fits := func(n noteEpisode) bool { return n.Digest == numbers.String() }
-	if index < 0 || index >= len(list) || list[index].Digest != "" && !fits(list[index]) {
-		index = slices.IndexFunc(list, fits)
+	sameNumbers := func(n noteEpisode) bool { return n.Digest == numbers.String() }
+	if index < 0 || index >= len(list) || list[index].Digest != "" && !sameNumbers(list[index]) {
+		index = slices.IndexFunc(list, sameNumbers)
 	}
 	if index < 0 {
-		s.unknown++
+		s.withoutNote++
 		return nil
 	}
 	return &list[index]
@@ -454,7 +465,7 @@ func (s *Source) camera(e *entry, f *feature, at span) *episode.Camera {
 	c := &episode.Camera{Track: align.Track{Name: name, Topic: f.key}}
 	if f.DType == "video" {
 		path := store.Join(s.path, e.videos[f.key])
-		if missing := s.video(path, name); missing != nil {
+		if missing := s.checkVideo(path, name); missing != nil {
 			missing.Images += at.n
 			return nil
 		}
@@ -463,33 +474,34 @@ func (s *Source) camera(e *entry, f *feature, at span) *episode.Camera {
 			c.Decoded = f.width()
 		}
 		c.Open = func() (episode.Frames, error) {
-			return openVideo(&s.cached, path, f, s.info.FPS, e.starts[f.key], at.n)
+			return openVideo(&s.videoCache, path, f, s.info.FPS, e.starts[f.key], at.n)
 		}
 		return c
 	}
 	c.Raw = f.isDepth()
 	c.Open = func() (episode.Frames, error) {
-		return openImages(s.files, store.Join(s.path, e.data), f, at.from, at.n, &s.checked)
+		return openImages(s.files, store.Join(s.path, e.data), f, at.from, at.n, &s.checkedTables)
 	}
 	return c
 }
 
-// video returns an error if a video is missing. It looks for each video once.
-func (s *Source) video(path, camera string) *episode.MissingError {
-	missing, known := s.videos[path]
-	if known {
+// checkVideo returns an error if a video is missing, and adds it to Damage. It checks each video once.
+func (s *Source) checkVideo(path, camera string) *episode.MissingError {
+	missing, checked := s.checkedVideos[path]
+	if checked {
 		return missing
 	}
-	if err := s.check(path); err != nil {
+	if err := s.checkContents(path); err != nil {
 		missing = &episode.MissingError{Path: path, Camera: camera, Raw: true, Err: err}
 		s.Damage = append(s.Damage, missing)
 	}
-	s.videos[path] = missing
+	s.checkedVideos[path] = missing
 	return missing
 }
 
-// arms adds the numbers of a feature to the arms of an episode.
-func (s *Source) arms(ep *episode.Episode, f *feature, numbers []float64, stamps []int64) {
+// addArms adds the numbers of a feature to the streams of an episode's arms. If the notes do not describe the feature's
+// columns, all columns have the origin of the feature.
+func (s *Source) addArms(ep *episode.Episode, f *feature, numbers []float64, stamps []int64) {
 	origin, width, names := s.origins[f.key], f.width(), f.names()
 	columns := s.notes.Columns[f.key]
 	if len(columns) != width {
@@ -525,10 +537,10 @@ func (s *Source) arms(ep *episode.Episode, f *feature, numbers []float64, stamps
 		v.Columns = append(v.Columns, c.Column)
 		indices[v] = append(indices[v], i)
 	}
-	for v, places := range indices {
+	for v, columns := range indices {
 		v.Values = make([]float64, 0, len(stamps)*len(v.Columns))
 		for row := range stamps {
-			for _, i := range places {
+			for _, i := range columns {
 				v.Values = append(v.Values, numbers[row*width+i])
 			}
 		}

@@ -7,56 +7,56 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// usual has the roles of the features of numbers that this package and openpi write. The numbers belong to arm_0.
-var usual = map[string]episode.Role{
+// standardRoles has the roles of the features that this package and openpi write. Their numbers belong to arm_0.
+var standardRoles = map[string]episode.Role{
 	stateKey: episode.Joint, "state": episode.Joint, actionKey: episode.CommandJoint, "actions": episode.CommandJoint,
 	poseKey: episode.Pose, velocityKey: episode.Velocity, effortKey: episode.Effort,
 	actionPoseKey: episode.CommandPose,
 }
 
-// prefixes are prefixes of features with some of the states or actions: "action.gripper.position".
+// prefixes are prefixes of the keys of features with some of the states or actions, such as "action.gripper.position".
 var prefixes = []struct {
 	text   string
-	joints episode.Role
+	joints episode.Role // role of joints in features with the prefix
 }{
 	{"observation.states.", episode.Joint}, {"observation.state.", episode.Joint}, {"states.", episode.Joint},
 	{"state.", episode.Joint}, {"actions.", episode.CommandJoint}, {"action.", episode.CommandJoint},
 }
 
-// roleOf has the roles of states by the last word of a feature's name.
-var roleOf = map[string]episode.Role{
+// roleByWord has the roles of states by the last word of a feature's key.
+var roleByWord = map[string]episode.Role{
 	"position": episode.Joint, "positions": episode.Joint, "pos": episode.Joint, "velocity": episode.Velocity,
 	"velocities": episode.Velocity, "vel": episode.Velocity, "effort": episode.Effort, "efforts": episode.Effort,
 	"torque": episode.Effort, "torques": episode.Effort,
 }
 
 // originsOf returns the origins of features of numbers by the names of the features, for datasets without
-// meta/tapedeck.json. A feature with some of the states or actions is an arm with the rest of its name. Each origin
-// belongs to only one feature.
+// meta/tapedeck.json. A feature with a prefix of prefixes belongs to an arm with the rest of the feature's name. Two
+// features never have the same origin.
 func originsOf(all features) map[string]episode.Origin {
 	origins := map[string]episode.Origin{}
 	for _, f := range all {
-		if role, ok := usual[f.key]; ok && !f.isPicture() {
+		if role, ok := standardRoles[f.key]; ok && !f.isPicture() {
 			origins[f.key] = episode.Origin{Arm: "arm_0", Role: role}
 		}
 	}
-	if _, ok := origins[stateKey]; ok { // "state" and "actions" then have copies, or some of the numbers
+	if _, ok := origins[stateKey]; ok { // "state" and "actions" then repeat all or some of the numbers
 		delete(origins, "state")
 	}
 	if _, ok := origins[actionKey]; ok {
 		delete(origins, "actions")
 	}
 	taken := map[episode.Origin]bool{}
-	for _, p := range origins {
-		taken[p] = true
+	for _, o := range origins {
+		taken[o] = true
 	}
 	for _, f := range all {
 		if _, known := origins[f.key]; known || !f.isNumbers() {
 			continue
 		}
-		for _, p := range candidates(f.key) {
-			if !taken[p] {
-				origins[f.key], taken[p] = p, true
+		for _, o := range candidates(f.key) {
+			if !taken[o] {
+				origins[f.key], taken[o] = o, true
 				break
 			}
 		}
@@ -72,7 +72,7 @@ func candidates(key string) (list []episode.Origin) {
 			continue
 		}
 		if i := strings.LastIndexAny(name, "._"); i > 0 {
-			switch role, known := roleOf[name[i+1:]]; {
+			switch role, known := roleByWord[name[i+1:]]; {
 			case known && role == episode.Joint:
 				list = append(list, episode.Origin{Arm: name[:i], Role: prefix.joints})
 			case known && prefix.joints == episode.Joint:

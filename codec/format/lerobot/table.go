@@ -16,7 +16,7 @@ type column struct {
 	node parquet.Node
 }
 
-// listColumn returns a column of lists that are nested to a depth; a depth of 0 is a column of values.
+// listColumn returns a column of nested lists. depth is the number of list levels; 0 is a column of values.
 func listColumn(name string, element parquet.Node, depth int) column {
 	node := parquet.Optional(element)
 	for range depth {
@@ -61,10 +61,10 @@ type table struct {
 	path   string
 	file   *os.File
 	buffer *bufio.Writer
-	bytes  int64 // written so far
+	bytes  int64 // number of bytes written
 	out    *parquet.GenericWriter[any]
 	leaves map[string]parquet.LeafColumn // by column, its first leaf
-	values []parquet.Value
+	values []parquet.Value               // buffer of lists
 }
 
 // createTable begins a file. The pages of a table with images are in temporary files in the file's folder until their
@@ -102,13 +102,14 @@ func createTable(path string, columns []column, metadata map[string]string) (*ta
 	return t, nil
 }
 
-// put writes values to a leaf.
-func (t *table) put(leaf int, values ...parquet.Value) error {
+// writeRow writes the values of a row to a leaf.
+func (t *table) writeRow(leaf int, values ...parquet.Value) error {
 	_, err := t.out.ColumnWriters()[leaf].WriteRowValues(values)
 	return err
 }
 
-// lists writes n rows of a column. A row is a list of width elements, or a value. Inner lists have one element.
+// lists writes n rows of a column. A row is a list of width elements. In a column of values, width is 1. In a column of
+// nested lists, inner lists have one element.
 func (t *table) lists(name string, n, width int, value func(row, i int) parquet.Value) error {
 	leaf := t.leaves[name]
 	for i := range n {
@@ -116,19 +117,19 @@ func (t *table) lists(name string, n, width int, value func(row, i int) parquet.
 		for k := range width {
 			t.values = append(t.values, value(i, k).Level(min(k, 1), leaf.MaxDefinitionLevel, leaf.ColumnIndex))
 		}
-		if err := t.put(leaf.ColumnIndex, t.values...); err != nil {
+		if err := t.writeRow(leaf.ColumnIndex, t.values...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// image writes a row of a column of images.
+// image writes a row of a column of images. path is the name of the image in the row.
 func (t *table) image(name string, data []byte, path string) error {
 	leaf := t.leaves[name].ColumnIndex
 	return errors.Join(
-		t.put(leaf, parquet.ByteArrayValue(data).Level(0, 2, leaf)),
-		t.put(leaf+1, parquet.ByteArrayValue([]byte(path)).Level(0, 2, leaf+1)))
+		t.writeRow(leaf, parquet.ByteArrayValue(data).Level(0, 2, leaf)),
+		t.writeRow(leaf+1, parquet.ByteArrayValue([]byte(path)).Level(0, 2, leaf+1)))
 }
 
 // flush ends a row group.

@@ -61,6 +61,8 @@ func skipStruct(b []byte, depth int) ([]byte, bool) {
 	return nil, false
 }
 
+// skipValue returns the bytes after a value of a kind of Thrift's compact protocol, and whether its lengths are
+// possible.
 func skipValue(b []byte, kind byte, depth int) (rest []byte, ok bool) {
 	n := uint64(1)
 	switch kind {
@@ -99,6 +101,7 @@ func skipValue(b []byte, kind byte, depth int) (rest []byte, ok bool) {
 	return b[n:], true
 }
 
+// varint returns the number at the start of b and the bytes after it.
 func varint(b []byte) (v uint64, rest []byte, ok bool) {
 	v, n := binary.Uvarint(b)
 	if n <= 0 {
@@ -152,8 +155,9 @@ func checkPages(file io.ReaderAt, column *format.ColumnMetaData) error {
 			values = head.DictionaryPageHeader.NumValues
 		}
 		if size < 0 || size > maxPage || packed < 0 || packed > maxPage || values < 0 || values > maxValues {
-			return fmt.Errorf("page %d: %d bytes, %d uncompressed, and %d values, of which this program reads %d and "+
-				"%d: write the table with smaller pages", page, packed, size, values, maxPage, maxValues)
+			return fmt.Errorf("page %d: %d bytes, %d uncompressed, and %d values, but this program reads at most "+
+				"%d bytes and %d values: write the table with smaller pages", page, packed, size, values, maxPage,
+				maxValues)
 		}
 		if levels < 0 || levels > packed || levels > size {
 			return fmt.Errorf("page %d: %d bytes of levels in %d", page, levels, packed)

@@ -27,16 +27,17 @@ func TestPageHeads(t *testing.T) {
 	}
 	require.NoError(t, check(1<<20, 1<<20, "data"))
 	require.EqualError(t, check(1000, 100, "dat"), "page 0: EOF")
-	require.EqualError(t, check(1<<30, 100, "data"), "page 0: 4 bytes, 1073741824 uncompressed, and 100 values, of "+
-		"which this program reads 268435456 and 16777216: write the table with smaller pages")
+	require.EqualError(t, check(1<<30, 100, "data"), "page 0: 4 bytes, 1073741824 uncompressed, and 100 values, "+
+		"but this program reads at most 268435456 bytes and 16777216 values: write the table with smaller pages")
 	require.ErrorContains(t, check(1000, 1<<30, "data"), "and 1073741824 values")
 	require.ErrorContains(t, check(-1, 100, "data"), "-1 uncompressed")
 }
 
-// A constant column takes a few bytes of a file, and as much memory as it has rows.
+// TestLongColumn reads a constant column, which takes a few bytes of the file and too much memory. Reading must return
+// an error.
 func TestLongColumn(t *testing.T) {
-	was := maxColumn
-	t.Cleanup(func() { maxColumn = was })
+	defaultColumn := maxColumn
+	t.Cleanup(func() { maxColumn = defaultColumn })
 	maxColumn = 8 << 20
 	rows := maxColumn/8 + 1
 	path := filepath.Join(t.TempDir(), "a.parquet")
@@ -46,9 +47,9 @@ func TestLongColumn(t *testing.T) {
 		N int64 `parquet:"n,dict"`
 	}
 	w := parquet.NewGenericWriter[row](file, parquet.PageBufferSize(1<<20), parquet.Compression(&parquet.Zstd))
-	part := make([]row, 1<<16)
-	for n := 0; n < rows; n += len(part) {
-		_, err := w.Write(part)
+	group := make([]row, 1<<16)
+	for n := 0; n < rows; n += len(group) {
+		_, err := w.Write(group)
 		require.NoError(t, err)
 	}
 	require.NoError(t, w.Close())
@@ -63,7 +64,7 @@ func TestLongColumn(t *testing.T) {
 	require.EqualError(t, err, "read "+path+": column n takes more than 8 MiB of memory: divide the table")
 }
 
-// Lengths in a footer are checked before memory is allocated.
+// TestFooter opens files whose footers claim impossible lengths. Opening must return an error.
 func TestFooter(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"long": {"PAR1\x00\xff\xff\xff\x7fPAR1", "a footer of 2147483647 bytes in a file of 13"},
@@ -80,7 +81,7 @@ func TestFooter(t *testing.T) {
 	}
 }
 
-// A TIFF's head can claim more pixels than there is memory.
+// TestLargeTIFF decodes a TIFF that claims more pixels than there is memory. Decoding must return an error.
 func TestLargeTIFF(t *testing.T) {
 	data, err := encodeTIFF(&episode.Frame{Encoding: "16UC1", Data: make([]byte, 2*3*5), Width: 3, Height: 5, Step: 6})
 	require.NoError(t, err)

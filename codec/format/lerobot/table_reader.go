@@ -20,10 +20,10 @@ type tableReader struct {
 	path    string
 	file    store.File
 	in      *parquet.File
-	checked *sync.Map // keys: checked pages of a leaf in a row group; nil: always check
+	checked *sync.Map // keys are pages that were checked, values nil; a nil map: always check
 }
 
-// openTable opens a file.
+// openTable opens a Parquet file and checks its footer.
 func openTable(files *store.Files, path string) (t *tableReader, err error) {
 	file, err := files.Open(path)
 	if err != nil {
@@ -46,7 +46,7 @@ func openTable(files *store.Files, path string) (t *tableReader, err error) {
 		if err := checkFooter(file, stat.Size()); err != nil {
 			return err
 		}
-		// A page index could lead to pages that checkPages does not look at.
+		// A page index could name pages that checkPages does not check.
 		t.in, err = parquet.OpenFile(file, stat.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 		return err
 	})
@@ -59,7 +59,7 @@ func (t *tableReader) close() error { return t.file.Close() }
 func guard(path string, read func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("read %s: it is damaged: %v", path, p)
+			err = fmt.Errorf("read %s: the table is damaged: %v", path, p)
 		}
 	}()
 	if err := read(); err != nil {
@@ -109,7 +109,7 @@ func (t *tableReader) scan(leaf int, do func(v parquet.Value, begins bool) error
 
 // checkPages returns an error if the pages of a leaf in a row group take too much memory.
 func (t *tableReader) checkPages(group, leaf int) error {
-	type pages struct {
+	type pages struct { // the pages of a leaf in a row group
 		path        string
 		group, leaf int
 	}
@@ -129,6 +129,7 @@ func (t *tableReader) checkPages(group, leaf int) error {
 	return nil
 }
 
+// scanValues calls do with each value of a leaf in a row group. buffer is overwritten.
 func scanValues(values parquet.ColumnChunkValueReader, buffer []parquet.Value,
 	do func(v parquet.Value, begins bool) error) error {
 	defer values.Close()
@@ -174,6 +175,7 @@ func (t *tableReader) numbers(name string, width int) ([]float64, error) {
 	return all, err
 }
 
+// number returns a value as a number: null is NaN, true is 1 and false is 0.
 func number(v parquet.Value) (float64, error) {
 	if v.IsNull() {
 		return math.NaN(), nil

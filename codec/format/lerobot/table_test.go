@@ -12,7 +12,8 @@ import (
 	"tapedeck/codec/store"
 )
 
-// TestImagesOnce checks that a table has each image once.
+// TestImagesOnce writes images and checks by the size of the file that the table holds each image once: statistics of
+// pages must not repeat them.
 func TestImagesOnce(t *testing.T) {
 	const size, count = 200_000, 10
 	path := filepath.Join(t.TempDir(), "images.parquet")
@@ -28,7 +29,7 @@ func TestImagesOnce(t *testing.T) {
 	require.Less(t, stat.Size(), int64(size*count+10_000))
 }
 
-// TestPagesOnce opens the images of a table twice, and checks that their pages are checked once.
+// TestPagesOnce opens the images of a table twice. Only the first reader must check the pages.
 func TestPagesOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "images.parquet")
 	table, err := createTable(path, []column{imageColumn("image")}, nil)
@@ -53,6 +54,7 @@ func TestPagesOnce(t *testing.T) {
 	}
 }
 
+// countedFile counts the reads of a file.
 type countedFile struct {
 	store.File
 	reads int

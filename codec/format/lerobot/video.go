@@ -15,8 +15,8 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// accepts returns an error if an encoder cannot encode images of a size.
-func accepts(e *ffmpeg.Encoder, p *picture) error {
+// checkSize returns an error if an encoder cannot encode images of a size.
+func checkSize(e *ffmpeg.Encoder, p *picture) error {
 	if p.Width%2 != 0 || p.Height%2 != 0 || min(p.Width, p.Height) < e.Least {
 		return fmt.Errorf("%s cannot encode %d×%d pixels, both must be even and at least %d: choose another codec, "+
 			"or store images in the tables", e.Name, p.Width, p.Height, e.Least)
@@ -32,17 +32,17 @@ func chooseEncoder(wanted string, preferred ...string) (*ffmpeg.Encoder, error) 
 // groupSize is the distance of key frames, in frames.
 const groupSize = 2
 
-// video is a video file of several episodes.
+// video is a video file that is being written. It holds several episodes.
 type video struct {
 	path    string
 	encoder *ffmpeg.Encoder
 	fps     int
 	raw     *os.File // encoded frames, without times
 	frames  int
-	size    int64 // bytes
+	size    int64 // bytes of raw
 }
 
-// createVideo begins a file.
+// createVideo begins a video. Encoded frames go to a file beside path; close makes the file at path.
 func createVideo(path string, e *ffmpeg.Encoder, fps int) (*video, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err
@@ -91,10 +91,10 @@ func (v *video) write(c *camera, lost codec.LossCounts) error {
 		return fmt.Errorf("encode %s: %w", v.path, err)
 	}
 	v.frames += len(c.frames)
-	filled := slices.DeleteFunc(slices.Clone(c.frames), func(frame int) bool { return frame < 0 })
-	if !p.Deep && len(filled) > 0 {
+	recorded := slices.DeleteFunc(slices.Clone(c.frames), func(frame int) bool { return frame < 0 })
+	if !p.Deep && len(recorded) > 0 {
 		lost.Add(depths.topic, "pixels of images that become video, which are kept without --video",
-			uint64(len(slices.Compact(filled))))
+			uint64(len(slices.Compact(recorded))))
 	}
 	stat, err := v.raw.Stat()
 	if err != nil {
@@ -104,7 +104,7 @@ func (v *video) write(c *camera, lost codec.LossCounts) error {
 	return nil
 }
 
-// close completes the file: the time of frame k is exactly k/fps.
+// close makes the video at path from the encoded frames. The time of frame k is exactly k/fps.
 func (v *video) close() error {
 	if err := v.raw.Close(); err != nil {
 		return err

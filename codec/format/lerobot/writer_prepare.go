@@ -133,11 +133,11 @@ func (w *Writer) encoderFor(c *camera) (*ffmpeg.Encoder, error) {
 		if err != nil {
 			return nil, err
 		}
-		return e, accepts(e, &c.picture)
+		return e, checkSize(e, &c.picture)
 	}
-	err := accepts(w.encoder, &c.picture)
+	err := checkSize(w.encoder, &c.picture)
 	if err != nil && w.options.Codec == "" {
-		if e, none := chooseEncoder("", "libx264"); none == nil && accepts(e, &c.picture) == nil {
+		if e, none := chooseEncoder("", "libx264"); none == nil && checkSize(e, &c.picture) == nil {
 			return e, nil
 		}
 	}
@@ -164,7 +164,7 @@ func (w *Writer) imageFeature(c *camera, fps int) *feature {
 		"video.fps": fps, "video.channels": channels, "video.g": groupSize, "video.fast_decode": 0,
 		"video.extra_options": map[string]any{}, "has_audio": false,
 	})
-	if q := usualQuantizer; p.Deep {
+	if q := defaultQuantizer; p.Deep {
 		maps.Copy(info, map[string]any{"video.depth_min": q.min, "video.depth_max": q.max, "video.shift": q.shift,
 			"video.use_log": q.log, "video.extra_options": map[string]any{"x265-params": "lossless=1"}})
 		return f

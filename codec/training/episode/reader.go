@@ -197,16 +197,16 @@ func unread(lost []codec.Loss) (lines []string) {
 	return lines
 }
 
-// notes returns events about unknown units and about a recording of which nothing is understood.
+// notes returns events about unknown units, and about a recording without any data that the format reads.
 func (r *Reader) notes(episodes []*Episode, unread []string) (notes []codec.Event) {
 	if names := unknownUnits(episodes); len(names) > 0 {
-		notes = append(notes, codec.Event{Kind: codec.EventNote, Text: fmt.Sprintf("nothing says in which unit %s "+
-			"are: their numbers stay as they are; name it with --joint-unit when you convert",
+		notes = append(notes, codec.Event{Kind: codec.EventNote, Text: fmt.Sprintf("the unit of %s is unknown: "+
+			"numbers are read unchanged; name the unit with --joint-unit when you convert",
 			strings.Join(names, ", "))})
 	}
 	if len(r.messages) == 0 && len(unread) > 0 {
-		notes = append(notes, codec.Event{Kind: codec.EventDamage, Text: fmt.Sprintf("nothing of it is understood; "+
-			"it has %s", strings.Join(unread, "; "))})
+		notes = append(notes, codec.Event{Kind: codec.EventDamage, Text: fmt.Sprintf("no data was read; there are "+
+			"%s", strings.Join(unread, "; "))})
 	}
 	return notes
 }

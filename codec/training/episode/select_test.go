@@ -95,7 +95,7 @@ func TestUnknownUnits(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, info.Events, 1)
 	require.Equal(t, codec.EventNote, info.Events[0].Kind)
-	require.Contains(t, info.Events[0].Text, "arm_0/joint, arm_0/velocity are: their numbers stay as they are")
+	require.Contains(t, info.Events[0].Text, "arm_0/joint, arm_0/velocity is unknown: numbers are read unchanged")
 	require.True(t, info.Complete)
 
 	(&Selection{JointUnit: "deg"}).Select([]*Episode{e})

@@ -93,8 +93,8 @@ func TestUnknownJointUnit(t *testing.T) {
 			}
 			require.InDelta(t, want, jointsIn(t, out, "/arm_0/joint_states")[0], 1e-6)
 			if unit == "auto" {
-				require.Contains(t, warnings, in+": nothing says in which unit arm_0/joint, arm_0/command/joint are: "+
-					"their numbers stay as they are; name it with --joint-unit when you convert")
+				require.Contains(t, warnings, in+": the unit of arm_0/joint, arm_0/command/joint is unknown: "+
+					"numbers are read unchanged; name the unit with --joint-unit when you convert")
 			}
 			if to != "mcap" {
 				known := episodesOf(t, out)[0].Arms[0].Streams[episode.Joint].Columns[0].Unit
