@@ -21,7 +21,7 @@ import (
 
 var points = &codec.Channel{Topic: "/points", Type: "geometry_msgs/msg/PointStamped", Encoding: codec.EncodingCDR}
 
-// pointAt returns a message that was sent and logged at ns.
+// pointAt returns a message with the stamp and the log time ns. change may be nil.
 func pointAt(t *testing.T, c *codec.Channel, ns int64, x float64,
 	change func(*geometry_msgs.PointStamped)) codec.Message {
 	m := geometry_msgs.PointStamped{
@@ -37,6 +37,7 @@ func pointAt(t *testing.T, c *codec.Channel, ns int64, x float64,
 }
 
 func TestDiffOfFields(t *testing.T) {
+	// drive returns 20 messages, one each 1000 ns from start on. x is 0, 100 and so on, plus off.
 	drive := func(start int64, off float64, change func(*geometry_msgs.PointStamped)) []codec.Message {
 		var all []codec.Message
 		for i := range int64(20) {
@@ -45,7 +46,7 @@ func TestDiffOfFields(t *testing.T) {
 		return all
 	}
 	base := drive(1000, 0, nil)
-	near := drive(1000, 1e-6, nil)
+	offset := drive(1000, 1e-6, nil)
 	bigEndian := func() []codec.Message {
 		all := slices.Clone(base)
 		data := slices.Clone(all[3].Data)
@@ -59,10 +60,10 @@ func TestDiffOfFields(t *testing.T) {
 		all[3].Data = data
 		return all
 	}()
-	stamped := drive(1000, 0, func(m *geometry_msgs.PointStamped) { m.Header.Stamp.Nanosec += 300 })
-	framed := drive(1000, 0, func(m *geometry_msgs.PointStamped) { m.Header.FrameId = "odom" })
-	padded := drive(1000, 0, func(m *geometry_msgs.PointStamped) { m.Header.FrameId = "odom" })
-	for _, m := range padded {
+	otherStamps := drive(1000, 0, func(m *geometry_msgs.PointStamped) { m.Header.Stamp.Nanosec += 300 })
+	otherFrames := drive(1000, 0, func(m *geometry_msgs.PointStamped) { m.Header.FrameId = "odom" })
+	otherPadding := drive(1000, 0, func(m *geometry_msgs.PointStamped) { m.Header.FrameId = "odom" })
+	for _, m := range otherPadding {
 		m.Data[22] = 0x17 // between "odom" and x
 	}
 	nan := func(bits uint64) []codec.Message {
@@ -71,163 +72,163 @@ func TestDiffOfFields(t *testing.T) {
 	zero := func(sign int) []codec.Message {
 		return drive(1000, 0, func(m *geometry_msgs.PointStamped) { m.Point.Z = math.Copysign(0, float64(sign)) })
 	}
-	narrow := *points
-	narrow.Schema = codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("Header header\nP point\n" +
+	withoutZ := *points
+	withoutZ.Schema = codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("Header header\nP point\n" +
 		"===\nMSG: std_msgs/Header\nbuiltin_interfaces/Time stamp\nstring frame_id\n===\nMSG: " +
 		"builtin_interfaces/Time\nint32 sec\nuint32 nanosec\n===\nMSG: geometry_msgs/P\nfloat64 x\nfloat64 y")}
-	without := func(messages []codec.Message) []codec.Message {
+	removeZ := func(messages []codec.Message) []codec.Message {
 		messages = slices.Clone(messages)
 		for i := range messages {
-			messages[i].Channel, messages[i].Data = &narrow, messages[i].Data[:len(messages[i].Data)-8]
+			messages[i].Channel, messages[i].Data = &withoutZ, messages[i].Data[:len(messages[i].Data)-8]
 		}
 		return messages
 	}
 
-	textual := *points // z is a string
-	textual.Schema = codec.Schema{Encoding: codec.SchemaROS2Msg, Data: append(
-		slices.Clone(narrow.Schema.Data), "\nstring z"...)}
-	words := []codec.Message{base[0]}
-	words[0].Channel, words[0].Data = &textual, append(slices.Clone(base[0].Data[:len(base[0].Data)-8]),
+	stringZ := *points // z is a string
+	stringZ.Schema = codec.Schema{Encoding: codec.SchemaROS2Msg, Data: append(
+		slices.Clone(withoutZ.Schema.Data), "\nstring z"...)}
+	nanText := []codec.Message{base[0]}
+	nanText[0].Channel, nanText[0].Data = &stringZ, append(slices.Clone(base[0].Data[:len(base[0].Data)-8]),
 		"\x04\x00\x00\x00NaN\x00"...)
 
 	tests := map[string]struct {
 		a, b []codec.Message
 		args []string
 		same bool
-		says []string // texts in the output; the last is the verdict
+		want []string // texts in the output, the verdict last
 	}{
-		"told without being asked": {
-			a: base, b: near,
-			says: []string{"  message 1 differs, log times 0.000002000 and 0.000002000, 1 field: point.x is 100 in " +
+		"a number differs": {
+			a: base, b: offset,
+			want: []string{"  message 1 differs, log times 0.000002000 and 0.000002000, 1 field: point.x is 100 in " +
 				"A, 100.000001 in B\n", "different: 1 of 1 topic, 20 messages changed\n"},
 		},
-		"bytes alone": {
+		"byte order with --bytes": {
 			a: base, b: bigEndian, args: []string{"--bytes"},
-			says: []string{"first at byte 1: 0x01 and 0x00\n", "different: 1 of 1 topic, 1 message changed\n"},
+			want: []string{"first at byte 1: 0x01 and 0x00\n", "different: 1 of 1 topic, 1 message changed\n"},
 		},
-		"fields of other bytes": {
+		"byte order": {
 			a: base, b: bigEndian, same: true,
-			says: []string{"note: the same field by field, though not byte by byte: 1 message\n",
+			want: []string{"note: the same field by field, though not byte by byte: 1 message\n",
 				"identical: 1 topic, 20 messages\n"},
 		},
-		"padding between fields": {
-			a: framed, b: padded, same: true,
-			says: []string{"identical: 1 topic, 20 messages\n"},
+		"padding": {
+			a: otherFrames, b: otherPadding, same: true,
+			want: []string{"identical: 1 topic, 20 messages\n"},
 		},
-		"bytes of padding between fields": {
-			a: framed, b: padded, args: []string{"--bytes"},
-			says: []string{"first at byte 22: 0x00 and 0x17\n", "different: 1 of 1 topic, 20 messages changed\n"},
+		"padding with --bytes": {
+			a: otherFrames, b: otherPadding, args: []string{"--bytes"},
+			want: []string{"first at byte 22: 0x00 and 0x17\n", "different: 1 of 1 topic, 20 messages changed\n"},
 		},
-		"not when fields count": {
+		"byte order with --as ros2": {
 			a: base, b: bigEndian, args: []string{"--as", "ros2"}, same: true,
-			says: []string{"note: the same field by field, though not byte by byte: 1 message\n",
+			want: []string{"note: the same field by field, though not byte by byte: 1 message\n",
 				"identical: 1 topic, 20 messages\n"},
 		},
-		"tolerance": {
-			a: base, b: near, args: []string{"--tolerance", "1e-5"}, same: true,
-			says: []string{
+		"within the tolerance": {
+			a: base, b: offset, args: []string{"--tolerance", "1e-5"}, same: true,
+			want: []string{
 				"note: the same field by field, though not byte by byte: 20 messages\n",
 				"note: the largest difference within the tolerance is 1e-06, at point.x of message ",
 				"the same as far as it was asked for: 1 topic, 20 messages\n",
 			},
 		},
 		"beyond the tolerance": {
-			a: base, b: near, args: []string{"--tolerance", "1e-7"},
-			says: []string{"different: 1 of 1 topic, 20 messages changed\n"},
+			a: base, b: offset, args: []string{"--tolerance", "1e-7"},
+			want: []string{"different: 1 of 1 topic, 20 messages changed\n"},
 		},
-		"share": {
-			a: base, b: near, args: []string{"--tolerance", "1e-6%"},
-			says: []string{"point.x is 0 in A, 1e-06 in B\n", "different: 1 of 1 topic, 1 message changed\n"},
+		"within a relative tolerance except near 0": {
+			a: base, b: offset, args: []string{"--tolerance", "1e-6%"},
+			want: []string{"point.x is 0 in A, 1e-06 in B\n", "different: 1 of 1 topic, 1 message changed\n"},
 		},
-		"tolerance of a field": {
-			a: base, b: near, args: []string{"--tolerance", "/points:point=1e-5"}, same: true,
-			says: []string{"20 messages\n"},
+		"within the tolerance of the field": {
+			a: base, b: offset, args: []string{"--tolerance", "/points:point=1e-5"}, same: true,
+			want: []string{"20 messages\n"},
 		},
-		"tolerance of another field": {
-			a: base, b: near, args: []string{"--tolerance", "point.y=1e-5,/else:x=1", "--allow-unmatched"},
-			says: []string{"different: 1 of 1 topic, 20 messages changed\n"},
+		"tolerance of another field only": {
+			a: base, b: offset, args: []string{"--tolerance", "point.y=1e-5,/else:x=1", "--allow-unmatched"},
+			want: []string{"different: 1 of 1 topic, 20 messages changed\n"},
 		},
 		"the last tolerance counts": {
-			a: base, b: near, args: []string{"--tolerance", "1e-5", "--tolerance", "x=0"},
-			says: []string{"different: 1 of 1 topic, 20 messages changed\n"},
+			a: base, b: offset, args: []string{"--tolerance", "1e-5", "--tolerance", "x=0"},
+			want: []string{"different: 1 of 1 topic, 20 messages changed\n"},
 		},
-		"stamps": {
-			a: base, b: stamped,
-			says: []string{"1 field: header.stamp is 0.000001000 in A, 0.000001300 in B\n",
+		"stamps differ": {
+			a: base, b: otherStamps,
+			want: []string{"1 field: header.stamp is 0.000001000 in A, 0.000001300 in B\n",
 				"different: 1 of 1 topic, 20 messages changed\n"},
 		},
-		"tolerance of stamps": {
-			a: base, b: stamped, args: []string{"--tolerance", "header.stamp=3.01e-7"}, same: true,
-			says: []string{"20 messages\n"},
+		"stamps within their tolerance": {
+			a: base, b: otherStamps, args: []string{"--tolerance", "header.stamp=3.01e-7"}, same: true,
+			want: []string{"20 messages\n"},
 		},
-		"ignored": {
-			a: base, b: framed, args: []string{"--ignore-fields", "stamp,header.frame_id"}, same: true,
-			says: []string{"20 messages\n"},
+		"the differing field is ignored": {
+			a: base, b: otherFrames, args: []string{"--ignore-fields", "stamp,header.frame_id"}, same: true,
+			want: []string{"20 messages\n"},
 		},
-		"another ignored": {
-			a: base, b: framed, args: []string{"--ignore-fields", "/else:header,point", "--allow-unmatched"},
-			says: []string{"1 field: header.frame_id is \"map\" in A, \"odom\" in B\n",
+		"another field is ignored": {
+			a: base, b: otherFrames, args: []string{"--ignore-fields", "/else:header,point", "--allow-unmatched"},
+			want: []string{"1 field: header.frame_id is \"map\" in A, \"odom\" in B\n",
 				"different: 1 of 1 topic, 20 messages changed\n"},
 		},
-		"NaN": {
+		"NaN of other bits with --as ros2": {
 			a: nan(0x7ff8000000000000), b: nan(0x7ff8000000000001), args: []string{"--as", "ros2"}, same: true,
-			says: []string{"20 messages\n"},
+			want: []string{"20 messages\n"},
 		},
-		"NaN without being asked": {
+		"NaN of other bits": {
 			a: nan(0x7ff8000000000000), b: nan(0xfff8000000000001), same: true,
-			says: []string{"not byte by byte: 20 messages\n", "identical: 1 topic, 20 messages\n"},
+			want: []string{"not byte by byte: 20 messages\n", "identical: 1 topic, 20 messages\n"},
 		},
 		"NaN and a text": {
-			a: nan(0x7ff8000000000000)[:1], b: words, args: []string{"--as", "ros2"},
-			says: []string{"point.z is NaN in A, \"NaN\" in B\n", "different: 1 of 1 topic, 1 message changed\n"},
+			a: nan(0x7ff8000000000000)[:1], b: nanText, args: []string{"--as", "ros2"},
+			want: []string{"point.z is NaN in A, \"NaN\" in B\n", "different: 1 of 1 topic, 1 message changed\n"},
 		},
-		"negative zero": {
+		"-0 and 0": {
 			a: zero(1), b: zero(-1), same: true,
-			says: []string{"not byte by byte: 20 messages\n", "identical: 1 topic, 20 messages\n"},
+			want: []string{"not byte by byte: 20 messages\n", "identical: 1 topic, 20 messages\n"},
 		},
-		"bytes of negative zero": {
+		"-0 and 0 with --as raw": {
 			a: zero(1), b: zero(-1), args: []string{"--as", "raw"},
-			says: []string{"different: 1 of 1 topic, 20 messages changed\n"},
+			want: []string{"different: 1 of 1 topic, 20 messages changed\n"},
 		},
 		"NaN and a number": {
 			a: nan(0x7ff8000000000000), b: base, args: []string{"--tolerance", "1e300"},
-			says: []string{"1 field: point.z is NaN in A, 0 in B\n", "different: 1 of 1 topic, 20 messages changed\n"},
+			want: []string{"1 field: point.z is NaN in A, 0 in B\n", "different: 1 of 1 topic, 20 messages changed\n"},
 		},
 		"infinity and a number": {
 			a: nan(0x7ff0000000000000), b: base, args: []string{"--tolerance", "100%"},
-			says: []string{"1 field: point.z is +Inf in A, 0 in B\n", "different: 1 of 1 topic, 20 messages changed\n"},
+			want: []string{"1 field: point.z is +Inf in A, 0 in B\n", "different: 1 of 1 topic, 20 messages changed\n"},
 		},
-		"lost among those that are near": {
-			a: base, b: slices.Delete(slices.Clone(near), 7, 9), args: []string{"--tolerance", "1e-5"},
-			says: []string{"20 messages in A, 18 in B\n  2 missing in B at index 7, ",
+		"messages missing, others within the tolerance": {
+			a: base, b: slices.Delete(slices.Clone(offset), 7, 9), args: []string{"--tolerance", "1e-5"},
+			want: []string{"20 messages in A, 18 in B\n  2 missing in B at index 7, ",
 				"different: 1 of 1 topic, 2 messages missing in B\n"},
 		},
-		"lost and changed among those that are near": {
-			a: slices.Delete(slices.Clone(base), 4, 5), b: slices.Concat(near[:7], framed[7:8], near[8:]),
+		"messages missing and changed, others within the tolerance": {
+			a: slices.Delete(slices.Clone(base), 4, 5), b: slices.Concat(offset[:7], otherFrames[7:8], offset[8:]),
 			args: []string{"--tolerance", "1e-5"},
-			says: []string{"  1 only in B at index 4, ", "  message 6 differs from message 7 of B, ",
+			want: []string{"  1 only in B at index 4, ", "  message 6 differs from message 7 of B, ",
 				"header.frame_id is \"map\" in A, \"odom\" in B\n",
 				"different: 1 of 1 topic, 1 message changed, 1 message only in B\n"},
 		},
-		"lost and moved in time": {
+		"messages missing at the end, others at other times": {
 			a: base, b: drive(1e6, 1e-6, func(m *geometry_msgs.PointStamped) {
 				m.Header.Stamp.Nanosec -= 1e6 - 1000
 			})[:18],
 			args: []string{"--tolerance", "1e-5"},
-			says: []string{"  2 missing in B at index 18, ", "different: 1 of 1 topic, 2 messages missing in B\n"},
+			want: []string{"  2 missing in B at index 18, ", "different: 1 of 1 topic, 2 messages missing in B\n"},
 		},
-		"definitions": {
-			a: base, b: without(base), args: []string{"--bytes"},
-			says: []string{"1 field: point.z is 0 in A, nothing in B\n",
+		"a field is missing in one definition, with --bytes": {
+			a: base, b: removeZ(base), args: []string{"--bytes"},
+			want: []string{"1 field: point.z is 0 in A, nothing in B\n",
 				"different: 1 of 1 topic, 20 messages changed\n"},
 		},
-		"definitions, ignored": {
-			a: base, b: without(near), args: []string{"--ignore-fields", "z", "--tolerance", "x=1e-5"}, same: true,
-			says: []string{"20 messages\n"},
+		"a field missing in one definition is ignored": {
+			a: base, b: removeZ(offset), args: []string{"--ignore-fields", "z", "--tolerance", "x=1e-5"}, same: true,
+			want: []string{"20 messages\n"},
 		},
-		"raw": {
+		"byte order with --as raw": {
 			a: base, b: bigEndian, args: []string{"--as", "raw"},
-			says: []string{"different: 1 of 1 topic, 1 message changed\n"},
+			want: []string{"different: 1 of 1 topic, 1 message changed\n"},
 		},
 	}
 	for name, test := range tests {
@@ -239,10 +240,10 @@ func TestDiffOfFields(t *testing.T) {
 			} else {
 				require.ErrorIs(t, err, diff.ErrDifferent)
 			}
-			for _, says := range test.says {
-				require.Contains(t, stdout, says)
+			for _, want := range test.want {
+				require.Contains(t, stdout, want)
 			}
-			require.Regexp(t, test.says[len(test.says)-1]+"$", stdout)
+			require.Regexp(t, test.want[len(test.want)-1]+"$", stdout)
 		})
 	}
 }
@@ -303,9 +304,11 @@ func TestDiffOfEncodings(t *testing.T) {
 	require.Equal(t, "2.5", got.Topics[0].Differences[0].Fields[0].A)
 }
 
-// A field that one definition lacks is a difference if its value is not the default.
-func TestDiffOfFieldsThatOneLacks(t *testing.T) {
-	with := func(fields string) *codec.Channel {
+// TestDiffOfMissingFields compares with a definition that lacks two fields. A missing field is a difference only if its
+// value is not the default.
+func TestDiffOfMissingFields(t *testing.T) {
+	// channel returns a channel whose messages hold a sequence of uint32 x and further fields.
+	channel := func(fields string) *codec.Channel {
 		return &codec.Channel{
 			Topic: "/n", Type: "a_msgs/msg/N", Encoding: codec.EncodingCDR, Schema: codec.Schema{
 				Encoding: codec.SchemaROS2Msg, Data: []byte("a_msgs/In[] in\n" + strings.Repeat("=", 80) +
@@ -320,7 +323,7 @@ func TestDiffOfFieldsThatOneLacks(t *testing.T) {
 		}
 		return []codec.Message{{Channel: c, LogTime: 1, Data: data}}
 	}
-	short, long := message(with(""), 2, 5, 6), with("uint32 y\nuint32 z 7\n")
+	short, long := message(channel(""), 2, 5, 6), channel("uint32 y\nuint32 z 7\n")
 	const note = "note: fields that one side's definition lacks, and that have their default on the other (--bytes " +
 		"makes that a difference): in.y of /n [a_msgs/msg/N], in.z of /n [a_msgs/msg/N]\n"
 	tests := map[string]struct {
@@ -351,8 +354,8 @@ func TestDiffOfFieldsThatOneLacks(t *testing.T) {
 	}
 }
 
-// A rule about an unknown topic is an error. A rule about an unknown field is a warning.
-func TestRulesAboutNothing(t *testing.T) {
+// TestRulesThatMatchNothing expects an error for a rule about an unknown topic, and a warning for an unknown field.
+func TestRulesThatMatchNothing(t *testing.T) {
 	a := filepath.Join(t.TempDir(), "a.mcap")
 	drive(t, a, 1, 2)
 	for _, option := range []string{"--ignore-fields", "--tolerance"} {

@@ -269,7 +269,7 @@ func TestDiffOfDamaged(t *testing.T) {
 	damaged := writeLines(t, "damaged.lines", sequence(imu, 1, "abcd"))
 	damage(t, damaged, `{"Message":{"Channel":null,"LogTime":1000001`) // b
 	unfinished := writeLines(t, "unfinished.lines", sequence(imu, 1, "abcd"))
-	cut(t, unfinished)
+	removeEnd(t, unfinished)
 
 	note := "note: A is damaged: " + damaged + ": line 4: "
 	hidden := damaged + ": everything readable is the same, but damage hides the rest"

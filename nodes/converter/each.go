@@ -36,8 +36,8 @@ type eachLine struct {
 	Damaged  int      `json:"damaged,omitempty"` // places that were skipped
 }
 
-// listed replaces each path @FILE by the lines of the file, and - by the lines of stdin.
-func listed(paths []string, stdin io.Reader) (all []string, err error) {
+// expandLists replaces each path @FILE by the lines of the file, and - by the lines of stdin.
+func expandLists(paths []string, stdin io.Reader) (all []string, err error) {
 	for _, path := range paths {
 		name, list := strings.CutPrefix(path, "@")
 		in := stdin
@@ -74,7 +74,7 @@ type foundRecordings struct {
 // search returns the recordings that paths name, and recordings in lists and folders. It excludes recordings in the
 // folder except.
 func (p places) search(paths []string, stdin io.Reader, except string) (r foundRecordings, err error) {
-	paths, err = listed(paths, stdin)
+	paths, err = expandLists(paths, stdin)
 	if err != nil {
 		return r, err
 	}

@@ -31,8 +31,8 @@ func damage(t *testing.T, path, prefix string) {
 	require.NoError(t, os.WriteFile(path, bytes.Replace(data, []byte(prefix), []byte("?"), 1), 0o644))
 }
 
-// cut removes the end of a recording of lines.
-func cut(t *testing.T, path string) {
+// removeEnd removes the end of a recording of lines.
+func removeEnd(t *testing.T, path string) {
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path, bytes.TrimSuffix(data, []byte("{\"End\":true}\n")), 0o644))
@@ -67,7 +67,7 @@ func TestRecover(t *testing.T) {
 	})
 	t.Run("unfinished", func(t *testing.T) {
 		in := writeLines(t, "in.lines", many, odom)
-		cut(t, in)
+		removeEnd(t, in)
 		out := filepath.Join(t.TempDir(), "out.lines")
 		stdout, stderr, err := run(t, "recover", in, out)
 		require.NoError(t, err)

@@ -18,24 +18,24 @@ import (
 	"tapedeck/codec/text/human"
 )
 
-// extent is a range of bytes in a file.
+// extent is a range of bytes in a file: start ≤ byte < end.
 type extent struct{ start, end int }
 
-func (e extent) meets(o extent) bool { return e.start < o.end && o.start < e.end }
+func (e extent) overlaps(o extent) bool { return e.start < o.end && o.start < e.end }
 
-// victim is a recording to be damaged.
+// victim is a recording that the tests damage.
 type victim struct {
 	name     string
 	data     []byte
-	payloads [][]byte
-	// by message: the extent of its chunk, if that is compressed, or its pages in SQLite, else of the message
+	payloads [][]byte // by message
+	// chunks are, by message, the extents that hold it: a compressed chunk, pages of SQLite, or else its payload.
 	chunks []extent
 }
 
 // storages are the formats of the damaged recordings, each in a single file.
 var storages = []struct {
 	name, compression string
-	fake              []byte // bytes with which a record of such a file begins
+	fake              []byte // beginning of a record of such a file
 }{
 	{"drive.record", "", []byte{1, 0, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 0, 0, 0, 0, 0x0a, 30, 0x0a, 4, '/', 'i', 'm', 'u',
 		0x10}},
@@ -53,7 +53,7 @@ const (
 	salvageChunk    = 20 // messages
 )
 
-// makeVictim writes a recording of messages with random payloads, which are unlike all other data.
+// makeVictim writes a recording of messages with random payloads.
 func makeVictim(t *testing.T, name, compression string, random *rand.Rand) *victim {
 	path := filepath.Join(t.TempDir(), name)
 	list, create := known.Codecs(), codec.CreateOptions{Compression: compression}
@@ -114,9 +114,9 @@ func makeVictim(t *testing.T, name, compression string, random *rand.Rand) *vict
 // harm is one kind of damage.
 type harm struct {
 	name  string
-	moves bool // the bytes after it move; SQLite does not find these again
-	// do damages b, which is a copy, and returns the damaged extents.
-	do func(b, fake []byte, random *rand.Rand) (damaged []byte, hit []extent)
+	moves bool // the bytes behind the damage move; not for SQLite, which finds no moved pages
+	// do damages b and returns it with the damaged extents of the original.
+	do func(b, fake []byte, random *rand.Rand) (damaged []byte, hits []extent)
 }
 
 var harms = []harm{
@@ -180,8 +180,9 @@ var harms = []harm{
 	}},
 }
 
-// spared reports whether neither message i, or its chunk, was hit, nor the data before it that holds its length.
-func (v *victim) spared(i int, hits []extent) bool {
+// isIntact reports whether no hit overlaps the chunk of message i or the data between the previous chunk and this one,
+// which holds the length of the chunk.
+func (v *victim) isIntact(i int, hits []extent) bool {
 	own, before := v.chunks[i], extent{}
 	for j := i - 1; j >= 0 && before == (extent{}); j-- {
 		if v.chunks[j] != own {
@@ -189,7 +190,7 @@ func (v *victim) spared(i int, hits []extent) bool {
 		}
 	}
 	own.start = before.end
-	return !slices.ContainsFunc(hits, own.meets)
+	return !slices.ContainsFunc(hits, own.overlaps)
 }
 
 // listedRange matches a line of recover that lists damaged or lost messages.
@@ -206,7 +207,7 @@ func TestSalvage(t *testing.T) {
 			}
 			if testing.Short() {
 				rounds = 1
-				if (i+k)%4 > 0 { // each harm and each storage at least twice, but not each pair of them
+				if (i+k)%4 > 0 { // every harm and every storage at least twice, but not every pair
 					continue
 				}
 			}
@@ -221,10 +222,11 @@ func TestSalvage(t *testing.T) {
 					require.NoError(t, os.WriteFile(path, b, 0o644))
 					stdout, stderr, err := run(t, "recover", path, out)
 					at := fmt.Sprintf("round %d: hit %v of %d\n%.600s\n%s", round, hits, len(v.data), stderr, stdout)
-					spared := func(i int) bool { return v.spared(i, hits) }
+					isIntact := func(i int) bool { return v.isIntact(i, hits) }
 					if err != nil {
 						for i := range v.payloads {
-							require.False(t, spared(i), "%v\n%s", err, at)
+							require.False(t, isIntact(i), "recover fails although message %d is intact: %v\n%s", i, err,
+								at)
 						}
 						continue
 					}
@@ -242,18 +244,19 @@ func TestSalvage(t *testing.T) {
 					}
 					lost := 0
 					for i, p := range v.payloads {
-						if spared(i) {
-							require.LessOrEqual(t, saved[string(p)], 1, "message %d is there twice; %s", i, at)
+						if isIntact(i) {
+							require.LessOrEqual(t, saved[string(p)], 1, "message %d was saved twice; %s", i, at)
 						}
 						if saved[string(p)] == 0 {
 							lost++
-							require.False(t, spared(i), "message %d is lost; %s", i, at)
+							require.False(t, isIntact(i), "intact message %d is lost; %s", i, at)
 						}
 					}
-					require.Equal(t, reported, listedRange.MatchString(stdout), at)
+					require.Equal(t, reported, listedRange.MatchString(stdout), "events and lines differ; %s",
+						at)
 					// SQLite has no checksums: payloads may have changed.
 					if s.name != "drive.db3" && strings.Contains(stdout, "nothing was damaged") {
-						require.Zero(t, lost, at)
+						require.Zero(t, lost, "messages are lost although nothing was damaged; %s", at)
 					}
 				}
 			})

@@ -115,7 +115,7 @@ func (c *copier) emptyError() error {
 func (c *copier) open(options codec.CreateOptions) (err error) {
 	c.writer, err = c.out.create(options)
 	if err != nil {
-		return c.out.renamed(err)
+		return c.out.withOutputPath(err)
 	}
 	if composer := c.reader.target.composer; composer != nil && !c.reader.composed {
 		c.writer = composer.Transcoder(c.writer)
@@ -143,7 +143,7 @@ func (c *copier) copy(ctx context.Context) error {
 		if err := c.writer.Declare(t.Channel); errors.As(err, &missing) {
 			return err
 		} else if err != nil {
-			return c.out.renamed(err)
+			return c.out.withOutputPath(err)
 		}
 	}
 	c.result.Topics = len(topics)
@@ -181,7 +181,7 @@ func (c *copier) writeEvents() error {
 		}
 		m.LogTime = c.result.End
 		if err := c.writer.Write(m); err != nil {
-			return c.out.renamed(err)
+			return c.out.withOutputPath(err)
 		}
 	}
 	return nil
@@ -235,7 +235,7 @@ func (c *copier) put(m *codec.Message) error {
 			return err
 		}
 		// Other messages may still be written.
-		err = c.out.renamed(err)
+		err = c.out.withOutputPath(err)
 		first := c.refusals[m.Channel.Topic]
 		if first == nil {
 			first = err

@@ -84,7 +84,7 @@ func (j *Job) runEpisodes(ctx context.Context, s *settings, t *target, d *damage
 	begin := time.Now()
 	e.result.Path = out.path
 	if err := e.run(ctx, out); err != nil {
-		return nil, out.renamed(err)
+		return nil, out.withOutputPath(err)
 	}
 	e.result.Files, err = out.commit(ctx)
 	if err == nil && s.LinkFile != "" {

@@ -153,8 +153,8 @@ func (r *messageReader) countsOf(c *codec.Channel) *counts {
 	return n
 }
 
-// counted returns the channels that have counts, sorted by topic.
-func (r *messageReader) counted() []*codec.Channel {
+// countedChannels returns the channels that have counts, sorted by topic.
+func (r *messageReader) countedChannels() []*codec.Channel {
 	return slices.SortedFunc(maps.Keys(r.counts), func(a, b *codec.Channel) int {
 		return cmp.Compare(a.Topic, b.Topic)
 	})
@@ -165,7 +165,7 @@ func (r *messageReader) lostBefore() losses { return slices.Concat(r.omittedTopi
 
 // lost returns the losses that the reader knows. Recording.Losses has those of translations.
 func (r *messageReader) lost() losses {
-	lost, all := r.lostBefore(), r.counted()
+	lost, all := r.lostBefore(), r.countedChannels()
 	for _, c := range all {
 		if n := r.counts[c]; n.untranslated > 0 {
 			lost.add("messages that cannot be translated: "+n.firstErr.Error(), c.Topic, n.untranslated)
@@ -181,7 +181,7 @@ func (r *messageReader) lost() losses {
 
 // throttled returns the messages that --throttle dropped.
 func (r *messageReader) throttled() (dropped Loss) {
-	for _, c := range r.counted() {
+	for _, c := range r.countedChannels() {
 		if n := r.counts[c]; n.throttled > 0 {
 			dropped.What = "throttled"
 			dropped.add(c.Topic, n.throttled)
@@ -192,7 +192,7 @@ func (r *messageReader) throttled() (dropped Loss) {
 
 // failure returns the first error of translating a message, nil if there was none.
 func (r *messageReader) failure() error {
-	for _, c := range r.counted() {
+	for _, c := range r.countedChannels() {
 		if n := r.counts[c]; n.untranslated > 0 {
 			return fmt.Errorf("translate messages of %s [%s]: %w", c.Topic, c.Type, n.firstErr)
 		}

@@ -98,8 +98,8 @@ func (o *output) create(options codec.CreateOptions) (codec.Writer, error) {
 	return codec.Formats{o.format.Format}.Create(o.tempPath(), options)
 }
 
-// renamed replaces the temporary folder in the text of an error by the output's folder.
-func (o *output) renamed(err error) error {
+// withOutputPath replaces the temporary folder in the text of an error by the output's folder.
+func (o *output) withOutputPath(err error) error {
 	if o.stdout != nil {
 		return err
 	}

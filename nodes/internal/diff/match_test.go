@@ -18,8 +18,8 @@ func matched(a, b []message, offset int64) (found, placed []hunk) {
 	return found, slices.Collect(differences(a, b))
 }
 
-// joined joins hunks that touch.
-func joined(hunks []hunk) (all []hunk) {
+// joinHunks joins hunks that touch.
+func joinHunks(hunks []hunk) (all []hunk) {
 	for _, h := range hunks {
 		if last := len(all) - 1; last >= 0 && all[last].a1 == h.a0 && all[last].b1 == h.b0 {
 			all[last].a1, all[last].b1 = h.a1, h.b1
@@ -83,7 +83,7 @@ func TestMatch(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			found, _ := matched(payloads(test.a), payloads(test.b), 0)
-			require.Equal(t, test.want, joined(found))
+			require.Equal(t, test.want, joinHunks(found))
 		})
 	}
 }
@@ -145,7 +145,7 @@ func TestMatchFindsLossesInLongSequences(t *testing.T) {
 		other[i].hash = uint64(n + i)
 	}
 	found, _ = matched(a, other, 0)
-	require.Equal(t, []hunk{{0, n, 0, n}}, joined(found))
+	require.Equal(t, []hunk{{0, n, 0, n}}, joinHunks(found))
 }
 
 // If payloads repeat, log times decide which message is missing.
@@ -167,7 +167,7 @@ func TestPlace(t *testing.T) {
 		"changed as well": {at("abc", 0, 10, 20), at("xc", 10, 20), 0, []hunk{{0, 2, 0, 1}}},
 	} {
 		_, placed := matched(test.a, test.b, test.offset)
-		require.Equal(t, test.want, joined(placed), name)
+		require.Equal(t, test.want, joinHunks(placed), name)
 	}
 }
 

@@ -94,7 +94,7 @@ func (c *comparer) report() *Report {
 		s := c.sides[i]
 		*to = Side{s.Path, s.Info.Format, len(s.topics), s.count, s.damaged}
 	}
-	damaged := c.damaged()
+	damaged := c.damagedPaths()
 	switch {
 	case c.differs():
 		r.err = ErrDifferent
@@ -121,8 +121,8 @@ func (c *comparer) report() *Report {
 	return r
 }
 
-// damaged returns the paths of the damaged recordings, "" if there are none.
-func (c *comparer) damaged() string {
+// damagedPaths returns the paths of the damaged recordings, "" if there are none.
+func (c *comparer) damagedPaths() string {
 	var paths []string
 	for _, s := range c.sides {
 		if len(s.damaged) > 0 {
@@ -152,7 +152,7 @@ func (c *comparer) verdict() string {
 		if len(c.rules) > 0 && slices.ContainsFunc(c.topics, func(t *topic) bool { return t.equalFields > 0 }) {
 			same = "the same as far as it was asked for"
 		}
-		if c.damaged() != "" {
+		if c.damagedPaths() != "" {
 			same = "damaged, " + same + " where it can be read"
 		}
 		return fmt.Sprintf("%s: %s, %s", same, topics, human.Count(messages, "message"))

@@ -58,8 +58,8 @@ func Details(info *codec.Info) (list []Detail) {
 			frames += fmt.Sprintf("; %d with a bad checksum", e.BadChecksum)
 		}
 		add("Frames:", frames)
-		add("Components:", counted(e.Components))
-		add("Kinds:", counted(e.Messages))
+		add("Components:", largestCounts(e.Components))
+		add("Kinds:", largestCounts(e.Messages))
 		if !e.Stamped {
 			add("Times:", "those in messages; the stream has none")
 		}
@@ -86,8 +86,8 @@ func byCount(m map[string]uint64) []string {
 	})
 }
 
-// counted lists the largest counts, such as "ATTITUDE (500), HEARTBEAT (10) and 3 more".
-func counted(m map[string]uint64) string {
+// largestCounts lists the largest counts, such as "ATTITUDE (500), HEARTBEAT (10) and 3 more".
+func largestCounts(m map[string]uint64) string {
 	const most = 8
 	names := byCount(m)
 	var parts []string

@@ -77,12 +77,12 @@ func Command(cmd *cobra.Command, args []string, wants string) error {
 	files, _ := filepath.Glob(word + ".*")
 	files = slices.DeleteFunc(files, func(name string) bool { return strings.HasSuffix(name, ".part") })
 	what := fmt.Sprintf("%q is neither a command nor a %s", human.Printable(word), wants)
-	return unknown(cmd, word, what, files[:min(len(files), 3)])
+	return unknownError(cmd, word, what, files[:min(len(files), 3)])
 }
 
-// unknown returns an error about an unknown command. It suggests a command of tapedeck, a command with a similar name,
-// or one of the files.
-func unknown(cmd *cobra.Command, word, what string, files []string) error {
+// unknownError returns an error about an unknown command. It suggests a command of tapedeck, a command with a similar
+// name, or one of the files.
+func unknownError(cmd *cobra.Command, word, what string, files []string) error {
 	if answer := Commands[strings.ToLower(word)]; answer != "" {
 		if strings.Contains(answer, "%") {
 			answer = fmt.Sprintf(answer, word)
@@ -110,7 +110,7 @@ func unknown(cmd *cobra.Command, word, what string, files []string) error {
 			return max(len(other)-len(word), len(word)-len(other)) > 1
 		})
 		if others := human.Near(word, similar); others != nil && others[0] != word {
-			return unknown(cmd, others[0], fmt.Sprintf("%s; did you mean %s", what, others[0]), files)
+			return unknownError(cmd, others[0], fmt.Sprintf("%s; did you mean %s", what, others[0]), files)
 		}
 		return config.Usagef("%s", what)
 	}
@@ -140,7 +140,7 @@ func Topics(cmd *cobra.Command, args []string) error {
 		if strings.Contains(word, ".") {
 			return config.Usagef("%s; a recording is named by: --output %s", what, word)
 		}
-		err := unknown(cmd, word, what, nil)
+		err := unknownError(cmd, word, what, nil)
 		if strings.Contains(err.Error(), "; ") {
 			return config.Usagef("%s, or /%s for the topic", strings.TrimSuffix(err.Error(), "?"), word)
 		}

@@ -56,14 +56,14 @@ func (t *Table) lines(width, height int) []string {
 	var list []string
 	for _, row := range rows {
 		var b strings.Builder
-		fmt.Fprintf(&b, "%-*s", widths[0], cut(row[0], widths[0]+1))
+		fmt.Fprintf(&b, "%-*s", widths[0], truncate(row[0], widths[0]+1))
 		for i, cell := range row[1:] {
 			fmt.Fprintf(&b, "%*s", gap+widths[i+1], cell)
 		}
-		list = append(list, cut(b.String(), width))
+		list = append(list, truncate(b.String(), width))
 	}
 	if n := len(t.Rows) - (len(rows) - 1); n > 0 {
-		list = append(list, cut(fmt.Sprintf("and %d more", n), width))
+		list = append(list, truncate(fmt.Sprintf("and %d more", n), width))
 	}
 	return append(list, t.below(width)...)
 }
@@ -78,7 +78,7 @@ func (t *Table) below(width int) (list []string) {
 		return []string{both}
 	}
 	for rest := alert; rest != "" && len(list) < maxAlert; {
-		first := cut(rest, width)
+		first := truncate(rest, width)
 		list, rest = append(list, first), rest[len(first):]
 	}
 	return append(list, cutLine(line, width))
@@ -90,11 +90,11 @@ func cutLine(text string, width int) string {
 	if width > 1 {
 		width = max(width-len("^C"), 2)
 	}
-	return cut(text, width)
+	return truncate(text, width)
 }
 
-// cut shortens a text so that it ends before the edge of a terminal. At least one character remains.
-func cut(text string, width int) string {
+// truncate shortens a text so that it ends before the edge of a terminal. At least one character remains.
+func truncate(text string, width int) string {
 	if width <= 1 {
 		return text
 	}

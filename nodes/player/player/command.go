@@ -87,9 +87,9 @@ func noTopics(args []string) error {
 	return nil
 }
 
-// named returns the paths of the recordings, from the command line or else from the parameter files. It also returns
-// the arguments that are rules for topics, /from:=/to, as in rosbag play.
-func named(in *config.Input, o *options) (paths, rules []string) {
+// inputPaths returns the paths of the recordings, from the command line or else from the parameter files. rules are the
+// arguments that rename topics, /from:=/to, as in rosbag play.
+func inputPaths(in *config.Input, o *options) (paths, rules []string) {
 	for _, arg := range in.Args {
 		if _, err := os.Stat(arg); err != nil && strings.Contains(arg, ":=") {
 			rules = append(rules, arg)
@@ -104,7 +104,7 @@ func named(in *config.Input, o *options) (paths, rules []string) {
 }
 
 func play(ctx context.Context, in *config.Input, o *options, files *store.Files) (err error) {
-	paths, rules := named(in, o)
+	paths, rules := inputPaths(in, o)
 	if len(paths) == 0 {
 		return config.Usagef("name a recording to play")
 	}

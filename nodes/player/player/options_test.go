@@ -33,7 +33,7 @@ func TestRecordingsAreNamed(t *testing.T) {
 		o := defaultOptions()
 		in, err := config.Parse(t.Context(), config.New("player", "", "", &o, nil), strings.Fields(line))
 		require.NoError(t, err)
-		paths, rules := named(in, &o)
+		paths, rules := inputPaths(in, &o)
 		require.Equal(t, want, strings.Join(paths, " ")+"; "+strings.Join(rules, " "), line)
 	}
 }

@@ -180,8 +180,8 @@ func numberAt(topic string, ms int64, n uint32) entry {
 	return entry{topic, ms, 0, &std_msgs.UInt32{Data: n}}
 }
 
-// cut writes a recording. Its topics are latched or not.
-func cut(t *testing.T, name string, latched bool, entries ...entry) string {
+// writeEntries writes a recording and returns its path. latched sets whether its topics are latched.
+func writeEntries(t *testing.T, name string, latched bool, entries ...entry) string {
 	path := filepath.Join(t.TempDir(), name)
 	w, err := all.Formats().Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
@@ -210,20 +210,20 @@ func cut(t *testing.T, name string, latched bool, entries ...entry) string {
 	return path
 }
 
-// counted returns a recording of numbers on /n, apart ms from each other.
-func counted(t *testing.T, count, apart int64) string {
+// writeNumbers returns a recording of numbers on /n, apart ms from each other.
+func writeNumbers(t *testing.T, count, apart int64) string {
 	var entries []entry
 	for i := range count {
 		entries = append(entries, numberAt("/n", i*apart, uint32(i)))
 	}
-	return cut(t, "n.mcap", false, entries...)
+	return writeEntries(t, "n.mcap", false, entries...)
 }
 
 func TestPlayerServices(t *testing.T) {
 	newest(t)
 	o := testOptions()
 	o.StartPaused, o.KeepAlive = true, true
-	h := newFixture(t, o, counted(t, 10, 1000))
+	h := newFixture(t, o, writeNumbers(t, 10, 1000))
 	h.hears("/n", "std_msgs/msg/UInt32", keepAll())
 	h.open()
 	paused := func() bool {
@@ -315,7 +315,7 @@ func TestPlayerStops(t *testing.T) {
 	newest(t)
 	o := testOptions()
 	o.StartPaused = true
-	h := newFixture(t, o, counted(t, 2, 1))
+	h := newFixture(t, o, writeNumbers(t, 2, 1))
 	h.open()
 	h.ask("stop", "Stop", &srv.Stop_Request{}, &srv.Stop_Response{})
 	h.end()
@@ -323,7 +323,7 @@ func TestPlayerStops(t *testing.T) {
 
 func TestPlayerWithoutRosbag2(t *testing.T) {
 	newest(t)
-	h := newFixture(t, testOptions(), counted(t, 3, 1))
+	h := newFixture(t, testOptions(), writeNumbers(t, 3, 1))
 	h.hears("/n", "std_msgs/msg/UInt32", keepAll())
 	h.open()
 	h.end()
@@ -333,7 +333,7 @@ func TestPlayerWithoutRosbag2(t *testing.T) {
 func TestPlayerNames(t *testing.T) {
 	o := testOptions()
 	o.Prefix, o.Remap = "/robot/", []string{"/robot/b:=/c"}
-	h := newFixture(t, o, cut(t, "ab.mcap", false, numberAt("/a", 0, 1), numberAt("/b", 1, 2)))
+	h := newFixture(t, o, writeEntries(t, "ab.mcap", false, numberAt("/a", 0, 1), numberAt("/b", 1, 2)))
 	h.hears("/robot/a", "std_msgs/msg/UInt32", keepAll())
 	h.hears("/c", "std_msgs/msg/UInt32", keepAll())
 	h.open()
@@ -345,8 +345,8 @@ func TestPlayerNames(t *testing.T) {
 // TestPlayerOffsets plays the second recording, which began later, first.
 func TestPlayerOffsets(t *testing.T) {
 	o := testOptions()
-	a, b := cut(t, "a.mcap", false, numberAt("/n", 100, 1), numberAt("/n", 120, 2)),
-		cut(t, "b.mcap", false, numberAt("/n", 1000, 3), numberAt("/n", 1015, 4))
+	a, b := writeEntries(t, "a.mcap", false, numberAt("/n", 100, 1), numberAt("/n", 120, 2)),
+		writeEntries(t, "b.mcap", false, numberAt("/n", 1000, 3), numberAt("/n", 1015, 4))
 	o.InputOffset = []string{b + "=-0.91s"}
 	h := newFixture(t, o, a, b)
 	h.hears("/n", "std_msgs/msg/UInt32", keepAll())
@@ -356,16 +356,16 @@ func TestPlayerOffsets(t *testing.T) {
 	h.plays("/n", 3, 1, 4, 2)
 }
 
-// stamped is a message with a header.
-func stamped(ms, received, sent int64, frame string) entry {
+// headerAt returns an entry with a std_msgs/Header on the topic of the first letter of frame. Its stamp is ms.
+func headerAt(ms, received, sent int64, frame string) entry {
 	stamp := builtin_interfaces.TimeAt(epoch + ms*1e6)
 	return entry{"/" + frame[:1], received, sent, &std_msgs.Header{Stamp: stamp, FrameId: frame}}
 }
 
 func TestPlayerOrders(t *testing.T) {
-	path := cut(t, "order.mcap", false,
-		stamped(30, 10, 10, "a1"), stamped(20, 20, 5, "a2"), stamped(10, 30, 20, "a3"), stamped(1e7, 40, 40, "a4"),
-		stamped(35, 50, 45, "a5"))
+	path := writeEntries(t, "order.mcap", false,
+		headerAt(30, 10, 10, "a1"), headerAt(20, 20, 5, "a2"), headerAt(10, 30, 20, "a3"), headerAt(1e7, 40, 40, "a4"),
+		headerAt(35, 50, 45, "a5"))
 	for order, want := range map[string][]string{
 		byReceipt: {"a1", "a2", "a3", "a4", "a5"}, bySending: {"a2", "a1", "a3", "a4", "a5"},
 		byHeader: {"a3", "a2", "a1", "a5", "a4"},
@@ -394,8 +394,8 @@ func TestPlayerRestamps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := testOptions()
 			o.Restamp, o.Clock, o.LoopCount = true, clock, 2
-			h := newFixture(t, o, cut(t, "s.mcap", false, stamped(-5, 0, 0, "a"), stamped(-5, 7, 0, "b"),
-				stamped(20, 20, 0, "a")))
+			h := newFixture(t, o, writeEntries(t, "s.mcap", false, headerAt(-5, 0, 0, "a"), headerAt(-5, 7, 0, "b"),
+				headerAt(20, 20, 0, "a")))
 			h.hears("/a", "std_msgs/msg/Header", keepAll())
 			h.hears("/b", "std_msgs/msg/Header", keepAll())
 			before := time.Now().UnixNano()
@@ -428,9 +428,9 @@ func TestPlayerLatchedAfterASeek(t *testing.T) {
 	newest(t)
 	o := testOptions()
 	o.StartPaused, o.StartOffset, o.MatchPatience = true, 25*time.Millisecond, time.Millisecond
-	h := newFixture(t, o, cut(t, "map.mcap", true, numberAt("/map", 0, 1), numberAt("/map", 20, 2),
+	h := newFixture(t, o, writeEntries(t, "map.mcap", true, numberAt("/map", 0, 1), numberAt("/map", 20, 2),
 		numberAt("/map", 40, 3)),
-		counted(t, 9, 10))
+		writeNumbers(t, 9, 10))
 	h.hears("/map", "std_msgs/msg/UInt32", bridge.LatchedQoS())
 	h.hears("/n", "std_msgs/msg/UInt32", keepAll())
 	h.open()
@@ -453,7 +453,7 @@ func TestPlayerLatchedAfterASeek(t *testing.T) {
 func TestPlayerLockStep(t *testing.T) {
 	o := testOptions()
 	o.LockStep, o.Clock = 10*time.Millisecond, 100
-	h := newFixture(t, o, counted(t, 5, 5))
+	h := newFixture(t, o, writeNumbers(t, 5, 5))
 	h.hears("/n", "std_msgs/msg/UInt32", keepAll())
 	h.hears("/clock", "rosgraph_msgs/msg/Clock", keepAll())
 	h.open()
@@ -480,7 +480,7 @@ func TestPlayerLockStep(t *testing.T) {
 func TestPlayerIsAcknowledged(t *testing.T) {
 	o := testOptions()
 	o.LockStep, o.LockStepTopic, o.ClockTopicsAll = 10*time.Millisecond, "done", true
-	h := newFixture(t, o, counted(t, 5, 5))
+	h := newFixture(t, o, writeNumbers(t, 5, 5))
 	h.hears("/n", "std_msgs/msg/UInt32", keepAll())
 	h.open()
 	h.plays("/n", 0, 1)
@@ -550,7 +550,7 @@ func (f *flushed) Flush(context.Context) error {
 func TestClockIsFlushed(t *testing.T) {
 	o := testOptions()
 	o.Clock = 100
-	h := newFixture(t, o, counted(t, 2, 1))
+	h := newFixture(t, o, writeNumbers(t, 2, 1))
 	clock := &flushed{Publisher: h.output.clock.Publisher}
 	h.output.clock.Publisher = clock
 	h.open()
@@ -563,7 +563,7 @@ func TestClockIsFlushed(t *testing.T) {
 func TestPageSeeksToTheEnd(t *testing.T) {
 	o := testOptions()
 	o.StartPaused = true
-	h := newFixture(t, o, counted(t, 3, 1000))
+	h := newFixture(t, o, writeNumbers(t, 3, 1000))
 	h.open()
 	g := &page{player: h.player, starts: []int64{epoch}}
 	for value, want := range map[float64]int64{1: epoch + 1e9, 1e300: epoch + 2e9 + 1, -1e300: epoch} {

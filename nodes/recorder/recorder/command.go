@@ -80,8 +80,8 @@ func NewCommand(disk codec.Disk) *cobra.Command {
 	return root
 }
 
-// named returns the topics named on the command line, or else by the parameter topics.
-func named(in *config.Input, o *options) []string {
+// namedTopics returns the topics named on the command line, or else by the parameter topics.
+func namedTopics(in *config.Input, o *options) []string {
 	if len(in.Args) == 0 || in.Flag("topics") {
 		return slices.Concat(in.Args, o.Topics)
 	}
@@ -90,7 +90,7 @@ func named(in *config.Input, o *options) []string {
 
 // record runs a recorder until ctx ends.
 func record(ctx context.Context, in *config.Input, o *options, disk codec.Disk) (err error) {
-	topics := named(in, o)
+	topics := namedTopics(in, o)
 	if _, err := live.Choose(o.Storage, o.Output); err != nil {
 		return err
 	}

@@ -128,15 +128,15 @@ func (o *topicsOptions) settle(ctx context.Context, node bridge.Node, named []st
 			}
 			quiet.Reset(unchanged)
 		case <-quiet.C:
-			if o.known(node, named) {
+			if o.complete(node, named) {
 				return
 			}
 		}
 	}
 }
 
-// known reports whether the graph has the named topics, or any topic if none are named, and the names of all nodes.
-func (o *topicsOptions) known(node bridge.Node, named []string) bool {
+// complete reports whether the graph has the named topics, or any topic if none are named, and the names of all nodes.
+func (o *topicsOptions) complete(node bridge.Node, named []string) bool {
 	rows, err := o.rows(node, named)
 	for _, row := range rows {
 		for _, e := range slices.Concat(row.topic.Publishers, row.topic.Subscribers) {

@@ -239,8 +239,8 @@ func (o *options) intent(path string) string {
 	return strings.Join(list, "; ")
 }
 
-// unsplit returns a warning if options delete the oldest files, but no option splits the recording, else "".
-func (o *options) unsplit() string {
+// unsplitWarning returns a warning if options delete the oldest files, but no option splits the recording, else "".
+func (o *options) unsplitWarning() string {
 	if o.SnapshotMode || o.format().Robot != nil || o.MaxBagSize > 0 || o.MaxBagDuration > 0 ||
 		o.MaxBagMessages > 0 {
 		return ""

@@ -39,7 +39,7 @@ func TestTopicsOfTheCommandLine(t *testing.T) {
 		o := defaultOptions()
 		var topics []string
 		cmd := config.New("recorder", "", "", &o, func(_ context.Context, in *config.Input) error {
-			topics = named(in, &o)
+			topics = namedTopics(in, &o)
 			return nil
 		})
 		require.NoError(t, config.Execute(t.Context(), cmd, append(strings.Fields(argv), "--config", file)))
@@ -120,7 +120,7 @@ func TestFilesAreDeletedOfSplitRecordings(t *testing.T) {
 		for _, set := range list {
 			o := defaultOptions()
 			set(&o)
-			if text := o.unsplit(); want == "" {
+			if text := o.unsplitWarning(); want == "" {
 				require.Empty(t, text)
 			} else {
 				require.Contains(t, text, want)

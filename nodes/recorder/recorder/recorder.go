@@ -395,7 +395,7 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, disk 
 	}
 	r.session.Store(s)
 	r.announcer = newAnnouncer(r)
-	if text := o.unsplit(); text != "" {
+	if text := o.unsplitWarning(); text != "" {
 		r.warn("splits", "%s", text)
 	}
 	return r, nil

@@ -145,7 +145,7 @@ func (c control) onSplitBagfile(request *srv.SplitBagfile_Request) msgs.Message 
 }
 
 func (c control) onSplit(request *tapedeck.Split_Request) msgs.Message {
-	name, err := c.named(request.Output)
+	name, err := c.recordingPath(request.Output)
 	var closed, opened string
 	if err == nil {
 		closed, opened, err = c.continueIn(name)
@@ -193,8 +193,8 @@ func (c control) fullName(topic string) (string, error) {
 	return c.selection.Expand(topic)
 }
 
-// named returns the path of a recording that a request names, "" for none.
-func (c control) named(name string) (string, error) {
+// recordingPath returns the path of a recording that a request names, "" for none.
+func (c control) recordingPath(name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}
@@ -204,7 +204,7 @@ func (c control) named(name string) (string, error) {
 func (c control) onRecord(request *srv.Record_Request) msgs.Message {
 	c.later.cancel("record")
 	m, err := newDeadline(request.StartTime, queue.ByClock)
-	name, nameErr := c.named(request.Uri)
+	name, nameErr := c.recordingPath(request.Uri)
 	err = cmp.Or(err, nameErr)
 	switch {
 	case err != nil:

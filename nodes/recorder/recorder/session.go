@@ -148,7 +148,7 @@ func (r *recorder) newSession(name string) (*session, error) {
 	}
 	live := &filewriter.LiveReader{Queue: r.queue, Reorder: o.reorder(), Delivered: r.node.Delivered}
 	s.writer = filewriter.New(live, out.SizedWriter, filewriter.Callbacks{
-		OnFileEnd: s.onFileEnd, Recorded: s.counted, NoteLosses: s.noteLosses, Now: r.clock.Now,
+		OnFileEnd: s.onFileEnd, Recorded: s.countedTopics, NoteLosses: s.noteLosses, Now: r.clock.Now,
 		Latched: r.latched,
 		OnSplit: s.onSplit, OnError: s.onError, OnRefused: s.onRefused, OnLimit: s.endAt, OnRepeats: s.onRepeats,
 		OnEvent: r.page.note,

@@ -18,8 +18,8 @@ import (
 	diag "tapedeck/msgs/diagnostic_msgs"
 )
 
-// expecting returns options with a contract.
-func expecting(t *testing.T, text string) options {
+// optionsWithContract returns options with a contract.
+func optionsWithContract(t *testing.T, text string) options {
 	o := testOptions("mcap")
 	o.Expect, o.Require, o.Regex = filepath.Join(t.TempDir(), "drive.expect.yaml"), true, "^/n"
 	require.NoError(t, os.WriteFile(o.Expect, []byte(text), 0o644))
@@ -29,7 +29,8 @@ func expecting(t *testing.T, text string) options {
 // Missing and silent topics are reported during the recording, and in its events.
 func TestContractIsNotMet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newTestRecorder(t, expecting(t, "topics: {/n: {gap: 0.5, type: std_msgs/msg/UInt32}, /absent: {}}"))
+		d := newTestRecorder(t, optionsWithContract(t,
+			"topics: {/n: {gap: 0.5, type: std_msgs/msg/UInt32}, /absent: {}}"))
 		status := make(chan diag.DiagnosticStatus, 100)
 		_, err := d.peer.Subscribe("/diagnostics", "diagnostic_msgs/msg/DiagnosticArray", codec.DefaultQoS(),
 			func(samples []bridge.Sample) {
@@ -71,7 +72,7 @@ func TestContractIsNotMet(t *testing.T) {
 
 func TestContractIsMet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := expecting(t, "topics: {/n: {gap: 0.5, rate: {min: 3, max: 4}}, /other: {optional: true}}")
+		o := optionsWithContract(t, "topics: {/n: {gap: 0.5, rate: {min: 3, max: 4}}, /other: {optional: true}}")
 		d := newTestRecorder(t, o)
 		p := d.advertise("/n", codec.DefaultQoS())
 		for i := range 40 {
@@ -89,14 +90,14 @@ func TestContractOptions(t *testing.T) {
 	o := testOptions("mcap")
 	o.Require = true
 	require.ErrorContains(t, o.check([]string{"/n"}), "require: needs --expect FILE")
-	o = expecting(t, "topics: {/n: {hz: 3}}")
+	o = optionsWithContract(t, "topics: {/n: {hz: 3}}")
 	require.ErrorContains(t, o.check(nil), "drive.expect.yaml: line 1: hz is not an expectation")
 }
 
 // A short recording has no findings about topics that it received.
 func TestContractOfShortRecording(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newTestRecorder(t, expecting(t, "topics: {/n: {messages: 2}}"))
+		d := newTestRecorder(t, optionsWithContract(t, "topics: {/n: {messages: 2}}"))
 		d.publish(d.advertise("/n", codec.DefaultQoS()), 1, 2)
 		require.NoError(t, d.end())
 	})

@@ -35,8 +35,8 @@ func (s *session) onFileEnd(start, end int64, last bool) {
 	}
 }
 
-// counted returns the topics of the recording with the counts for their totals.
-func (s *session) counted() (list []filewriter.Counted) {
+// countedTopics returns the topics of the recording with the counts for their totals.
+func (s *session) countedTopics() (list []filewriter.Counted) {
 	for _, rec := range s.recorded() {
 		list = append(list, filewriter.Counted{Topic: rec.Topic, Lost: rec.Lost()})
 	}

@@ -38,7 +38,7 @@ func (d *testRecorder) listen(topic, typeName string, qos codec.QoS) *listener {
 	return e
 }
 
-func (e *listener) heard() [][]byte {
+func (e *listener) receivedPayloads() [][]byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return append([][]byte(nil), e.payloads...)
@@ -47,9 +47,9 @@ func (e *listener) heard() [][]byte {
 // await waits for a number of messages and returns them. It fails if more come within a moment.
 func (e *listener) await(t *testing.T, n int) [][]byte {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(e.heard()) >= n }, patient, time.Millisecond)
-	require.Len(t, e.heard(), n)
-	return e.heard()
+	require.Eventually(t, func() bool { return len(e.receivedPayloads()) >= n }, patient, time.Millisecond)
+	require.Len(t, e.receivedPayloads(), n)
+	return e.receivedPayloads()
 }
 
 func TestWriteSplitEvent(t *testing.T) {

@@ -126,7 +126,7 @@ func (r *recorder) startUploads(insisted context.Context) (finish func() error) 
 			defer time.AfterFunc(limit, cancel).Stop()
 		}
 		r.showUploads(done)
-		return unsent(r.uploads)
+		return unsentError(r.uploads)
 	}
 }
 
@@ -154,8 +154,8 @@ func (r *recorder) showUploads(done <-chan struct{}) {
 	}
 }
 
-// unsent returns an error if files of a queue are not uploaded. The error tells how to continue.
-func unsent(q *upload.Queue) error {
+// unsentError returns an error if files of a queue are not uploaded. The error tells how to continue.
+func unsentError(q *upload.Queue) error {
 	status := q.Status()
 	text := status.String()
 	switch {

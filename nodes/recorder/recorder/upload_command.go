@@ -108,5 +108,5 @@ func (o *uploadCommandOptions) upload(ctx context.Context, args []string) error 
 	status := q.Status()
 	fmt.Fprintf(human.Stdout, "%s: %s, %s are in the store\n", url, human.Count(recordings, "recording"),
 		human.Bytes(status.Proven))
-	return errors.Join(ctx.Err(), omitted, unsent(q))
+	return errors.Join(ctx.Err(), omitted, unsentError(q))
 }

@@ -137,7 +137,7 @@ func (s *channelState) read(p *Pass, m *codec.Message) error {
 	}
 	same := s.shape.Same(m.Data)
 	if !same || s.damaged {
-		if err := s.whole(m.Data); err != nil {
+		if err := s.checkPayload(m.Data); err != nil {
 			return err
 		}
 	}
@@ -155,8 +155,8 @@ func (s *channelState) read(p *Pass, m *codec.Message) error {
 	return s.floats.add(p, s, m, same)
 }
 
-// whole returns an error unless the payload has a known header, all fields, and only padding after them.
-func (s *channelState) whole(payload []byte) error {
+// checkPayload returns an error unless the payload has a known header, all fields, and only padding after them.
+func (s *channelState) checkPayload(payload []byte) error {
 	var d wire.Decoder
 	d.Reset(payload)
 	f := s.schema.Field()

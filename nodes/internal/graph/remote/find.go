@@ -42,7 +42,7 @@ func (k Kind) Find(ctx context.Context, node bridge.Node, o *Options) (*Peer, er
 	changed := began
 	timer := newGraphTimer(node)
 	for {
-		if now := k.running(node); !slices.Equal(now, found) {
+		if now := k.nodeNames(node); !slices.Equal(now, found) {
 			found, changed = now, time.Now()
 		}
 		switch {
@@ -101,8 +101,8 @@ func (r *graphTimer) unchanged() time.Duration {
 	return time.Since(r.changed)
 }
 
-// running returns the names of the nodes of the kind that the graph has now, in order.
-func (k Kind) running(node bridge.Node) (names []string) {
+// nodeNames returns the names of the nodes of the kind that the graph has now, in order.
+func (k Kind) nodeNames(node bridge.Node) (names []string) {
 	for _, topic := range node.Topics() {
 		for _, p := range topic.Publishers {
 			if p.Type == k.Publishes && p.Node != "" {

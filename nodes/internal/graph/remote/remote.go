@@ -142,7 +142,7 @@ func (p *Peer) Offering(ctx context.Context, service, typeName string) (context.
 		began := time.Now()
 		go func() {
 			err := await(ctx, p.Node, client.Available, func(unchanged time.Duration) error {
-				there := slices.Contains(p.kind.running(p.Node), p.Name)
+				there := slices.Contains(p.kind.nodeNames(p.Node), p.Name)
 				switch {
 				case there && unchanged > max(lacking, p.patience):
 					return fmt.Errorf("no service %s: %w", client.Service(), ErrLacks)
@@ -194,7 +194,7 @@ func Await(ctx context.Context, node bridge.Node, patience time.Duration, there 
 func (p *Peer) awaitEnd(ctx context.Context, ended context.CancelCauseFunc) {
 	for present := false; ctx.Err() == nil; {
 		was := present
-		present = slices.Contains(p.kind.running(p.Node), p.Name)
+		present = slices.Contains(p.kind.nodeNames(p.Node), p.Name)
 		if was && !present {
 			ended(fmt.Errorf("%s ended before it answered", p.Name))
 		}

@@ -51,11 +51,11 @@ func TestLive(t *testing.T) {
 			l.Note(codec.Event{Kind: codec.EventGap, Topic: "/odom", Time: at - 3e9, Until: at})
 		}
 		if i%11 == 0 || i == ticks-1 {
-			page = grown(t, page, l.Grown(version))
+			page = applyGrowth(t, page, l.Grown(version))
 			version = l.Version()
 		}
 	}
-	whole := grown(t, &Data{}, l.Grown(""))
+	whole := applyGrowth(t, &Data{}, l.Grown(""))
 	require.Equal(t, whole, page)
 	require.InDelta(t, 600, page.Duration, 1)
 	require.Len(t, page.Topics, 2)
@@ -83,8 +83,8 @@ func TestLive(t *testing.T) {
 	require.Less(t, len(l.Grown(version).Data.Topics[0].Density), Bins)
 }
 
-// grown adds a Growth to the data of a page, as page_live.js does.
-func grown(t *testing.T, page *Data, g *Growth) *Data {
+// applyGrowth adds a Growth to the data of a page, as page_live.js does.
+func applyGrowth(t *testing.T, page *Data, g *Growth) *Data {
 	text, err := json.Marshal(g.Data) // makes a copy
 	require.NoError(t, err)
 	next := &Data{}

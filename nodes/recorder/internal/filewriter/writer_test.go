@@ -95,8 +95,8 @@ func (m *memory) Remove(path string) error {
 	return nil
 }
 
-// written returns the contents of all files, without the events at their ends.
-func (m *memory) written() []string {
+// contents returns the contents of all files, without the events at their ends.
+func (m *memory) contents() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.DeleteFunc(slices.Concat(m.files...), func(text string) bool { return text == "end  0" })
@@ -214,7 +214,7 @@ func TestWritesInTheOrderOfReception(t *testing.T) {
 		}
 		stop()
 		require.Equal(t, []string{"/a", "/b"}, m.declared)
-		require.Equal(t, want, m.written())
+		require.Equal(t, want, m.contents())
 		for _, n := range freed {
 			require.Equal(t, 1, *n)
 		}
@@ -229,7 +229,7 @@ func TestDoesNotWaitForMore(t *testing.T) {
 		w, m, _, a := newWriter(1 << 30)
 		stop := start(t, w)
 		a.feed(time.Now().UnixNano())
-		require.Eventually(t, func() bool { return len(m.written()) == 1 }, patient, time.Millisecond)
+		require.Eventually(t, func() bool { return len(m.contents()) == 1 }, patient, time.Millisecond)
 		stop()
 	})
 }
@@ -246,11 +246,11 @@ func TestWritesWhatIsDelivered(t *testing.T) {
 		a.feed(now + 3)
 		b.feed(now - 1)
 		w.round(false)
-		require.Equal(t, []string{fmt.Sprintf("/b %d", now-1)}, m.written())
+		require.Equal(t, []string{fmt.Sprintf("/b %d", now-1)}, m.contents())
 		b.feed(now + 1)
 		delivered = now + 3
 		w.round(false)
-		require.Equal(t, []string{fmt.Sprintf("/a %d", now), fmt.Sprintf("/b %d", now+1)}, m.written()[1:])
+		require.Equal(t, []string{fmt.Sprintf("/a %d", now), fmt.Sprintf("/b %d", now+1)}, m.contents()[1:])
 
 		delivered = now + 10
 		data := make([]byte, 1<<20)
@@ -260,10 +260,10 @@ func TestWritesWhatIsDelivered(t *testing.T) {
 			a.queue.Push(a.Topic, []*queue.Item{item}, nil)
 		}
 		require.True(t, again(w))
-		require.Len(t, m.written(), 3)
+		require.Len(t, m.contents(), 3)
 		for again(w) {
 		}
-		require.Len(t, m.written(), 14)
+		require.Len(t, m.contents(), 14)
 	})
 }
 
@@ -277,7 +277,7 @@ func TestDoesNotHoldBackTooMuch(t *testing.T) {
 		}
 		for again(w) {
 		}
-		require.Len(t, m.written(), 90-25)
+		require.Len(t, m.contents(), 90-25)
 		require.Equal(t, int64(25*(7+queue.Overhead)), a.queue.Bytes())
 	})
 }
@@ -318,7 +318,7 @@ func TestGoesOnAfterAMessageThatCannotBeWritten(t *testing.T) {
 	b.feed(2)
 	a.feed(3)
 	w.round(false)
-	require.Equal(t, []string{"/a 1", "/a 3"}, m.written())
+	require.Equal(t, []string{"/a 1", "/a 3"}, m.contents())
 	require.Equal(t, uint64(1), b.Dropped.Load())
 	require.Equal(t, []string{"refused too long"}, c.list)
 }
@@ -435,7 +435,7 @@ func TestStopsAtLimits(t *testing.T) {
 				freed = append(freed, a.feed(i))
 			}
 			w.round(false)
-			require.Equal(t, []string{"/a 0", "/a 1"}, m.written())
+			require.Equal(t, []string{"/a 0", "/a 1"}, m.contents())
 			require.Equal(t, []string{c.want}, calls.list)
 			a.feed(9)
 			w.Discard()
@@ -540,7 +540,7 @@ func TestReceivingDoesNotWaitForTheDisk(t *testing.T) {
 		stop()
 		require.Equal(t, uint64(10_000), a.Written.Load()+a.Dropped.Load())
 		require.GreaterOrEqual(t, a.Written.Load(), uint64(100))
-		require.Equal(t, "/a 9999", m.written()[len(m.written())-1], "the newest are kept")
+		require.Equal(t, "/a 9999", m.contents()[len(m.contents())-1], "the newest are kept")
 	})
 }
 
@@ -588,7 +588,7 @@ func TestMakesRoomForTheEnd(t *testing.T) {
 				require.ErrorIs(t, w.Run(stop), c.want)
 				require.Equal(t, c.deleted, deleted)
 				if c.want == nil {
-					require.Len(t, m.written(), 1)
+					require.Len(t, m.contents(), 1)
 				}
 			})
 		})
@@ -612,5 +612,5 @@ func TestOutputBeginsFiles(t *testing.T) {
 	require.Equal(t, "split file0 file1 at 2", c.list[0])
 	require.Contains(t, c.list[1], "error write file1: input/output error")
 	require.Equal(t, "split file1 file2 at 2", c.list[2])
-	require.Equal(t, []string{"/a 1", "/a 2"}, m.written())
+	require.Equal(t, []string{"/a 1", "/a 2"}, m.contents())
 }

@@ -39,8 +39,8 @@ func (r *ringTest) put(tr *Topic, second float64, size int) {
 	Release(r.Push(tr, []*Item{item}, nil)...)
 }
 
-// kept returns the numbers of the items whose payloads were not freed.
-func (r *ringTest) kept() (list []int64) {
+// keptItems returns the numbers of the items whose payloads were not freed.
+func (r *ringTest) keptItems() (list []int64) {
 	for n := range r.next {
 		require.LessOrEqual(r.t, *r.alive[n], 1)
 		if *r.alive[n] == 0 {
@@ -90,7 +90,7 @@ func TestRingKeepsWhatItsLimitsAllow(t *testing.T) {
 			for _, s := range c.seconds {
 				r.put(tr, s, 1000)
 			}
-			require.Equal(t, c.want, r.kept())
+			require.Equal(t, c.want, r.keptItems())
 			require.EqualValues(t, 1000*len(c.want), r.bytes)
 			require.Zero(t, r.unreadBytes)
 		})
@@ -104,7 +104,7 @@ func TestRingShedsTheOldestOfAllTopics(t *testing.T) {
 		r.put(a, float64(2*i+1), 1000)
 		r.put(b, float64(2*i+2), 1000)
 	}
-	require.Equal(t, []int64{2, 4, 6, 7}, r.kept(), "of b the last one, of a what fits in beside it")
+	require.Equal(t, []int64{2, 4, 6, 7}, r.keptItems(), "of b the last one, of a what fits in beside it")
 	require.EqualValues(t, 1e9, r.cut)
 }
 
@@ -115,7 +115,7 @@ func TestRingRefusesWhatIsLargerThanItself(t *testing.T) {
 	r.put(a, 2, 3001)
 	r.put(b, 3, 1501)
 	r.put(b, 4, 1500)
-	require.Equal(t, []int64{0, 3}, r.kept())
+	require.Equal(t, []int64{0, 3}, r.keptItems())
 	require.EqualValues(t, 3e9, r.cut)
 }
 
@@ -124,12 +124,12 @@ func TestRingForgetsSilentTopics(t *testing.T) {
 	r.put(tr, 1, 1000)
 	r.put(tr, 2, 1000)
 	r.Expire(2.6e9)
-	require.Equal(t, []int64{1}, r.kept())
+	require.Equal(t, []int64{1}, r.keptItems())
 	r.Expire(9e9)
-	require.Empty(t, r.kept())
+	require.Empty(t, r.keptItems())
 	require.Empty(t, r.topics)
 	r.put(tr, 10, 1000)
-	require.Equal(t, []int64{2}, r.kept())
+	require.Equal(t, []int64{2}, r.keptItems())
 	require.Len(t, r.topics, 1)
 }
 
@@ -179,20 +179,20 @@ func TestViewsKeepWhatTheyHaveNotRead(t *testing.T) {
 		r.put(tr, float64(10+i), 1000)
 	}
 	b := r.Open(2e9, 0, 100e9)
-	require.Equal(t, upTo(0, 6), r.kept())
+	require.Equal(t, upTo(0, 6), r.keptItems())
 	require.EqualValues(t, 3000, r.unreadBytes)
 	require.Equal(t, upTo(0, 6), r.all(a))
-	require.Equal(t, upTo(0, 6), r.kept(), "b has yet to read them")
+	require.Equal(t, upTo(0, 6), r.keptItems(), "b has yet to read them")
 	require.Equal(t, upTo(0, 6), r.all(b))
-	require.Equal(t, upTo(3, 6), r.kept())
+	require.Equal(t, upTo(3, 6), r.keptItems())
 	require.Zero(t, r.unreadBytes)
 	r.put(tr, 30, 1000)
 	require.Equal(t, []int64{6}, r.all(b))
 	b.Close()
 	r.put(tr, 60, 1000)
-	require.Equal(t, []int64{6, 7}, r.kept(), "a has yet to read 6")
+	require.Equal(t, []int64{6, 7}, r.keptItems(), "a has yet to read 6")
 	a.Close()
-	require.Equal(t, []int64{7}, r.kept())
+	require.Equal(t, []int64{7}, r.keptItems())
 }
 
 func TestViewsMayBeExtended(t *testing.T) {
@@ -242,7 +242,7 @@ func TestSlowViewsMissTheOldest(t *testing.T) {
 		require.Equal(t, []int64{i}, r.all(fast))
 		require.LessOrEqual(t, r.unreadBytes, int64(3000))
 	}
-	require.Equal(t, upTo(4, 10), r.kept(), "as much within the limits as beyond them")
+	require.Equal(t, upTo(4, 10), r.keptItems(), "as much within the limits as beyond them")
 	require.Equal(t, upTo(4, 10), r.all(slow))
 	require.EqualValues(t, 4, slow.missed)
 	require.Zero(t, fast.missed)
@@ -250,7 +250,7 @@ func TestSlowViewsMissTheOldest(t *testing.T) {
 	for _, v := range []*View{slow, fast, early} {
 		v.Close()
 	}
-	require.Equal(t, upTo(7, 10), r.kept())
+	require.Equal(t, upTo(7, 10), r.keptItems())
 }
 
 func TestViewsMayBeClosedBeforeTheyHaveReadAll(t *testing.T) {
@@ -260,7 +260,7 @@ func TestViewsMayBeClosedBeforeTheyHaveReadAll(t *testing.T) {
 		r.put(tr, float64(i), 1000)
 	}
 	v.Close()
-	require.Len(t, r.kept(), 2)
+	require.Len(t, r.keptItems(), 2)
 	require.Empty(t, r.views)
 	require.Zero(t, r.unreadBytes)
 }

@@ -43,8 +43,8 @@ type Selection struct {
 // Names is a set of names.
 type Names map[string]bool
 
-// everywhere reports whether the calls belong to a type of service that every node has.
-func everywhere(typeName string) bool {
+// onEveryNode reports whether the calls belong to a type of service that every node has.
+func onEveryNode(typeName string) bool {
 	return strings.HasPrefix(typeName, "rcl_interfaces/") || strings.HasPrefix(typeName, "type_description_interfaces/")
 }
 
@@ -136,7 +136,7 @@ func (s *Selection) Wants(topic *bridge.Topic, typeName string) bool {
 	asked := called && (named || call.Action != "" && s.allActions || call.Action == "" && s.allServices)
 	switch {
 	case call.Ending == bridge.CallRequests, call.Ending == bridge.CallReplies:
-		return asked && (named || !everywhere(typeName)) && Served(topic)
+		return asked && (named || !onEveryNode(typeName)) && Served(topic)
 	case name == codec.EventTopic, // events of a recording that is being played
 		s.Own[name] && !slices.ContainsFunc(topic.Publishers, foreign),
 		!s.hidden && bridge.IsHidden(name) && !asked,

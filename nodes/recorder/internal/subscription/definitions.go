@@ -31,8 +31,8 @@ type fetch struct {
 	err   error
 }
 
-// known returns the definition with a hash if it was fetched before, else "".
-func (d *definitions) known(hash string) string {
+// cached returns the definition with a hash if it was fetched before, else "".
+func (d *definitions) cached(hash string) string {
 	text, _ := d.fetched.Load(hash)
 	known, _ := text.(string)
 	return known
@@ -83,7 +83,7 @@ func (s *Set) schemaOf(topic, typeName, hash string) (codec.Schema, error) {
 		}
 	}
 	if err != nil {
-		text = s.definitions.known(hash)
+		text = s.definitions.cached(hash)
 		if text == "" {
 			return codec.Schema{}, err
 		}

@@ -344,7 +344,7 @@ func (q *Queue) next(now time.Time) (s *spool, f *file, wait time.Duration) {
 				continue
 			}
 			over = over && s.Ended
-			for _, f := range s.waiting() {
+			for _, f := range s.waitingFiles() {
 				due := max(f.retry.Sub(now), q.retry.Sub(now))
 				if due <= 0 {
 					return s, f, 0

@@ -87,8 +87,8 @@ func newSpool(d codec.Disk, url, folder, path string) *spool {
 		Snapshot: strings.HasPrefix(filepath.Base(path), "snapshot_")}
 }
 
-// waiting returns the files that must still be sent, or the manifest of a complete recording if there are none.
-func (s *spool) waiting() (list []*file) {
+// waitingFiles returns the files that must still be sent, or the manifest of a complete recording if there are none.
+func (s *spool) waitingFiles() (list []*file) {
 	for _, f := range s.Files {
 		if f.waits() {
 			list = append(list, f)
