@@ -150,6 +150,3 @@ func TestPublishingAllocatesNothing(t *testing.T) {
 		}
 	}))
 }
-
-func TestStampOf(t *testing.T) {
-}
