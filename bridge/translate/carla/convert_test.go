@@ -40,6 +40,7 @@ func requireClose(t *testing.T, want, got any) {
 	require.InDeltaSlice(t, numbers(want), numbers(got), 1e-9)
 }
 
+// TestPoint converts a location and back.
 func TestPoint(t *testing.T) {
 	require.Equal(t, geometry_msgs.Point{X: 392.5, Y: -195, Z: 0.5}, Point(vector{X: 39250, Y: 19500, Z: 50}))
 	require.Equal(t, vector{X: 39250, Y: 19500, Z: 50}, Location(Point(vector{X: 39250, Y: 19500, Z: 50})))
@@ -75,6 +76,7 @@ func TestQuaternion(t *testing.T) {
 	}
 }
 
+// TestRotation checks that Rotation is the inverse of Quaternion for angles in steps.
 func TestRotation(t *testing.T) {
 	for roll := -180.0; roll <= 180; roll += 22.5 {
 		for pitch := -90.0; pitch <= 90; pitch += 15 {
@@ -98,6 +100,7 @@ func requireSameOrientation(t *testing.T, a, b rotation) {
 	require.InDelta(t, 1, math.Abs(a.X*b.X+a.Y*b.Y+a.Z*b.Z+a.W*b.W), 1e-9)
 }
 
+// TestVelocities converts velocities and back.
 func TestVelocities(t *testing.T) {
 	requireClose(t, vector3{X: 1, Y: -2, Z: 3}, Velocity(vector{X: 1, Y: 2, Z: 3}))
 	requireClose(t, vector{X: 1, Y: 2, Z: 3}, LinearVelocity(Velocity(vector{X: 1, Y: 2, Z: 3})))
@@ -120,6 +123,7 @@ func TestTurning(t *testing.T) {
 	requireClose(t, vector3{}, angularVelocityBetween(q, rotation{X: -q.X, Y: -q.Y, Z: -q.Z, W: -q.W}, 1))
 }
 
+// TestStamp converts valid and invalid times.
 func TestStamp(t *testing.T) {
 	require.Equal(t, builtin_interfaces.Time{Sec: 12, Nanosec: 500000000}, Stamp(12.5))
 	require.Equal(t, builtin_interfaces.Time{Sec: 0, Nanosec: 16935262}, Stamp(0.016935262829065323))

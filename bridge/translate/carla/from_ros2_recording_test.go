@@ -205,18 +205,20 @@ func TestEverythingThereAndBack(t *testing.T) {
 	requireClose(t, vector3{X: 1, Y: -0.5, Z: 1.5}, camera.Transform.Translation)
 }
 
-func at(x float64) nav_msgs.Odometry {
+// odometryMessage returns the odometry of an actor at x that moves at 3 m/s.
+func odometryMessage(x float64) nav_msgs.Odometry {
 	var o nav_msgs.Odometry
 	o.Pose.Pose.Position.X, o.Pose.Pose.Orientation.W = x, 1
 	o.Twist.Twist.Linear.X = 3
 	return o
 }
 
+// TestWriteCar writes a log of a robot whose topics a mapping names.
 func TestWriteCar(t *testing.T) {
 	var c bridgetest.Recording
 	start := int64(1_700_000_000_250_000_000)
 	for i := range 30 {
-		o := at(float64(i))
+		o := odometryMessage(float64(i))
 		c.Add(t, "/odom", start+int64(i)*10_000_000, &o)
 	}
 	c.Add(t, "/tf", start+300_000_000, &tf2_msgs.TFMessage{Transforms: []geometry_msgs.TransformStamped{
@@ -225,13 +227,13 @@ func TestWriteCar(t *testing.T) {
 		{Header: std_msgs.Header{FrameId: "map"}, ChildFrameId: "camera"},
 	}})
 	c.Add(t, "/imu", start+310_000_000, &std_msgs.Header{})
-	path, left := write(t, &c, WriteOptions{
+	path, skipped := write(t, &c, WriteOptions{
 		Map: "Town10HD", Actors: []ActorMapping{
 			{Name: "hero", Topics: []string{"/odom"}},
 			{Name: "load", Frames: []string{"trailer"}, Blueprint: "static.prop.trailer"},
 		},
 	})
-	require.Equal(t, []string{"/imu"}, left)
+	require.Equal(t, []string{"/imu"}, skipped)
 	r, err := carla.Open(nil, path)
 	require.NoError(t, err)
 	defer r.Close()

@@ -130,6 +130,7 @@ func (l *testWriter) clock(s float64) *rosgraph_msgs.Clock {
 	return &rosgraph_msgs.Clock{Clock: Stamp(60 + s)}
 }
 
+// tf writes a transform along x.
 func (l *testWriter) tf(parent, child string, x float64) {
 	l.t.Helper()
 	l.write("/tf", &tf2_msgs.TFMessage{Transforms: []geometry_msgs.TransformStamped{{
@@ -138,16 +139,19 @@ func (l *testWriter) tf(parent, child string, x float64) {
 	}}})
 }
 
+// actorInfo returns an actor of a CarlaActorList.
 func actorInfo(id uint32, blueprint, role string) carla_msgs.CarlaActorInfo {
 	return carla_msgs.CarlaActorInfo{Id: id, Type: blueprint, Rolename: role}
 }
 
+// list writes a CarlaActorList.
 func (l *testWriter) list(actors ...carla_msgs.CarlaActorInfo) {
 	l.t.Helper()
 	l.write("/carla/actor_list", &carla_msgs.CarlaActorList{Actors: actors})
 }
 
-func (l *testWriter) done() *memoryWriter {
+// closeLog closes the writer, and returns the log.
+func (l *testWriter) closeLog() *memoryWriter {
 	l.t.Helper()
 	require.NoError(l.t, l.Close())
 	require.True(l.t, l.log.closed)
@@ -155,12 +159,12 @@ func (l *testWriter) done() *memoryWriter {
 }
 
 func odometryAt(x float64) *nav_msgs.Odometry {
-	o := at(x)
+	o := odometryMessage(x)
 	return &o
 }
 
-// lost returns a description of each loss.
-func (l *testWriter) lost() []string {
+// lossLines returns a description of each loss.
+func (l *testWriter) lossLines() []string {
 	var lines []string
 	for _, loss := range l.Losses() {
 		lines = append(lines, fmt.Sprintf("%s: %s (%d)", loss.Topic, loss.What, loss.Messages))
@@ -205,7 +209,7 @@ func TestActorsAppear(t *testing.T) {
 	l.tick(3)
 	l.list(actorInfo(42, "vehicle.audi.tt", "hero"))
 	l.write("/carla/child/odometry", odometryAt(5))
-	log := l.done()
+	log := l.closeLog()
 
 	adds := packets[carla.EventAddList](t, log)
 	require.Equal(t, [][]uint32{nil, {1000, 77, 1001}, {1, 43, 1002}, nil}, ids(adds))
@@ -238,15 +242,15 @@ func TestOrderAndLastDuration(t *testing.T) {
 		l.write("/carla/status", &carla_msgs.CarlaStatus{FixedDeltaSeconds: 0.1})
 		l.list(actorInfo(9, "static.prop.box", ""), actorInfo(3, "static.prop.bin", ""))
 	}
-	log := l.done()
+	log := l.closeLog()
 	require.Equal(t, [][]uint32{{9, 3}, nil}, ids(packets[carla.EventAddList](t, log)))
 	frames := packets[carla.FrameStart](t, log)
 	require.Equal(t, []float64{-1, 0.1}, []float64{frames[0].Duration, frames[1].Duration})
 	require.Empty(t, l.Skipped())
 }
 
-// TestIDsUsedAgain checks that an actor gets a new id in the log if the actor's id belonged to a dead actor.
-func TestIDsUsedAgain(t *testing.T) {
+// TestReusedIDs checks that an actor gets a new id in the log if the actor's id belonged to a dead actor.
+func TestReusedIDs(t *testing.T) {
 	l := newTestWriter(t, WriteOptions{Map: "Town01"})
 	l.tick(0)
 	l.list(actorInfo(5, "static.prop.box", ""), actorInfo(6, "static.prop.bin", ""))
@@ -258,7 +262,7 @@ func TestIDsUsedAgain(t *testing.T) {
 	l.list()
 	l.tick(3)
 	l.list(actorInfo(6, "static.prop.bin", ""))
-	log := l.done()
+	log := l.closeLog()
 	require.Equal(t, [][]uint32{{5, 6}, {1000}, nil, {6}}, ids(packets[carla.EventAddList](t, log)))
 	require.Equal(t, []carla.EventDelList{nil, {5}, {1000, 6}, nil}, packets[carla.EventDelList](t, log))
 }
@@ -281,11 +285,11 @@ func TestTransforms(t *testing.T) {
 	l.tick(3)
 	l.tick(4) // without new transforms, the place stays
 	l.tf("a", "odom", 20)
-	l.tf("odom", "a", 20) // a circle
+	l.tf("odom", "a", 20) // a cycle
 	l.tf("odom", "base_footprint", math.NaN())
 	l.tick(5)
 	var places []float64
-	for _, list := range packets[carla.PositionList](t, l.done()) {
+	for _, list := range packets[carla.PositionList](t, l.closeLog()) {
 		require.Len(t, list, 1)
 		places = append(places, list[0].Location.X/100)
 	}
@@ -293,7 +297,7 @@ func TestTransforms(t *testing.T) {
 	require.Equal(t, vector{X: 3}, packets[carla.KinematicsList](t, &l.log)[0][0].LinearVelocity)
 	require.Equal(t, []string{
 		"/tf: transforms of frames without an actor (2)", "/tf: transforms with NaN or infinite numbers (1)",
-	}, l.lost())
+	}, l.lossLines())
 }
 
 // TestSensors checks that a sensor keeps the place where it is attached.
@@ -309,7 +313,7 @@ func TestSensors(t *testing.T) {
 	l.tick(1)
 	l.tf("map", "hero", 101)
 	l.tick(2)
-	log := l.done()
+	log := l.closeLog()
 	adds := packets[carla.EventAddList](t, log)[0]
 	require.Equal(t, vector{X: 300}, adds[1].Location)
 	require.Equal(t, vector{}, adds[2].Location)
@@ -328,10 +332,11 @@ func TestTransformsBesideOdometry(t *testing.T) {
 	l.write("/carla/hero/odometry", odometryAt(1))
 	l.tf("map", "hero", 1)
 	l.tf("map", "other", 1)
-	l.done()
-	require.Equal(t, []string{"/tf: transforms of frames without an actor (1)"}, l.lost())
+	l.closeLog()
+	require.Equal(t, []string{"/tf: transforms of frames without an actor (1)"}, l.lossLines())
 }
 
+// TestControls checks controls of vehicles and walkers, and the controls that a log cannot hold.
 func TestControls(t *testing.T) {
 	l := newTestWriter(t, WriteOptions{Map: "Town01"})
 	l.tick(0)
@@ -348,7 +353,7 @@ func TestControls(t *testing.T) {
 		Brake: 0.5})
 	l.list(actorInfo(9, "walker.pedestrian.0003", "other"))
 	l.write("/carla/other/odometry", odometryAt(0))
-	log := l.done()
+	log := l.closeLog()
 	vehicles := packets[carla.AnimVehicleList](t, log)
 	require.Equal(t, carla.AnimVehicleList{{Actor: 1000, Steering: -0.5, Gear: 2}}, vehicles[0])
 	require.Equal(t, carla.AnimVehicleList{{Actor: 1000, Brake: 0.5, HandBrake: true, Gear: -1}}, vehicles[1])
@@ -357,7 +362,7 @@ func TestControls(t *testing.T) {
 	require.Equal(t, []string{
 		"/carla/child/walker_control_cmd: jump (1)", "/carla/hero/vehicle_control_cmd: manual_gear_shift (1)",
 		"/carla/hero/vehicle_control_cmd: messages replaced by a later one in the same frame of the log (1)",
-	}, l.lost())
+	}, l.lossLines())
 }
 
 // TestPhysics checks that the log has the physics of a message, with CARLA's defaults for the rest.
@@ -375,16 +380,16 @@ func TestPhysics(t *testing.T) {
 			{Radius: 35}, // CARLA's bridge sends cm
 		},
 	}
-	written := func(p carla.Profile) (*testWriter, *memoryWriter) {
+	writeVehicle := func(p carla.Profile) (*testWriter, *memoryWriter) {
 		l := newTestWriter(t, WriteOptions{Map: "Town01", Profile: p})
 		l.tick(0)
 		l.write("/carla/hero/vehicle_info", &info)
 		l.write("/carla/hero/odometry", odometryAt(10))
 		l.tick(1)
 		l.write("/carla/hero/odometry", odometryAt(11))
-		return l, l.done()
+		return l, l.closeLog()
 	}
-	l, log := written(carla.UE4)
+	l, log := writeVehicle(carla.UE4)
 	require.Equal(t, []carla.PhysicsControlList{{{
 		Actor: 8, MaxRPM: 1, MOI: 2, DampingRateFullThrottle: 3, DampingRateZeroThrottleClutchEngaged: 4,
 		DampingRateZeroThrottleClutchDisengaged: 5,
@@ -397,14 +402,14 @@ func TestPhysics(t *testing.T) {
 			{Radius: 35, LatStiffMaxLoad: 2, LatStiffValue: 17, LongStiffValue: 1000, Position: vector{X: 1000}},
 		},
 	}}}, packets[carla.PhysicsControlList](t, log))
-	require.Equal(t, []string{"/carla/hero/vehicle_info: gear_switch_time (1)"}, l.lost())
+	require.Equal(t, []string{"/carla/hero/vehicle_info: gear_switch_time (1)"}, l.lossLines())
 
-	l, log = written(carla.UE5)
+	l, log = writeVehicle(carla.UE5)
 	list := packets[carla.ChaosPhysicsList](t, log)
 	require.Len(t, list, 1)
 	require.Equal(t, vector{X: 1150, Y: -50, Z: 25}, list[0][0].Wheels[0].Location)
 	require.EqualValues(t, 90, list[0][0].Wheels[0].MaxSteerAngle)
-	require.Equal(t, []string{"/carla/hero/vehicle_info: clutch_strength and damping rates (1)"}, l.lost())
+	require.Equal(t, []string{"/carla/hero/vehicle_info: clutch_strength and damping rates (1)"}, l.lossLines())
 	// A log of UE5 keeps some of the physics.
 	info.DampingRateFullThrottle, info.DampingRateZeroThrottleClutchEngaged,
 		info.DampingRateZeroThrottleClutchDisengaged,
@@ -443,7 +448,7 @@ func TestLosses(t *testing.T) {
 	l.write("/carla/weather_control", &carla_msgs.CarlaWeatherParameters{Cloudiness: 5, FogDistance: 6, Wetness: 7})
 	l.write("/imu", &std_msgs.Header{})
 	l.write("/odom", odometryAt(3))
-	log := l.done()
+	log := l.closeLog()
 	require.Equal(t, "Town02", log.frames[0].Channel.Metadata[carla.KeyMap])
 	require.Equal(t, []string{"/imu", "/odom"}, l.Skipped())
 	require.Equal(t, []string{
@@ -452,7 +457,7 @@ func TestLosses(t *testing.T) {
 		"/carla/hero/odometry: poses with NaN or infinite numbers (1)",
 		"/carla/hero/vehicle_info: gear_switch_time (1)",
 		"/carla/world_info: map_name: the log began with another map (1)", "/carla/world_info: opendrive (1)",
-	}, l.lost())
+	}, l.lossLines())
 	add := packets[carla.EventAddList](t, log)[0][0]
 	require.EqualValues(t, 8, add.Actor)
 	require.Equal(t, "vehicle.audi.tt", add.BlueprintID)
@@ -470,7 +475,7 @@ func TestTimeOfALog(t *testing.T) {
 		l.tick(100)
 		l.tick(100)
 		l.tick(101)
-		require.Equal(t, []float64{0, 1}, l.done().elapsed(t))
+		require.Equal(t, []float64{0, 1}, l.closeLog().elapsed(t))
 		require.EqualValues(t, 1_700_000_000_200_000_000, l.log.frames[0].LogTime)
 		require.EqualValues(t, 1_700_000_001_200_000_000, l.log.frames[1].LogTime)
 	})
@@ -482,7 +487,7 @@ func TestTimeOfALog(t *testing.T) {
 		}
 		l.tick(100)
 		l.tick(101)
-		require.InDeltaSlice(t, []float64{0, 0.1, 0.2, 0.5, 1.5}, l.done().elapsed(t), 1e-9)
+		require.InDeltaSlice(t, []float64{0, 0.1, 0.2, 0.5, 1.5}, l.closeLog().elapsed(t), 1e-9)
 	})
 	t.Run("none, with a gap", func(t *testing.T) {
 		l := newTestWriter(t, WriteOptions{Map: "Town01"})
@@ -492,15 +497,15 @@ func TestTimeOfALog(t *testing.T) {
 		}
 		l.now = 1
 		l.write("/carla/hero/odometry", odometryAt(2))
-		require.InDeltaSlice(t, []float64{0, 0.05, 3600, 3600.05}, l.done().elapsed(t), 1e-9)
+		require.InDeltaSlice(t, []float64{0, 0.05, 3600, 3600.05}, l.closeLog().elapsed(t), 1e-9)
 	})
 	t.Run("nothing at all", func(t *testing.T) {
-		require.Empty(t, newTestWriter(t, WriteOptions{}).done().frames)
+		require.Empty(t, newTestWriter(t, WriteOptions{}).closeLog().frames)
 	})
 }
 
-// TestMapIsWaitedFor checks that frames wait up to mapPatience for the name of the map.
-func TestMapIsWaitedFor(t *testing.T) {
+// TestWaitForMap checks that frames wait up to mapPatience for the name of the map.
+func TestWaitForMap(t *testing.T) {
 	l := newTestWriter(t, WriteOptions{})
 	l.tick(0)
 	l.tick(1)
@@ -511,7 +516,7 @@ func TestMapIsWaitedFor(t *testing.T) {
 	require.Empty(t, l.log.frames)
 	l.tick(2)
 	require.Len(t, l.log.frames, 3)
-	require.Equal(t, "Town04", l.done().frames[0].Channel.Metadata[carla.KeyMap])
+	require.Equal(t, "Town04", l.closeLog().frames[0].Channel.Metadata[carla.KeyMap])
 
 	l = newTestWriter(t, WriteOptions{})
 	l.tick(0)
@@ -521,11 +526,11 @@ func TestMapIsWaitedFor(t *testing.T) {
 	require.Empty(t, l.log.frames)
 	l.tick(4)
 	require.Len(t, l.log.frames, 3)
-	require.Len(t, l.done().frames, 5)
+	require.Len(t, l.closeLog().frames, 5)
 }
 
-// TestClockStandsStill checks that messages wait for a stopped clock only up to a limit.
-func TestClockStandsStill(t *testing.T) {
+// TestStoppedClock checks that messages wait for a stopped clock only up to a limit.
+func TestStoppedClock(t *testing.T) {
 	l := newTestWriter(t, WriteOptions{Map: "Town01"})
 	l.tick(0)
 	l.tick(1)
@@ -535,7 +540,7 @@ func TestClockStandsStill(t *testing.T) {
 		l.write("/carla/hero/odometry", late)
 	}
 	require.LessOrEqual(t, l.waitingBytes, maxWaiting+2<<20)
-	require.Len(t, l.done().frames, 2)
+	require.Len(t, l.closeLog().frames, 2)
 }
 
 // TestDiskErrors checks that frames that could not be written are written after the error.
@@ -551,7 +556,7 @@ func TestDiskErrors(t *testing.T) {
 	require.ErrorIs(t, l.Write(m), missing)
 	require.NoError(t, l.Write(m))
 	l.write("/carla/hero/odometry", odometryAt(2))
-	log := l.done()
+	log := l.closeLog()
 	require.Equal(t, []float64{0, 1, 2}, log.elapsed(t))
 	require.Equal(t, []vector{{X: 100}, {X: 100}, {X: 200}}, []vector{
 		packets[carla.PositionList](t, log)[0][0].Location, packets[carla.PositionList](t, log)[1][0].Location,
@@ -565,7 +570,7 @@ func TestDiskErrors(t *testing.T) {
 	l.now += int64(lateness)
 	require.ErrorContains(t, l.Write(l.message("/clock", l.clock(2))),
 		"/clock [rosgraph_msgs/msg/Clock] at 1700000000600000000 ns: no frame")
-	require.Equal(t, []float64{1, 2}, l.done().elapsed(t))
+	require.Equal(t, []float64{1, 2}, l.closeLog().elapsed(t))
 	require.ErrorIs(t, l.Split(), errors.ErrUnsupported)
 	require.ErrorIs(t, l.Remove("a.log"), errors.ErrUnsupported)
 	require.Empty(t, l.File())
@@ -594,7 +599,7 @@ func TestLateMessages(t *testing.T) {
 	odometry(11, 1)
 	l.tick(0) // the clock jumps back
 	odometry(30, 0)
-	log := l.done()
+	log := l.closeLog()
 	var places []float64
 	for _, list := range packets[carla.PositionList](t, log) {
 		places = append(places, list[0].Location.X/100)
@@ -622,11 +627,11 @@ func TestTopicsApart(t *testing.T) {
 			}
 		}
 		var places []float64
-		for _, list := range packets[carla.PositionList](t, l.done()) {
+		for _, list := range packets[carla.PositionList](t, l.closeLog()) {
 			places = append(places, list[0].Location.X/100)
 		}
 		require.Equal(t, []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, places, late)
-		require.Empty(t, l.lost())
+		require.Empty(t, l.lossLines())
 	}
 }
 

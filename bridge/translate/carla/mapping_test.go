@@ -9,6 +9,7 @@ import (
 	"tapedeck/codec/format/carla"
 )
 
+// TestLoadMapping reads the documented mapping.
 func TestLoadMapping(t *testing.T) {
 	got, err := LoadMapping("../../../config/carla_mapping.yaml")
 	require.NoError(t, err)
@@ -24,6 +25,7 @@ func TestLoadMapping(t *testing.T) {
 	}, got)
 }
 
+// TestParseMapping parses valid mappings and mappings with errors.
 func TestParseMapping(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
 		{"", ""},

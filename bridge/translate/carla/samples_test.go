@@ -45,6 +45,7 @@ type frameValues struct {
 	second          carla_msgs.CarlaTrafficLightStatus // state of the second traffic light
 }
 
+// TestSamples compares messages of real logs with the numbers in the logs.
 func TestSamples(t *testing.T) {
 	for _, test := range []struct {
 		name   string

@@ -30,6 +30,7 @@ func children(m msgs.Message) (names []string) {
 	return names
 }
 
+// TestInterpolate interpolates the places of two actors, one of which appears later.
 func TestInterpolate(t *testing.T) {
 	log := newTestLog(carla.UE4)
 	for i, at := range []struct {
@@ -100,6 +101,7 @@ func TestInterpolate(t *testing.T) {
 	require.InDeltaSlice(t, []float64{2, 2.6, 3.8, 5}, places, 1e-6)
 }
 
+// TestStepsBetween checks the steps between two times, also for gaps and invalid times.
 func TestStepsBetween(t *testing.T) {
 	for _, test := range []struct {
 		rate, a, b  float64
@@ -119,6 +121,7 @@ func TestStepsBetween(t *testing.T) {
 	}
 }
 
+// TestSlerp interpolates orientations along the shorter arc.
 func TestSlerp(t *testing.T) {
 	a, b := Quaternion(vector{Z: 10}), Quaternion(vector{Z: 50})
 	requireClose(t, Quaternion(vector{Z: 20}), slerp(a, b, 0.25))
@@ -177,6 +180,7 @@ func TestInterpolateSamples(t *testing.T) {
 	}
 }
 
+// TestFollow checks that the spectator follows an actor by role or id.
 func TestFollow(t *testing.T) {
 	for _, follow := range []string{"hero", "10"} {
 		messages := collect(t, ReadOptions{Follow: follow}.read(t, fullLog(t, carla.UE4)), codec.Query{})
@@ -191,6 +195,7 @@ func TestFollow(t *testing.T) {
 	require.ErrorContains(t, err, `there is no vehicle or walker "ego" to follow; there are 10 (hero), 20`)
 }
 
+// TestIgnore checks that hero and spectator are omitted.
 func TestIgnore(t *testing.T) {
 	r := ReadOptions{IgnoreHero: true, IgnoreSpectator: true}.read(t, fullLog(t, carla.UE4))
 	messages := collect(t, r, codec.Query{})

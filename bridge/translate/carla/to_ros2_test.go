@@ -55,11 +55,12 @@ func (log *testLog) frame(t testing.TB, bodies ...carla.Body) *testLog {
 	return log
 }
 
-// translated returns the decoded messages to which a log is translated, by topic.
-func translated(t testing.TB, log codec.Reader, q codec.Query) map[string][]msgs.Message {
+// translateAll returns the decoded messages to which a log is translated, by topic.
+func translateAll(t testing.TB, log codec.Reader, q codec.Query) map[string][]msgs.Message {
 	return collect(t, bridgetest.Translate(t, log, carla.Encoding, codec.EncodingCDR, ToROS2), q)
 }
 
+// decodeAny decodes a message of any type to which logs are translated.
 func decodeAny(t testing.TB, m *codec.Message) msgs.Message {
 	if m.Channel.Type == (*carla_msgs.CarlaStatus).TypeName(nil) {
 		status := bridgetest.Decode[carla_msgs.CarlaStatus](t, m)
@@ -76,10 +77,12 @@ func decodeAny(t testing.TB, m *codec.Message) msgs.Message {
 	return v
 }
 
+// role returns the attributes of an actor with a role.
 func role(name string) []carla.Attribute {
 	return []carla.Attribute{{Type: carla.AttributeString, ID: "role_name", Value: name}}
 }
 
+// TestNames checks the names of actors by their roles.
 func TestNames(t *testing.T) {
 	vehicles := carla.EventAddList{}
 	for i, name := range []string{"hero", "autopilot", "autopilot", "ego/2", "", "traffic_lights", "spectator", "2nd",
@@ -170,10 +173,11 @@ func fullLog(t testing.TB, p carla.Profile) *testLog {
 	return log
 }
 
+// TestTranslate compares the messages of a log with a packet of each kind with expected messages.
 func TestTranslate(t *testing.T) {
 	log := fullLog(t, carla.UE4)
-	messages := translated(t, log, codec.Query{})
-	at := func(n int) std_msgs.Header {
+	messages := translateAll(t, log, codec.Query{})
+	header := func(n int) std_msgs.Header {
 		return std_msgs.Header{Stamp: Stamp(float64(n) / 2), FrameId: "map"}
 	}
 	require.Len(t, messages, 16)
@@ -210,11 +214,11 @@ func TestTranslate(t *testing.T) {
 	require.Equal(t, vector3{}, light.TriggerVolume.Size) // the size in the log is infinite
 
 	require.Equal(t, []msgs.Message{
-		&carla_msgs.CarlaCollisionEvent{Header: at(1), OtherActorId: 20},
-		&carla_msgs.CarlaCollisionEvent{Header: at(1), OtherActorId: carla.NoActor},
+		&carla_msgs.CarlaCollisionEvent{Header: header(1), OtherActorId: 20},
+		&carla_msgs.CarlaCollisionEvent{Header: header(1), OtherActorId: carla.NoActor},
 	}, messages["/carla/hero/collision"])
 
-	control := carla_msgs.CarlaEgoVehicleControl{Header: at(0), Throttle: 0.25, Steer: 0.5, Brake: 0.125,
+	control := carla_msgs.CarlaEgoVehicleControl{Header: header(0), Throttle: 0.25, Steer: 0.5, Brake: 0.125,
 		HandBrake: true,
 		Reverse:   true, Gear: -1}
 	require.Equal(t, &control, messages["/carla/hero/vehicle_control_cmd"][0])
@@ -230,7 +234,7 @@ func TestTranslate(t *testing.T) {
 	odometry := messages["/carla/hero/odometry"]
 	first, second, third := odometry[0].(*nav_msgs.Odometry), odometry[1].(*nav_msgs.Odometry),
 		odometry[2].(*nav_msgs.Odometry)
-	require.Equal(t, at(0), first.Header)
+	require.Equal(t, header(0), first.Header)
 	require.Equal(t, "hero", first.ChildFrameId)
 	requireClose(t, geometry_msgs.Point{X: 10, Z: 0.5}, first.Pose.Pose.Position)
 	requireClose(t, rotation{Z: -half, W: half}, first.Pose.Pose.Orientation)
@@ -252,7 +256,7 @@ func TestTranslate(t *testing.T) {
 	require.Len(t, tf, 3)
 	var names []string
 	for _, transform := range tf[0].(*tf2_msgs.TFMessage).Transforms {
-		require.Equal(t, at(0), transform.Header)
+		require.Equal(t, header(0), transform.Header)
 		names = append(names, transform.ChildFrameId)
 	}
 	require.Equal(t, []string{"spectator", "hero", "actor20"}, names)
@@ -328,8 +332,8 @@ func TestMarkers(t *testing.T) {
 	require.Empty(t, ids)
 }
 
-// TestFromTheMidst checks that a translation from the middle of a log begins with the earlier latched messages.
-func TestFromTheMidst(t *testing.T) {
+// TestFromTheMiddle checks that a translation from the middle of a log begins with the earlier latched messages.
+func TestFromTheMiddle(t *testing.T) {
 	source := fullLog(t, carla.UE5)
 	path := filepath.Join(t.TempDir(), "a.log")
 	log := []byte("\x01\x00\x0e\x00CARLA_RECORDER\x00\xf1\x53\x65\x00\x00\x00\x00\x06\x00Town03")
@@ -340,27 +344,28 @@ func TestFromTheMidst(t *testing.T) {
 	r, err := carla.Open(nil, path)
 	require.NoError(t, err)
 	defer r.Close()
-	whole := translated(t, source, codec.Query{})
-	part := translated(t, r, codec.Query{Start: source.Messages[2].LogTime})
+	all := translateAll(t, source, codec.Query{})
+	rest := translateAll(t, r, codec.Query{Start: source.Messages[2].LogTime})
 	for _, topic := range []string{"/carla/world_info", "/carla/weather_control", "/carla/traffic_lights/info",
 		"/tf_static", "/carla/actor_list", "/carla/hero/vehicle_info", "/clock"} {
-		require.Len(t, part[topic], 1, topic)
-		want := whole[topic][len(whole[topic])-1]
-		require.IsType(t, want, part[topic][0])
+		require.Len(t, rest[topic], 1, topic)
+		want := all[topic][len(all[topic])-1]
+		require.IsType(t, want, rest[topic][0])
 		if fixed, ok := want.(*tf2_msgs.TFMessage); ok {
-			require.Len(t, part[topic][0].(*tf2_msgs.TFMessage).Transforms, len(fixed.Transforms))
+			require.Len(t, rest[topic][0].(*tf2_msgs.TFMessage).Transforms, len(fixed.Transforms))
 			continue
 		}
-		require.Equal(t, want, part[topic][0], topic)
+		require.Equal(t, want, rest[topic][0], topic)
 	}
 }
 
+// TestVehicleInfo checks physics of UE4 and UE5.
 func TestVehicleInfo(t *testing.T) {
 	add := carla.EventAdd{Actor: 10, Type: carla.ActorVehicle, BlueprintID: "vehicle.audi.tt", Attributes: role("hero"),
 		Location: carla.Vector{X: 1000, Y: 500, Z: 50}, Rotation: carla.Vector{Z: 90}}
 	// The vehicle looks to the right in the world. The wheel is at the front left.
 	wheel := carla.Vector{X: 1080, Y: 650, Z: 80}
-	messages := translated(t, newTestLog(carla.UE4).frame(t, &carla.EventAddList{add}, &carla.PhysicsControlList{{
+	messages := translateAll(t, newTestLog(carla.UE4).frame(t, &carla.EventAddList{add}, &carla.PhysicsControlList{{
 		Actor: 10, MaxRPM: 1, MOI: 2, DampingRateFullThrottle: 3, DampingRateZeroThrottleClutchEngaged: 4,
 		DampingRateZeroThrottleClutchDisengaged: 5,
 		UseGearAutobox:                          true, ClutchStrength: 6, Mass: 7, DragCoefficient: 8,
@@ -381,7 +386,7 @@ func TestVehicleInfo(t *testing.T) {
 			Radius: 0.35, MaxBrakeTorque: 4, MaxHandbrakeTorque: 5}},
 	}, info)
 
-	messages = translated(t, newTestLog(carla.UE5).frame(t, &carla.EventAddList{add}, &carla.ChaosPhysicsList{{
+	messages = translateAll(t, newTestLog(carla.UE5).frame(t, &carla.EventAddList{add}, &carla.ChaosPhysicsList{{
 		Actor: 10, MaxRPM: 1, RevUpMOI: 2, UseAutomaticGears: true, GearChangeTime: 0.5, Mass: 7, DragCoefficient: 8,
 		Wheels: []carla.ChaosWheel{{FrictionForce: 1, MaxSteerAngle: 90, WheelRadius: 35, MaxBrakeTorque: 4,
 			MaxHandBrakeTorque: 5, Location: wheel}},
@@ -416,28 +421,30 @@ func TestLatest(t *testing.T) {
 		"/carla/traffic_lights/info"}, topics)
 }
 
-// TestDamagedPacket checks that a damaged packet does not affect others.
+// TestDamagedPacket checks that a damaged packet does not affect other packets.
 func TestDamagedPacket(t *testing.T) {
 	log := fullLog(t, carla.UE4)
 	broken := carla.Packet{ID: carla.IDAnimVehicle, Data: []byte("\x05\x00few")}.Append(nil)
 	log.Messages[1].Data = append(log.Messages[1].Data, broken...)
 	log.Messages[2].Data = append(log.Messages[2].Data, "\x06\xff\xff"...)
 	var reports []error
-	messages := translated(t, log, codec.Query{Damaged: func(err error) { reports = append(reports, err) }})
+	messages := translateAll(t, log, codec.Query{Damaged: func(err error) { reports = append(reports, err) }})
 	require.Len(t, reports, 2)
 	require.ErrorContains(t, reports[0], "translate a message of /carla/log [carla.Frame]")
 	require.ErrorIs(t, reports[0], carla.ErrDamaged)
 	require.Len(t, messages["/carla/hero/odometry"], 3)
 }
 
+// TestNotTranslated checks the error for a log without metadata.
 func TestNotTranslated(t *testing.T) {
 	log := newTestLog(carla.UE4)
 	log.frame(t).channel.Metadata = nil
-	_, left, err := bridge.Translate(log, codec.EncodingCDR, nil,
+	_, untranslated, err := bridge.Translate(log, codec.EncodingCDR, nil,
 		map[string]func(codec.Reader) (bridge.Translator, error){carla.Encoding: ToROS2})
 	require.NoError(t, err)
-	require.Len(t, left, 1)
-	require.ErrorContains(t, left[0], `/carla/log [carla.Frame]: metadata carla.profile: unknown CARLA profile ""`)
+	require.Len(t, untranslated, 1)
+	require.ErrorContains(t, untranslated[0],
+		`/carla/log [carla.Frame]: metadata carla.profile: unknown CARLA profile ""`)
 }
 
 // TestAllocations checks that a frame without new or removed actors allocates nothing.
@@ -465,6 +472,7 @@ func TestAllocations(t *testing.T) {
 	}))
 }
 
+// BenchmarkTranslate translates a real log.
 func BenchmarkTranslate(b *testing.B) {
 	path := sample(b, "scenario_runner_DistanceToLaneCenter.log")
 	stat, err := os.Stat(path)
@@ -491,7 +499,7 @@ func FuzzTranslate(f *testing.F) {
 		}
 		log := fullLog(t, p)
 		log.Messages[1].Data = data
-		for _, messages := range translated(t, log, codec.Query{Damaged: func(error) {}}) {
+		for _, messages := range translateAll(t, log, codec.Query{Damaged: func(error) {}}) {
 			require.NotEmpty(t, messages)
 		}
 	})

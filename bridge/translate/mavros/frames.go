@@ -12,7 +12,7 @@ type vector [3]float64
 // matrix is a rotation, row by row.
 type matrix [3]vector
 
-// axes is a rotation between two conventions of axes.
+// axes is a rotation from MAVLink's axes to ROS's axes.
 type axes struct {
 	q geometry_msgs.Quaternion
 	m matrix // the rotation q as a matrix
@@ -21,8 +21,8 @@ type axes struct {
 // MAVLink's world axes are north, east, down (NED), and its body axes are forward, right, down (FRD). The axes of ROS
 // (REP 103) are east, north, up (ENU) and forward, left, up (FLU).
 var (
-	same  = axes{geometry_msgs.Quaternion{W: 1}, matrix{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}
-	toENU = axes{geometry_msgs.Quaternion{X: math.Sqrt2 / 2, Y: math.Sqrt2 / 2},
+	identity = axes{geometry_msgs.Quaternion{W: 1}, matrix{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}
+	toENU     = axes{geometry_msgs.Quaternion{X: math.Sqrt2 / 2, Y: math.Sqrt2 / 2},
 		matrix{{0, 1, 0}, {1, 0, 0}, {0, 0, -1}}}
 	toFLU = axes{geometry_msgs.Quaternion{X: 1}, matrix{{1, 0, 0}, {0, -1, 0}, {0, 0, -1}}}
 )
@@ -64,8 +64,8 @@ func newQuaternion(w, x, y, z float32) geometry_msgs.Quaternion {
 	return geometry_msgs.Quaternion{X: float64(x), Y: float64(y), Z: float64(z), W: float64(w)}
 }
 
-// between converts the attitude q of a body in the world to other axes of body and world.
-func between(q geometry_msgs.Quaternion, world, body axes) geometry_msgs.Quaternion {
+// convertAttitude converts the attitude q of a body in the world to other axes of body and world.
+func convertAttitude(q geometry_msgs.Quaternion, world, body axes) geometry_msgs.Quaternion {
 	return world.q.Times(q).Times(body.q.Conjugate())
 }
 
@@ -82,14 +82,14 @@ func rotation(q geometry_msgs.Quaternion) matrix {
 // covariance is a 6×6 matrix, row by row: of position and rotation, or of velocity and angular rates.
 type covariance [36]float64
 
-// unknown returns the covariance that marks an unknown accuracy, as in sensor_msgs/Imu.
-func unknown() covariance { return covariance{-1} }
+// unknownCovariance returns the covariance that marks an unknown accuracy, as in sensor_msgs/Imu.
+func unknownCovariance() covariance { return covariance{-1} }
 
-// fromTriangle returns the covariance for its upper right triangle, which MAVLink sends row by row. The covariance is
+// fromTriangle returns the covariance with an upper right triangle, which MAVLink sends row by row. The covariance is
 // unknown if the triangle begins with NaN.
 func fromTriangle(upper *[21]float32) (c covariance) {
 	if math.IsNaN(float64(upper[0])) {
-		return unknown()
+		return unknownCovariance()
 	}
 	next := 0
 	for i := range 6 {
@@ -107,7 +107,7 @@ func (c covariance) rotated(linear, angular matrix) (r covariance) {
 	if c[0] < 0 {
 		return c
 	}
-	by := [2]matrix{linear, angular}
+	rotations := [2]matrix{linear, angular}
 	for block := range 4 {
 		i, j := block/2, block%2
 		first := 18*i + 3*j
@@ -115,7 +115,7 @@ func (c covariance) rotated(linear, angular matrix) (r covariance) {
 		for row := range m {
 			m[row] = vector(c[first+6*row : first+6*row+3])
 		}
-		m = by[i].times(m).times(by[j].transposed())
+		m = rotations[i].times(m).times(rotations[j].transposed())
 		for row := range m {
 			copy(r[first+6*row:], m[row][:])
 		}
@@ -140,7 +140,7 @@ func earthFixed(latitude, longitude, altitude float64) vector {
 		(n*(1-wgs84E2) + altitude) * sinLat}
 }
 
-// tangentPlane converts positions to east, north, up from its origin.
+// tangentPlane converts positions to east, north, up from an origin.
 type tangentPlane struct {
 	origin vector // in the Earth-fixed frame, in m
 	toENU  matrix

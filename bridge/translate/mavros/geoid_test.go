@@ -32,6 +32,7 @@ func writeGeoid(t *testing.T, header string) string {
 	return path
 }
 
+// TestGeoid interpolates heights, also across the meridian of Greenwich and at the poles.
 func TestGeoid(t *testing.T) {
 	g, err := openGeoid(writeGeoid(t, testGeoid))
 	require.NoError(t, err)
@@ -63,6 +64,7 @@ func TestGeoid(t *testing.T) {
 	}
 }
 
+// TestGeoidFiles opens files that are not a geoid.
 func TestGeoidFiles(t *testing.T) {
 	for header, want := range map[string]string{
 		"": "no header",
@@ -104,11 +106,12 @@ func TestGeoidAtOnce(t *testing.T) {
 	require.Empty(t, wrong)
 }
 
+// TestGeoidClosedWithReader checks that a translator closes its geoid.
 func TestGeoidClosedWithReader(t *testing.T) {
 	g, err := openGeoid(writeGeoid(t, testGeoid))
 	require.NoError(t, err)
 	require.NoError(t, (&translator{}).Close())
-	require.NoError(t, (&translator{opened: g}).Close())
+	require.NoError(t, (&translator{openedGeoid: g}).Close())
 	_, err = g.heightAt(0, 0)
 	require.ErrorIs(t, err, os.ErrClosed)
 }

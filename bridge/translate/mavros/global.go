@@ -14,6 +14,7 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
 )
 
+// Values of MAVLink that stand for unknown numbers.
 const (
 	unknown8  = math.MaxUint8
 	unknown16 = math.MaxUint16
@@ -30,15 +31,16 @@ type globalState struct {
 	plane        *tangentPlane // nil before the first position
 	planeGeoid   float64       // height of mean sea level above the ellipsoid at the plane's origin, in m
 
-	receiver    sensor_msgs.NavSatFix // from the last GPS_RAW_INT
-	receiverRaw mavros_msgs.GPSRAW
-	speed       geometry_msgs.TwistStamped
-	count       std_msgs.UInt32
-	fused       sensor_msgs.NavSatFix
-	odometry    nav_msgs.Odometry
-	number      std_msgs.Float64
-	altitudes   mavros_msgs.Altitude
-	hud         mavros_msgs.VfrHud
+	// Messages. Each publication overwrites them.
+	receiver       sensor_msgs.NavSatFix // from the last GPS_RAW_INT
+	receiverRaw    mavros_msgs.GPSRAW
+	speed          geometry_msgs.TwistStamped
+	satelliteCount std_msgs.UInt32
+	fused          sensor_msgs.NavSatFix // from the last GLOBAL_POSITION_INT
+	odometry       nav_msgs.Odometry
+	number         std_msgs.Float64
+	altitudes      mavros_msgs.Altitude
+	hud            mavros_msgs.VfrHud
 }
 
 func (v *Vehicle) initGlobal() {
@@ -48,6 +50,7 @@ func (v *Vehicle) initGlobal() {
 	v.receiver.PositionCovariance[0] = -1
 }
 
+// gpsRawInt publishes a measurement of the GPS receiver.
 func (v *Vehicle) gpsRawInt(m *common.MessageGpsRawInt) {
 	v.hasRaw = true
 	fix := &v.receiver
@@ -86,8 +89,8 @@ func (v *Vehicle) gpsRawInt(m *common.MessageGpsRawInt) {
 	v.satellites = -1
 	if m.SatellitesVisible != unknown8 {
 		v.satellites = int(m.SatellitesVisible)
-		v.count.Data = uint32(m.SatellitesVisible)
-		v.out.Send(gpsSatellites, &v.count)
+		v.satelliteCount.Data = uint32(m.SatellitesVisible)
+		v.out.Send(gpsSatellites, &v.satelliteCount)
 	}
 	v.receiverRaw = mavros_msgs.GPSRAW{
 		Header: v.header(v.o.BaseFrame), FixType: uint8(m.FixType), Lat: m.Lat, Lon: m.Lon, Alt: m.Alt, Eph: m.Eph,
@@ -105,6 +108,7 @@ func (v *Vehicle) setAccuracy(horizontal, vertical float64, kind uint8) {
 	v.receiver.PositionCovarianceType = kind
 }
 
+// globalPositionInt publishes the position that the autopilot estimates.
 func (v *Vehicle) globalPositionInt(m *ardupilotmega.MessageGlobalPositionInt) {
 	fix := &v.fused
 	fix.Header = v.header(v.o.BaseFrame)
@@ -139,7 +143,7 @@ func (v *Vehicle) globalPositionInt(m *ardupilotmega.MessageGlobalPositionInt) {
 	// The position uses the geoid's height at the origin, even if another height becomes known later: the position must
 	// not jump.
 	o.Pose.Pose.Position = v.plane.place(fix.Latitude, fix.Longitude, float64(m.Alt)/1e3+v.planeGeoid).point()
-	o.Pose.Pose.Orientation = geometry_msgs.Quaternion{W: 1} // its covariance marks it as unknown
+	o.Pose.Pose.Orientation = geometry_msgs.Quaternion{W: 1} // covariance marks the orientation as unknown
 	if v.oriented {
 		o.Pose.Pose.Orientation = v.orientation
 	}
@@ -150,7 +154,7 @@ func (v *Vehicle) globalPositionInt(m *ardupilotmega.MessageGlobalPositionInt) {
 	}
 	// mavros sends this velocity in ENU, although the message's child frame has the body axes.
 	o.Twist.Twist.Linear = toENU.m.rotate(newVector(m.Vx, m.Vy, m.Vz).scale(0.01)).vector3()
-	o.Twist.Covariance = unknown()
+	o.Twist.Covariance = unknownCovariance()
 	v.out.Send(globalLocal, o)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
 )
 
+// TestGPSReceiver checks accuracies and omitted topics by the fields of GPS_RAW_INT.
 func TestGPSReceiver(t *testing.T) {
 	for name, test := range map[string]struct {
 		m         common.MessageGpsRawInt
@@ -40,7 +41,7 @@ func TestGPSReceiver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newTestVehicle(t)
 			s.receive(&test.m)
-			fix := published[sensor_msgs.NavSatFix](s, gpsFix, 0)
+			fix := publishedMessage[sensor_msgs.NavSatFix](s, gpsFix, 0)
 			require.Equal(t, test.status, fix.Status.Status)
 			require.InDelta(t, test.altitude, fix.Altitude, 1e-9)
 			require.Equal(t, test.kind, fix.PositionCovarianceType)
@@ -54,6 +55,7 @@ func TestGPSReceiver(t *testing.T) {
 	}
 }
 
+// TestGlobalPosition checks when the position is valid, and positions relative to the first position.
 func TestGlobalPosition(t *testing.T) {
 	s := newTestVehicle(t)
 	place := func(lat, lon, alt int32) *ardupilotmega.MessageGlobalPositionInt {
@@ -68,13 +70,13 @@ func TestGlobalPosition(t *testing.T) {
 		s.message(globalFix, i, &fix)
 		require.EqualValues(t, -1, fix.Status.Status)
 	}
-	heading := published[std_msgs.Float64](s, globalHeading, 0)
+	heading := publishedMessage[std_msgs.Float64](s, globalHeading, 0)
 	require.True(t, math.IsNaN(heading.Data))
 
 	s.receive(place(473977418, 85455939, 488000), place(473977418, 85455939, 489000), place(0, 0, 5),
 		place(473977418, 85456939, 488000))
 	require.Len(t, s.sent[globalLocal], 3)
-	local := published[nav_msgs.Odometry](s, globalLocal, 0)
+	local := publishedMessage[nav_msgs.Odometry](s, globalLocal, 0)
 	require.Zero(t, local.Pose.Pose.Position)
 	require.Equal(t, 1.0, local.Pose.Pose.Orientation.W)
 	require.Equal(t, 99999.0, local.Pose.Covariance[35])
@@ -91,7 +93,7 @@ func TestGlobalPosition(t *testing.T) {
 	require.EqualValues(t, 0, fix.Status.Status)
 	require.Equal(t, -1.0, fix.PositionCovariance[0])
 	require.Len(t, s.sent[globalLocal], 1)
-	require.Empty(t, s.lines, "a receiver may come")
+	require.Empty(t, s.lines, "a receiver may still send the height")
 	s.now += preferenceTimeout
 	s.receive(place(473977418, 85455939, 488000))
 	require.Len(t, s.lines, 1)
@@ -99,7 +101,8 @@ func TestGlobalPosition(t *testing.T) {
 	require.NotZero(t, s.noGeoidSince)
 }
 
-// The receiver sends the height above the ellipsoid only with a fix, which comes after the estimator has started.
+// TestLateEllipsoidAltitude checks that positions do not jump when the receiver begins to send the height above the
+// ellipsoid, which needs a fix.
 func TestLateEllipsoidAltitude(t *testing.T) {
 	s := newTestVehicle(t)
 	place := &ardupilotmega.MessageGlobalPositionInt{Lat: 473977418, Lon: 85455939, Alt: 488000}
@@ -110,13 +113,14 @@ func TestLateEllipsoidAltitude(t *testing.T) {
 		AltEllipsoid: 535400},
 		place)
 	require.Empty(t, s.lines)
-	require.Zero(t, s.noGeoidSince, "altitudes are above the ellipsoid again")
-	fix := published[sensor_msgs.NavSatFix](s, globalFix, 1)
+	require.Zero(t, s.noGeoidSince, "altitudes must be above the ellipsoid again")
+	fix := publishedMessage[sensor_msgs.NavSatFix](s, globalFix, 1)
 	require.InDelta(t, 535.4, fix.Altitude, 1e-9)
-	local := published[nav_msgs.Odometry](s, globalLocal, 1)
+	local := publishedMessage[nav_msgs.Odometry](s, globalLocal, 1)
 	require.InDelta(t, 0, local.Pose.Pose.Position.Z, 1e-6, "the vehicle has not moved")
 }
 
+// TestVehicleGeoid checks that the geoid gives the height of mean sea level if the receiver does not send it.
 func TestVehicleGeoid(t *testing.T) {
 	s := newTestVehicle(t)
 	var err error
@@ -140,16 +144,17 @@ func TestVehicleGeoid(t *testing.T) {
 	require.Empty(t, s.lines)
 }
 
+// TestAltitudeAndHUD checks messages whose fields are copied.
 func TestAltitudeAndHUD(t *testing.T) {
 	s := newTestVehicle(t)
 	s.receive(&common.MessageAltitude{AltitudeMonotonic: 1, AltitudeAmsl: 2, AltitudeLocal: 3, AltitudeRelative: 4,
 		AltitudeTerrain: 5, BottomClearance: 6},
 		&common.MessageVfrHud{Airspeed: 1, Groundspeed: 2, Heading: 270, Throttle: 45, Alt: 3, Climb: -1})
-	a := published[mavros_msgs.Altitude](s, altitude, 0)
+	a := publishedMessage[mavros_msgs.Altitude](s, altitude, 0)
 	require.Equal(t, mavros_msgs.Altitude{Header: a.Header, Monotonic: 1, Amsl: 2, Local: 3, Relative: 4, Terrain: 5,
 		BottomClearance: 6}, a)
 	require.Equal(t, "map", a.Header.FrameId)
-	h := published[mavros_msgs.VfrHud](s, vfrHUD, 0)
+	h := publishedMessage[mavros_msgs.VfrHud](s, vfrHUD, 0)
 	require.Equal(t, mavros_msgs.VfrHud{Header: h.Header, Airspeed: 1, Groundspeed: 2, Heading: 270, Throttle: 0.45,
 		Altitude: 3, Climb: -1}, h)
 }

@@ -42,7 +42,8 @@ type imuState struct {
 	orientation geometry_msgs.Quaternion // of FLU in ENU
 	rates       vector                   // angular velocity in FLU, in rad/s
 
-	data, measured sensor_msgs.Imu
+	// Messages. Each publication overwrites them.
+	data, measured sensor_msgs.Imu // of imu/data and imu/data_raw
 	field          sensor_msgs.MagneticField
 	pressure       sensor_msgs.FluidPressure
 	temperature    sensor_msgs.Temperature
@@ -77,14 +78,14 @@ func (v *Vehicle) attitudeQuaternion(m *common.MessageAttitudeQuaternion) {
 }
 
 func (v *Vehicle) sendAttitude(q geometry_msgs.Quaternion, rates vector) {
-	v.orientation, v.rates, v.oriented = between(q, toENU, toFLU), toFLU.m.rotate(rates), true
+	v.orientation, v.rates, v.oriented = convertAttitude(q, toENU, toFLU), toFLU.m.rotate(rates), true
 	v.data.Header = v.header(v.o.BaseFrame)
 	v.data.Orientation = v.orientation
 	v.data.AngularVelocity = v.rates.vector3()
 	v.out.Send(imuData, &v.data)
 }
 
-// prefers reports whether the kind that was just received is the greatest kind that was received recently.
+// prefers reports whether kind, which was just received, is the greatest kind that was received recently.
 func (v *Vehicle) prefers(kind imuKind) bool {
 	if kind < v.receivedKind && v.isRecent(v.receivedKindAt) {
 		return false

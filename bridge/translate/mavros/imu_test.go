@@ -42,7 +42,7 @@ func TestAttitude(t *testing.T) {
 				&common.MessageAttitudeQuaternion{Q1: float32(q.W), Q2: float32(q.X), Q3: float32(q.Y),
 					Q4: float32(q.Z)})
 			for i := range 2 {
-				imu := published[sensor_msgs.Imu](s, imuData, i)
+				imu := publishedMessage[sensor_msgs.Imu](s, imuData, i)
 				o := imu.Orientation
 				m := rotation(o)
 				for axis := range 3 {
@@ -60,16 +60,19 @@ func TestAttitude(t *testing.T) {
 	}
 }
 
+// arduPilot returns a heartbeat of ArduPilot.
 func arduPilot() *ardupilotmega.MessageHeartbeat {
 	return &ardupilotmega.MessageHeartbeat{Type: ardupilotmega.MAV_TYPE_QUADROTOR,
 		Autopilot: ardupilotmega.MAV_AUTOPILOT_ARDUPILOTMEGA}
 }
 
+// px4 returns a heartbeat of PX4.
 func px4() *ardupilotmega.MessageHeartbeat {
 	return &ardupilotmega.MessageHeartbeat{Type: ardupilotmega.MAV_TYPE_QUADROTOR,
 		Autopilot: ardupilotmega.MAV_AUTOPILOT_PX4}
 }
 
+// TestRawIMU checks the units of RAW_IMU by autopilot.
 func TestRawIMU(t *testing.T) {
 	raw := &common.MessageRawImu{Xacc: 1000, Yacc: 500, Zacc: -1000, Xgyro: 100, Ygyro: 200, Zgyro: -300, Xmag: 200,
 		Ymag: 10, Zmag: 400}
@@ -87,18 +90,19 @@ func TestRawIMU(t *testing.T) {
 			require.Empty(t, s.lines, "no warning before the first heartbeat")
 			s.receive(test.heartbeat, raw, &common.MessageRawImu{Id: 1}, &common.MessageAttitude{})
 			require.Len(t, s.sent[imuRaw], 1)
-			imu := published[sensor_msgs.Imu](s, imuRaw, 0)
+			imu := publishedMessage[sensor_msgs.Imu](s, imuRaw, 0)
 			requireVector(t, test.acceleration, imu.LinearAcceleration, 1e-12)
 			requireVector(t, [3]float64{0.1, -0.2, 0.3}, imu.AngularVelocity, 1e-12)
 			s.message(imuData, 0, &imu)
 			requireVector(t, test.acceleration, imu.LinearAcceleration, 1e-12)
-			mag := published[sensor_msgs.MagneticField](s, imuMag, 0)
+			mag := publishedMessage[sensor_msgs.MagneticField](s, imuMag, 0)
 			requireVector(t, [3]float64{20e-6, -1e-6, -40e-6}, mag.MagneticField, 1e-18)
 			require.Empty(t, s.sent[imuTemperature], "a temperature of 0 means that there is none")
 		})
 	}
 }
 
+// TestRawIMUInUnknownUnits checks that RAW_IMU of an unknown autopilot is not published.
 func TestRawIMUInUnknownUnits(t *testing.T) {
 	s := newTestVehicle(t)
 	s.receive(&ardupilotmega.MessageHeartbeat{}, &common.MessageRawImu{}, &common.MessageRawImu{})
@@ -110,7 +114,7 @@ func TestRawIMUInUnknownUnits(t *testing.T) {
 // connected.
 func TestPreferredMessagesStop(t *testing.T) {
 	s := newTestVehicle(t)
-	poorer := []message.Message{
+	fallbacks := []message.Message{
 		&common.MessageAttitude{}, &common.MessageScaledImu{}, &common.MessageScaledPressure{},
 		&common.MessageLocalPositionNed{},
 		&common.MessageSysStatus{}, &common.MessageRcChannelsRaw{},
@@ -118,7 +122,7 @@ func TestPreferredMessagesStop(t *testing.T) {
 	s.receive(arduPilot(), &common.MessageAttitudeQuaternion{Q1: 1}, &common.MessageHighresImu{FieldsUpdated: 0x1fff},
 		&common.MessageLocalPositionNedCov{},
 		&common.MessageBatteryStatus{}, &common.MessageRcChannels{Chancount: 18})
-	s.receive(poorer...)
+	s.receive(fallbacks...)
 	counts := func() (list []int) {
 		for _, topic := range []Topic{imuData, imuRaw, imuStaticPressure, localOdometry, batteryState, rcIn} {
 			list = append(list, len(s.sent[topic]))
@@ -130,13 +134,14 @@ func TestPreferredMessagesStop(t *testing.T) {
 		s.now += heartbeatTimeout - 1e6
 		s.receive(arduPilot())
 	}
-	s.receive(poorer...)
+	s.receive(fallbacks...)
 	require.Equal(t, []int{2, 2, 2, 2, 2, 2}, counts())
-	received := published[mavros_msgs.RCIn](s, rcIn, -1)
+	received := publishedMessage[mavros_msgs.RCIn](s, rcIn, -1)
 	require.Len(t, received.Channels, 8)
 }
 
-func TestSourcesOfTheIMU(t *testing.T) {
+// TestKindsOfIMU checks that messages of the best kind replace messages of the other kinds.
+func TestKindsOfIMU(t *testing.T) {
 	s := newTestVehicle(t)
 	raw := &common.MessageRawImu{Xacc: 1}
 	scaled := &common.MessageScaledImu{Xacc: 1000, Xgyro: 1000, Xmag: 1000, Temperature: 2550}
@@ -146,19 +151,19 @@ func TestSourcesOfTheIMU(t *testing.T) {
 		t.Helper()
 		require.Len(t, s.sent[imuRaw], len(want))
 		for i, x := range want {
-			imu := published[sensor_msgs.Imu](s, imuRaw, i)
+			imu := publishedMessage[sensor_msgs.Imu](s, imuRaw, i)
 			require.InDelta(t, x, imu.LinearAcceleration.X, 1e-12)
 		}
 	}
 	s.receive(arduPilot(), raw, scaled, raw, pressure)
 	requireAccelerations(0.00980665, 9.80665)
-	mag := published[sensor_msgs.MagneticField](s, imuMag, 1)
+	mag := publishedMessage[sensor_msgs.MagneticField](s, imuMag, 1)
 	require.InDelta(t, 1e-4, mag.MagneticField.X, 1e-18)
-	temperature := published[sensor_msgs.Temperature](s, imuTemperature, 0)
+	temperature := publishedMessage[sensor_msgs.Temperature](s, imuTemperature, 0)
 	require.InDelta(t, 25.5, temperature.Temperature, 1e-12)
 	s.message(imuBaroTemperature, 0, &temperature)
 	require.InDelta(t, -2.5, temperature.Temperature, 1e-12)
-	static := published[sensor_msgs.FluidPressure](s, imuStaticPressure, 0)
+	static := publishedMessage[sensor_msgs.FluidPressure](s, imuStaticPressure, 0)
 	require.Equal(t, 100000.0, static.FluidPressure)
 	s.message(imuDiffPressure, 0, &static)
 	require.Equal(t, 100.0, static.FluidPressure)
@@ -175,6 +180,7 @@ func TestSourcesOfTheIMU(t *testing.T) {
 	require.Len(t, s.sent[imuStaticPressure], 3)
 }
 
+// TestFieldsOfHighresIMU checks that only the updated fields are published.
 func TestFieldsOfHighresIMU(t *testing.T) {
 	for name, test := range map[string]struct {
 		fields           common.HIGHRES_IMU_UPDATED_FLAGS
@@ -200,7 +206,7 @@ func TestFieldsOfHighresIMU(t *testing.T) {
 				require.Len(t, s.sent[topic], 1)
 			}
 			if len(s.sent[imuRaw]) > 0 {
-				imu := published[sensor_msgs.Imu](s, imuRaw, 0)
+				imu := publishedMessage[sensor_msgs.Imu](s, imuRaw, 0)
 				require.Equal(t, test.noAcc, imu.LinearAccelerationCovariance[0] == -1)
 				require.Equal(t, test.noAngular, imu.AngularVelocityCovariance[0] == -1)
 			}

@@ -15,6 +15,7 @@ type localState struct {
 	// Last receptions of LOCAL_POSITION_NED and LOCAL_POSITION_NED_COV, in ns since the Unix epoch; 0: never.
 	positionAt, covarianceAt int64
 
+	// Messages. Each publication overwrites them.
 	odometry     nav_msgs.Odometry
 	external     nav_msgs.Odometry // from ODOMETRY
 	pose         geometry_msgs.PoseStamped
@@ -24,19 +25,21 @@ type localState struct {
 	acceleration geometry_msgs.AccelWithCovarianceStamped
 }
 
+// localPositionNED publishes a position without covariance.
 func (v *Vehicle) localPositionNED(m *common.MessageLocalPositionNed) {
 	if !v.setLocal(newVector(m.X, m.Y, m.Z), newVector(m.Vx, m.Vy, m.Vz)) {
 		return
 	}
 	v.positionAt = v.now
 	o := &v.localState.odometry
-	o.Pose.Covariance, o.Twist.Covariance = unknown(), unknown()
+	o.Pose.Covariance, o.Twist.Covariance = unknownCovariance(), unknownCovariance()
 	if !v.isRecent(v.covarianceAt) {
 		v.out.Send(localOdometry, o)
 	}
 	v.sendLocal()
 }
 
+// localPositionNEDCov publishes a position with covariance.
 func (v *Vehicle) localPositionNEDCov(m *common.MessageLocalPositionNedCov) {
 	if !v.setLocal(newVector(m.X, m.Y, m.Z), newVector(m.Vx, m.Vy, m.Vz)) {
 		return
@@ -45,9 +48,10 @@ func (v *Vehicle) localPositionNEDCov(m *common.MessageLocalPositionNedCov) {
 	o := &v.localState.odometry
 	c := &m.Covariance // the upper right triangle of 9×9: position, velocity, acceleration
 	toBody := rotation(v.orientation.Conjugate()).times(toENU.m)
-	o.Pose.Covariance = fromBlock(c[0], c[1], c[2], c[9], c[10], c[17], v.o.OrientationStdev).rotated(toENU.m, same.m)
-	o.Twist.Covariance = fromBlock(c[24], c[25], c[26], c[30], c[31], c[35], v.o.AngularVelocityStdev).rotated(toBody,
-		same.m)
+	pose := fromBlock(c[0], c[1], c[2], c[9], c[10], c[17], v.o.OrientationStdev)
+	o.Pose.Covariance = pose.rotated(toENU.m, identity.m)
+	twist := fromBlock(c[24], c[25], c[26], c[30], c[31], c[35], v.o.AngularVelocityStdev)
+	o.Twist.Covariance = twist.rotated(toBody, identity.m)
 	v.out.Send(localOdometry, o)
 	v.poseCov.Header, v.poseCov.Pose = o.Header, o.Pose
 	v.out.Send(localPoseCov, &v.poseCov)
@@ -58,7 +62,8 @@ func (v *Vehicle) localPositionNEDCov(m *common.MessageLocalPositionNedCov) {
 	}
 	v.acceleration.Header = o.Header
 	v.acceleration.Accel.Accel.Linear = toENU.m.rotate(newVector(m.Ax, m.Ay, m.Az)).vector3()
-	v.acceleration.Accel.Covariance = fromBlock(c[39], c[40], c[41], c[42], c[43], c[44], 0).rotated(toENU.m, same.m)
+	acceleration := fromBlock(c[39], c[40], c[41], c[42], c[43], c[44], 0)
+	v.acceleration.Accel.Covariance = acceleration.rotated(toENU.m, identity.m)
 	v.out.Send(localAcceleration, &v.acceleration)
 }
 
@@ -92,10 +97,11 @@ func (v *Vehicle) sendLocal() {
 
 // localAxes are the axes of the frames that ODOMETRY may use.
 var localAxes = map[common.MAV_FRAME]axes{
-	common.MAV_FRAME_LOCAL_NED: toENU, common.MAV_FRAME_LOCAL_ENU: same, common.MAV_FRAME_LOCAL_FRD: toFLU,
-	common.MAV_FRAME_LOCAL_FLU: same,
+	common.MAV_FRAME_LOCAL_NED: toENU, common.MAV_FRAME_LOCAL_ENU: identity, common.MAV_FRAME_LOCAL_FRD: toFLU,
+	common.MAV_FRAME_LOCAL_FLU: identity,
 }
 
+// sendOdometry publishes an ODOMETRY message on odometry/in.
 func (v *Vehicle) sendOdometry(m *common.MessageOdometry) {
 	world, ok := localAxes[m.FrameId]
 	q := newQuaternion(m.Q[0], m.Q[1], m.Q[2], m.Q[3])
@@ -108,14 +114,14 @@ func (v *Vehicle) sendOdometry(m *common.MessageOdometry) {
 		ok = false
 	}
 	if !ok {
-		v.logOnce(bridge.Warn, "odometry/in is not published: its frames %v and %v are not supported", m.FrameId,
+		v.logOnce(bridge.Warn, "odometry/in is not published: frames %v and %v are not supported", m.FrameId,
 			m.ChildFrameId)
 		return
 	}
 	o := &v.external
 	o.Header, o.ChildFrameId = v.header(v.o.OdomFrame), v.o.BaseFrame
 	o.Pose.Pose.Position = world.m.rotate(newVector(m.X, m.Y, m.Z)).point()
-	o.Pose.Pose.Orientation = between(q, world, toFLU)
+	o.Pose.Pose.Orientation = convertAttitude(q, world, toFLU)
 	o.Pose.Covariance = fromTriangle(&m.PoseCovariance).rotated(world.m, world.m)
 	o.Twist.Twist.Linear = toBody.rotate(newVector(m.Vx, m.Vy, m.Vz)).vector3()
 	o.Twist.Twist.Angular = toFLU.m.rotate(newVector(m.Rollspeed, m.Pitchspeed, m.Yawspeed)).vector3()
@@ -127,7 +133,7 @@ func (v *Vehicle) sendOdometry(m *common.MessageOdometry) {
 // standard deviation in the last three.
 func fromBlock(xx, xy, xz, yy, yz, zz float32, stdev float64) covariance {
 	if math.IsNaN(float64(xx)) {
-		return unknown()
+		return unknownCovariance()
 	}
 	upper := [21]float32{0: xx, 1: xy, 2: xz, 6: yy, 7: yz, 11: zz}
 	c := fromTriangle(&upper)

@@ -12,25 +12,27 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
 )
 
-// east is an attitude in NED whose yaw is a quarter turn: forward is east.
-func east() *common.MessageAttitudeQuaternion {
+// attitudeEast is an attitude in NED whose yaw is a quarter turn: forward is east.
+func attitudeEast() *common.MessageAttitudeQuaternion {
 	return &common.MessageAttitudeQuaternion{Q1: math.Sqrt2 / 2, Q4: math.Sqrt2 / 2, Yawspeed: 1}
 }
 
+// TestLocalPositionWaitsForAttitude checks that positions are published only when the attitude is known.
 func TestLocalPositionWaitsForAttitude(t *testing.T) {
 	s := newTestVehicle(t)
 	m := &common.MessageLocalPositionNed{X: 1, Y: 2, Z: 3, Vx: 4, Vy: 5, Vz: 6}
 	s.receive(m, m)
 	require.Empty(t, s.sent)
 	require.Len(t, s.lines, 1)
-	s.receive(east(), m)
-	o := published[nav_msgs.Odometry](s, localOdometry, 0)
+	s.receive(attitudeEast(), m)
+	o := publishedMessage[nav_msgs.Odometry](s, localOdometry, 0)
 	require.Equal(t, geometry_msgs.Point{X: 2, Y: 1, Z: -3}, o.Pose.Pose.Position)
 	requireYaw(t, 0, o.Pose.Pose.Orientation, 1e-7)
 	requireVector(t, [3]float64{5, 4, -6}, o.Twist.Twist.Linear, 1e-6) // north is left
 	requireVector(t, [3]float64{0, 0, -1}, o.Twist.Twist.Angular, 1e-6)
 }
 
+// TestLocalPositionWithCovariance compares the covariances in ROS's axes with the triangle that the autopilot sends.
 func TestLocalPositionWithCovariance(t *testing.T) {
 	s := newTestVehicle(t)
 	m := &common.MessageLocalPositionNedCov{X: 1, Y: 2, Z: 3, Vx: 4, Vy: 5, Vz: 6, Ax: 7, Ay: 8, Az: 9}
@@ -44,8 +46,8 @@ func TestLocalPositionWithCovariance(t *testing.T) {
 	for i, at := range []int{39, 40, 41, 42, 43, 44} {
 		m.Covariance[at] = float32(21 + i)
 	}
-	s.receive(east(), m)
-	o := published[nav_msgs.Odometry](s, localOdometry, 0)
+	s.receive(attitudeEast(), m)
+	o := publishedMessage[nav_msgs.Odometry](s, localOdometry, 0)
 	// The position has xx 1, xy 2, xz 3, yy 4, yz 5, zz 6 in NED. The attitude has the variance in imu/data.
 	requireCovariance(t, covariance{
 		4, 2, -5, 0, 0, 0,
@@ -64,12 +66,12 @@ func TestLocalPositionWithCovariance(t *testing.T) {
 		0, 0, 0, 0, rate, 0,
 		0, 0, 0, 0, 0, rate,
 	}, o.Twist.Covariance, 1e-5)
-	pose := published[geometry_msgs.PoseWithCovarianceStamped](s, localPoseCov, 0)
+	pose := publishedMessage[geometry_msgs.PoseWithCovarianceStamped](s, localPoseCov, 0)
 	require.Equal(t, geometry_msgs.PoseWithCovarianceStamped{Header: o.Header, Pose: o.Pose}, pose)
-	twist := published[geometry_msgs.TwistWithCovarianceStamped](s, localVelocityBodyCov, 0)
+	twist := publishedMessage[geometry_msgs.TwistWithCovarianceStamped](s, localVelocityBodyCov, 0)
 	require.Equal(t, "base_link", twist.Header.FrameId)
 	require.Equal(t, o.Twist, twist.Twist)
-	a := published[geometry_msgs.AccelWithCovarianceStamped](s, localAcceleration, 0)
+	a := publishedMessage[geometry_msgs.AccelWithCovarianceStamped](s, localAcceleration, 0)
 	require.Equal(t, "map", a.Header.FrameId)
 	require.Equal(t, geometry_msgs.Vector3{X: 8, Y: 7, Z: -9}, a.Accel.Accel.Linear)
 	require.Equal(t, []float64{24, 22, -25}, a.Accel.Covariance[:3])
@@ -83,18 +85,19 @@ func TestLocalPositionWithCovariance(t *testing.T) {
 	m.Covariance[0] = float32(math.NaN())
 	s.receive(m)
 	s.message(localOdometry, -1, &o)
-	require.EqualValues(t, unknown(), o.Pose.Covariance)
+	require.EqualValues(t, unknownCovariance(), o.Pose.Covariance)
 }
 
+// TestOdometryFrames checks the axes for each pair of frames that ODOMETRY may have.
 func TestOdometryFrames(t *testing.T) {
 	const half = math.Sqrt2 / 2
 	for name, test := range map[string]struct {
-		world, body common.MAV_FRAME
-		position    geometry_msgs.Point
-		velocity    [3]float64
-		yaw         float64
-		diagonal    [6]float64 // diagonal of the pose's covariance
-		moving      [3]float64 // diagonal of the linear velocity's covariance
+		world, body   common.MAV_FRAME
+		position      geometry_msgs.Point
+		velocity      [3]float64
+		yaw           float64
+		diagonal      [6]float64 // diagonal of the pose's covariance
+		speedDiagonal [3]float64 // diagonal of the linear velocity's covariance
 	}{
 		// The body's yaw is a quarter turn to the right in the first three cases, to the left in the other cases.
 		"NED": {common.MAV_FRAME_LOCAL_NED, common.MAV_FRAME_BODY_FRD, geometry_msgs.Point{X: 2, Y: 1, Z: -3},
@@ -116,14 +119,14 @@ func TestOdometryFrames(t *testing.T) {
 			}
 			s := newTestVehicle(t)
 			s.receive(m)
-			o := published[nav_msgs.Odometry](s, odometryIn, 0)
+			o := publishedMessage[nav_msgs.Odometry](s, odometryIn, 0)
 			require.Equal(t, "odom", o.Header.FrameId)
 			require.Equal(t, test.position, o.Pose.Pose.Position)
 			requireYaw(t, test.yaw, o.Pose.Pose.Orientation, 1e-7)
 			requireVector(t, test.velocity, o.Twist.Twist.Linear, 1e-6)
 			requireVector(t, [3]float64{7, -8, -9}, o.Twist.Twist.Angular, 1e-6)
 			requireCovariance(t, diagonal6(test.diagonal[:]...), o.Pose.Covariance, 1e-6)
-			requireCovariance(t, diagonal6(append(test.moving[:], 4, 5, 6)...), o.Twist.Covariance, 1e-5)
+			requireCovariance(t, diagonal6(append(test.speedDiagonal[:], 4, 5, 6)...), o.Twist.Covariance, 1e-5)
 		})
 	}
 	for _, frames := range [][2]common.MAV_FRAME{

@@ -23,8 +23,10 @@ type powerState struct {
 	packVoltage float32 // V, by SYS_STATUS
 	// batteryStatusAt is the last reception of BATTERY_STATUS for the first battery, in ns since the Unix epoch.
 	batteryStatusAt int64
-	battery         sensor_msgs.BatteryState
-	system          mavros_msgs.SysStatus
+
+	// Messages. Each publication overwrites them.
+	battery sensor_msgs.BatteryState
+	system  mavros_msgs.SysStatus
 }
 
 // technologies maps MAV_BATTERY_TYPE to constants of sensor_msgs/BatteryState.
@@ -35,6 +37,7 @@ var technologies = map[common.MAV_BATTERY_TYPE]uint8{
 	common.MAV_BATTERY_TYPE_NIMH: sensor_msgs.BatteryState_POWER_SUPPLY_TECHNOLOGY_NIMH,
 }
 
+// sendSystem publishes a SYS_STATUS message. It publishes the battery, too, while there is no BATTERY_STATUS.
 func (v *Vehicle) sendSystem(m *common.MessageSysStatus) {
 	v.system = mavros_msgs.SysStatus{
 		Header: v.header(""), SensorsPresent: uint32(m.OnboardControlSensorsPresent),
@@ -58,6 +61,7 @@ func (v *Vehicle) sendSystem(m *common.MessageSysStatus) {
 	v.out.Send(batteryState, &v.battery)
 }
 
+// batteryStatus publishes a BATTERY_STATUS message.
 func (v *Vehicle) batteryStatus(m *common.MessageBatteryStatus) {
 	if m.Id == 0 {
 		v.batteryStatusAt = v.now

@@ -11,6 +11,7 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
 )
 
+// TestBattery compares batteries with BATTERY_STATUS messages.
 func TestBattery(t *testing.T) {
 	nan := math.NaN()
 	voltages := func(mV ...uint16) (v [10]uint16) {
@@ -68,7 +69,7 @@ func TestBattery(t *testing.T) {
 				want = 3
 			}
 			require.Len(t, s.sent[batteryState], want)
-			b := published[sensor_msgs.BatteryState](s, batteryState, 1)
+			b := publishedMessage[sensor_msgs.BatteryState](s, batteryState, 1)
 			for i, pair := range [][2]float64{
 				{test.voltage, float64(b.Voltage)}, {test.current, float64(b.Current)},
 				{test.percentage, float64(b.Percentage)},
@@ -90,11 +91,12 @@ func TestBattery(t *testing.T) {
 	}
 }
 
+// TestBatteryOfSysStatus checks that SYS_STATUS stands in for BATTERY_STATUS.
 func TestBatteryOfSysStatus(t *testing.T) {
 	s := newTestVehicle(t)
 	s.receive(&common.MessageSysStatus{VoltageBattery: 12587, CurrentBattery: 150, BatteryRemaining: 60},
 		&common.MessageSysStatus{VoltageBattery: 65535, CurrentBattery: -1, BatteryRemaining: -1})
-	b := published[sensor_msgs.BatteryState](s, batteryState, 0)
+	b := publishedMessage[sensor_msgs.BatteryState](s, batteryState, 0)
 	require.Equal(t, [3]float32{12.587, -1.5, 0.6}, [3]float32{b.Voltage, b.Current, b.Percentage})
 	require.True(t, b.Present)
 	require.True(t, math.IsNaN(float64(b.Temperature)))

@@ -21,7 +21,7 @@ const rawPackage = "mavlink"
 // rawType is the ROS 2 type for a message of MAVLink. It has the message's fields in the order of the definition.
 type rawType struct {
 	name, text string
-	kinds      []string // ROS 2 types of the fields
+	kinds      []string // ROS 2 types of the fields; nil for an unknown message
 }
 
 // rawTypes holds types by message id.
@@ -73,7 +73,7 @@ func fieldName(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(b.String(), "__", "_"), "__", "_")
 }
 
-// sendRaw adds the raw message of a frame.
+// sendRaw adds the raw message of a frame to the batch.
 func (r *logTranslator) sendRaw(f *mavlink.Frame) error {
 	t := r.raw.typeOf(f.Message)
 	name := tlog.MessageName(f.Message)
@@ -89,6 +89,7 @@ func (r *logTranslator) sendRaw(f *mavlink.Frame) error {
 	return r.fatal
 }
 
+// channel returns a channel of messages of the type.
 func (t *rawType) channel(topic string) (*codec.Channel, error) {
 	kind := rawPackage + "/msg/" + t.name
 	library, err := rosidl.ParseConcatenated(kind, t.text)

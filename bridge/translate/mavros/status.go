@@ -27,12 +27,14 @@ type vehicleStatus struct {
 	// heartbeatAt is the reception of the last heartbeat, in ns since the Unix epoch.
 	heartbeatAt int64
 
+	// Messages. Each publication overwrites them.
 	state     mavros_msgs.State
 	extended  mavros_msgs.ExtendedState
 	estimator mavros_msgs.EstimatorStatus
 	text      mavros_msgs.StatusText
 	parameter mavros_msgs.ParamEvent
-	pending   pendingText
+
+	pending pendingText
 }
 
 // pendingText is the beginning of a text that is sent in several messages.
@@ -44,6 +46,7 @@ type pendingText struct {
 	text     strings.Builder
 }
 
+// heartbeatFrom publishes the state in a heartbeat.
 func (v *Vehicle) heartbeatFrom(m *ardupilotmega.MessageHeartbeat) {
 	v.firmware, v.kind, v.heartbeatAt = m.Autopilot, m.Type, v.now
 	v.state = mavros_msgs.State{
@@ -130,12 +133,13 @@ const (
 	maxRoundTrip = 10e9             // ns; a TIMESYNC reply that took longer answers another computer
 )
 
-// clockState holds the messages about the autopilot's clock. Each publication overwrites them.
+// clockState holds the messages about the autopilot's clock. Each publication overwrites these messages.
 type clockState struct {
 	reference sensor_msgs.TimeReference
 	sync      mavros_msgs.TimesyncStatus
 }
 
+// systemTime publishes the autopilot's time, if the autopilot knows the time.
 func (v *Vehicle) systemTime(m *common.MessageSystemTime) {
 	if m.TimeUnixUsec <= earliestTime || m.TimeUnixUsec >= latestTime {
 		return
@@ -165,6 +169,7 @@ type radioState struct {
 	rcOut        mavros_msgs.RCOut
 }
 
+// rcChannels publishes the channels of the remote control.
 func (v *Vehicle) rcChannels(m *common.MessageRcChannels) {
 	v.rcChannelsAt = v.now
 	channels := [...]uint16{
@@ -176,6 +181,7 @@ func (v *Vehicle) rcChannels(m *common.MessageRcChannels) {
 	v.sendChannels(m.Rssi)
 }
 
+// rcChannelsRaw publishes the channels of a port, unless RC_CHANNELS was received recently.
 func (v *Vehicle) rcChannelsRaw(m *common.MessageRcChannelsRaw) {
 	if v.isRecent(v.rcChannelsAt) {
 		return

@@ -15,6 +15,7 @@ import (
 	"tapedeck/msgs/sensor_msgs"
 )
 
+// TestFlightModes compares names of modes with mavros' names.
 func TestFlightModes(t *testing.T) {
 	const (
 		px4   = ardupilotmega.MAV_AUTOPILOT_PX4
@@ -59,6 +60,7 @@ func TestFlightModes(t *testing.T) {
 	}
 }
 
+// TestState checks the state by heartbeats, and after the last heartbeat.
 func TestState(t *testing.T) {
 	s := newTestVehicle(t)
 	for bits, want := range map[ardupilotmega.MAV_MODE_FLAG]mavros_msgs.State{
@@ -67,7 +69,7 @@ func TestState(t *testing.T) {
 		0x40: {Connected: true, ManualInput: true, Mode: "MODE(0x40)", SystemStatus: 4},
 	} {
 		s.receive(&ardupilotmega.MessageHeartbeat{BaseMode: bits, SystemStatus: ardupilotmega.MAV_STATE_ACTIVE})
-		got := published[mavros_msgs.State](s, vehicleState, -1)
+		got := publishedMessage[mavros_msgs.State](s, vehicleState, -1)
 		want.Header = got.Header
 		require.Equal(t, want, got)
 	}
@@ -78,7 +80,7 @@ func TestState(t *testing.T) {
 		s.Tick(last + heartbeatTimeout + 1)
 		require.Len(t, s.sent[vehicleState], 4)
 	}
-	gone := published[mavros_msgs.State](s, vehicleState, -1)
+	gone := publishedMessage[mavros_msgs.State](s, vehicleState, -1)
 	require.Equal(t, mavros_msgs.State{Header: gone.Header}, gone)
 	require.EqualValues(t, (last+heartbeatTimeout+1)/1e9, gone.Header.Stamp.Sec)
 	s.receive(px4())
@@ -86,16 +88,17 @@ func TestState(t *testing.T) {
 	require.True(t, gone.Connected)
 }
 
+// TestExtendedStateAndEstimator checks that each flag of the estimator sets one field.
 func TestExtendedStateAndEstimator(t *testing.T) {
 	s := newTestVehicle(t)
 	s.receive(&common.MessageExtendedSysState{VtolState: common.MAV_VTOL_STATE_FW,
 		LandedState: common.MAV_LANDED_STATE_IN_AIR})
-	extended := published[mavros_msgs.ExtendedState](s, extendedState, 0)
+	extended := publishedMessage[mavros_msgs.ExtendedState](s, extendedState, 0)
 	require.Equal(t, [2]uint8{mavros_msgs.ExtendedState_VTOL_STATE_FW, mavros_msgs.ExtendedState_LANDED_STATE_IN_AIR},
 		[2]uint8{extended.VtolState, extended.LandedState})
 	for bit := range 12 {
 		s.receive(&common.MessageEstimatorStatus{Flags: 1 << bit})
-		e := published[mavros_msgs.EstimatorStatus](s, estimatorStatus, bit)
+		e := publishedMessage[mavros_msgs.EstimatorStatus](s, estimatorStatus, bit)
 		flags := []bool{e.AttitudeStatusFlag, e.VelocityHorizStatusFlag, e.VelocityVertStatusFlag,
 			e.PosHorizRelStatusFlag,
 			e.PosHorizAbsStatusFlag,
@@ -108,6 +111,8 @@ func TestExtendedStateAndEstimator(t *testing.T) {
 	}
 }
 
+// TestIncompleteStatusTexts checks that incomplete texts are published when another text begins or textTimeout has
+// passed.
 func TestIncompleteStatusTexts(t *testing.T) {
 	s := newTestVehicle(t)
 	begin := &common.MessageStatustext{Severity: common.MAV_SEVERITY_ERROR, Id: 7, Text: strings.Repeat("x", 50)}
@@ -117,18 +122,19 @@ func TestIncompleteStatusTexts(t *testing.T) {
 	s.Tick(s.now + textTimeout + 1)
 	for i, want := range []uint8{mavros_msgs.StatusText_ERROR, mavros_msgs.StatusText_INFO,
 		mavros_msgs.StatusText_ERROR} {
-		m := published[mavros_msgs.StatusText](s, statusText, i)
+		m := publishedMessage[mavros_msgs.StatusText](s, statusText, i)
 		require.Equal(t, want, m.Severity)
 	}
 }
 
+// TestStatusTexts joins the chunks of texts.
 func TestStatusTexts(t *testing.T) {
 	full := strings.Repeat("x", 50)
 	chunk := func(id uint16, seq uint8, text string) *common.MessageStatustext {
 		return &common.MessageStatustext{Severity: common.MAV_SEVERITY_WARNING, Id: id, ChunkSeq: seq, Text: text}
 	}
 	for name, test := range map[string]struct {
-		said []*common.MessageStatustext
+		sent []*common.MessageStatustext
 		want []string
 	}{
 		"short": {[]*common.MessageStatustext{chunk(0, 0, "a"), chunk(0, 0, full)}, []string{"a", full}},
@@ -143,12 +149,12 @@ func TestStatusTexts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newTestVehicle(t)
-			for _, m := range test.said {
+			for _, m := range test.sent {
 				s.receive(m)
 			}
 			var got []string
 			for i := range s.sent[statusText] {
-				m := published[mavros_msgs.StatusText](s, statusText, i)
+				m := publishedMessage[mavros_msgs.StatusText](s, statusText, i)
 				require.Equal(t, mavros_msgs.StatusText_WARNING, m.Severity)
 				got = append(got, m.Text)
 			}
@@ -158,20 +164,22 @@ func TestStatusTexts(t *testing.T) {
 	}
 }
 
+// TestSystemTime checks that only plausible times are published.
 func TestSystemTime(t *testing.T) {
 	s := newTestVehicle(t)
 	s.receive(&common.MessageSystemTime{TimeBootMs: 5}, &common.MessageSystemTime{TimeUnixUsec: 1234567890e6},
 		&common.MessageSystemTime{TimeUnixUsec: 1 << 63})
 	require.Empty(t, s.sent, "the autopilot does not know the time")
 	s.receive(&common.MessageSystemTime{TimeUnixUsec: 1764000000123456})
-	m := published[sensor_msgs.TimeReference](s, timeReference, 0)
+	m := publishedMessage[sensor_msgs.TimeReference](s, timeReference, 0)
 	require.Equal(t, builtin_interfaces.Time{Sec: 1764000000, Nanosec: 123456000}, m.TimeRef)
 }
 
+// TestTimesync checks that only replies to this computer's requests are published.
 func TestTimesync(t *testing.T) {
 	for name, test := range map[string]struct {
-		remote, asked int64 // asked is the time from the request to the reply
-		published     bool
+		remote, roundTrip int64 // roundTrip is the time from the request to the reply
+		published         bool
 	}{
 		"reply":                     {5e9, 3e6, true},
 		"request":                   {0, 3e6, false},
@@ -180,16 +188,17 @@ func TestTimesync(t *testing.T) {
 		"no time":                   {-1, 3e6, false},
 	} {
 		s := newTestVehicle(t)
-		s.receive(&common.MessageTimesync{Tc1: test.remote, Ts1: began + 1e6 - test.asked})
+		s.receive(&common.MessageTimesync{Tc1: test.remote, Ts1: logStart + 1e6 - test.roundTrip})
 		require.Equal(t, test.published, len(s.sent[timesyncStatus]) == 1, name)
 	}
 }
 
+// TestRemoteControl checks that RC_CHANNELS replaces RC_CHANNELS_RAW.
 func TestRemoteControl(t *testing.T) {
 	s := newTestVehicle(t)
 	requireChannels := func(rssi uint8, want ...uint16) {
 		t.Helper()
-		m := published[mavros_msgs.RCIn](s, rcIn, -1)
+		m := publishedMessage[mavros_msgs.RCIn](s, rcIn, -1)
 		require.Equal(t, want, m.Channels)
 		require.Equal(t, rssi, m.Rssi)
 	}
@@ -206,11 +215,12 @@ func TestRemoteControl(t *testing.T) {
 	require.Len(t, s.sent[rcIn], 4)
 }
 
+// TestServos checks the number of outputs of a port by the version of MAVLink.
 func TestServos(t *testing.T) {
 	s := newTestVehicle(t)
 	requireChannels := func(want ...uint16) {
 		t.Helper()
-		m := published[mavros_msgs.RCOut](s, rcOut, -1)
+		m := publishedMessage[mavros_msgs.RCOut](s, rcOut, -1)
 		require.Equal(t, want, m.Channels)
 	}
 	s.receive(&common.MessageServoOutputRaw{Servo1Raw: 1, Servo8Raw: 8})
@@ -224,11 +234,12 @@ func TestServos(t *testing.T) {
 	s.receive(&common.MessageServoOutputRaw{Servo1Raw: 1, Servo8Raw: 8, Servo9Raw: 10, Servo16Raw: 16})
 	requireChannels(1, 0, 0, 0, 0, 0, 0, 8, 10, 0, 0, 0, 0, 0, 0, 16)
 	s.receive(&common.MessageServoOutputRaw{Port: 255, Servo1Raw: 2})
-	m := published[mavros_msgs.RCOut](s, rcOut, -1)
+	m := publishedMessage[mavros_msgs.RCOut](s, rcOut, -1)
 	require.Len(t, m.Channels, 256*16)
 	require.EqualValues(t, 2, m.Channels[255*16])
 }
 
+// TestParameters checks how autopilots encode integers.
 func TestParameters(t *testing.T) {
 	const px4, ardu = ardupilotmega.MAV_AUTOPILOT_PX4, ardupilotmega.MAV_AUTOPILOT_ARDUPILOTMEGA
 	for _, test := range []struct {
@@ -251,7 +262,7 @@ func TestParameters(t *testing.T) {
 		s := newTestVehicle(t)
 		s.receive(&ardupilotmega.MessageHeartbeat{Autopilot: test.firmware}, &common.MessageParamValue{ParamId: "A_B",
 			ParamValue: test.value, ParamType: test.kind, ParamIndex: 3, ParamCount: 900})
-		p := published[mavros_msgs.ParamEvent](s, paramEvent, 0)
+		p := publishedMessage[mavros_msgs.ParamEvent](s, paramEvent, 0)
 		if want, ok := test.want.(float64); ok {
 			require.Equal(t, rcl_interfaces.ParameterType_PARAMETER_DOUBLE, p.Value.Type)
 			require.Equal(t, want, p.Value.DoubleValue)
@@ -264,10 +275,11 @@ func TestParameters(t *testing.T) {
 	}
 }
 
+// TestParametersBeforeTheFirstHeartbeat checks that whole numbers count as numbers while the autopilot is unknown.
 func TestParametersBeforeTheFirstHeartbeat(t *testing.T) {
 	for value, want := range map[float32]int64{20: 20, 0: 0, math.Float32frombits(20): 20} {
 		s := newTestVehicle(t)
 		s.receive(&common.MessageParamValue{ParamId: "A_B", ParamValue: value, ParamType: common.MAV_PARAM_TYPE_INT8})
-		require.Equal(t, want, published[mavros_msgs.ParamEvent](s, paramEvent, 0).Value.IntegerValue)
+		require.Equal(t, want, publishedMessage[mavros_msgs.ParamEvent](s, paramEvent, 0).Value.IntegerValue)
 	}
 }

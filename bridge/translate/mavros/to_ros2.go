@@ -31,7 +31,7 @@ func FromAutopilot(f *mavlink.Frame) bool {
 
 // ReadOptions configure the translation of logs to ROS 2 messages.
 type ReadOptions struct {
-	Raw bool // every message also becomes a topic of its own
+	Raw bool // each kind of messages of a component also has a topic with all values
 }
 
 // ToROS2 returns a translator of the logs in a recording. It reads the logs once to find their topics.
@@ -42,8 +42,8 @@ func (o ReadOptions) ToROS2(r codec.Reader) (bridge.Translator, error) {
 	t := &translator{LossCounters: new(bridge.LossCounters), options: o, library: msgs.Library(),
 		logs: map[*codec.Channel]*log{}}
 	t.geoid = sync.OnceValues(func() (_ *Geoid, err error) {
-		t.opened, err = FindGeoid("")
-		return t.opened, err
+		t.openedGeoid, err = FindGeoid("")
+		return t.openedGeoid, err
 	})
 	info, err := r.Info()
 	if err != nil {
@@ -53,7 +53,7 @@ func (o ReadOptions) ToROS2(r codec.Reader) (bridge.Translator, error) {
 		if topic.Channel.Encoding == tlog.Encoding {
 			t.logs[topic.Channel], err = t.survey(r, topic.Channel)
 			if err != nil {
-				return nil, fmt.Errorf("look for its topics: %w", err)
+				return nil, fmt.Errorf("look for topics: %w", err)
 			}
 		}
 	}
@@ -62,13 +62,14 @@ func (o ReadOptions) ToROS2(r codec.Reader) (bridge.Translator, error) {
 
 var _ bridge.Translator = (*translator)(nil)
 
+// translator translates the logs of a recording.
 type translator struct {
 	*bridge.LossCounters // messages that have no topic
 	options              ReadOptions
 	library              *rosidl.Library
 	logs                 map[*codec.Channel]*log
-	geoid                func() (*Geoid, error)
-	opened               *Geoid // the result of geoid; nil: none
+	geoid                func() (*Geoid, error) // opens the geoid once
+	openedGeoid          *Geoid                 // the geoid that Close closes; nil: none
 }
 
 // log holds the topics of a log.
@@ -134,10 +135,10 @@ func (t *translator) Quiet() bridge.Translator {
 
 // Close closes the geoid.
 func (t *translator) Close() error {
-	if t.opened == nil {
+	if t.openedGeoid == nil {
 		return nil
 	}
-	return t.opened.Close()
+	return t.openedGeoid.Close()
 }
 
 func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
@@ -160,11 +161,11 @@ func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]co
 type logTranslator struct {
 	*translator
 	log      *log
-	surveys  bool // finds topics and counts messages, but makes no messages
+	surveys  bool // the translator only finds topics and counts messages
 	decoder  *mavlink.Decoder
 	vehicles map[uint8]*sender
 	raw      rawTypes
-	fatal    error // ends the translation
+	fatal    error // the error that ends the translation
 
 	received int64 // reception of the current frame, in ns since the Unix epoch
 	batch    bridge.Batch

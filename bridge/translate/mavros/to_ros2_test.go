@@ -24,8 +24,8 @@ import (
 	"tapedeck/test/samples/generate"
 )
 
-// translated returns the messages of a log by topic, and the channels.
-func translated(t *testing.T, path string, o ReadOptions) (map[string][][]byte, *bridge.Translated, *codec.Info) {
+// translateLog returns the messages of a log by topic, and the channels.
+func translateLog(t *testing.T, path string, o ReadOptions) (map[string][][]byte, *bridge.Translated, *codec.Info) {
 	log, err := tlog.Format.Open(path)
 	require.NoError(t, err)
 	r, skipped, err := bridge.Translate(log, codec.EncodingCDR, nil,
@@ -53,8 +53,8 @@ func translated(t *testing.T, path string, o ReadOptions) (map[string][][]byte, 
 	return messages, r, info
 }
 
-// beginning returns a copy of the beginning of a log, cut within a record.
-func beginning(t *testing.T, path string) string {
+// copyBeginning returns a copy of the beginning of a log, cut within a record.
+func copyBeginning(t *testing.T, path string) string {
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	path = filepath.Join(t.TempDir(), filepath.Base(path))
@@ -68,7 +68,7 @@ func TestLogAsLink(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := generate.Path(t, "mavlink/"+name)
 			if testing.Short() {
-				path = beginning(t, path)
+				path = copyBeginning(t, path)
 			}
 			link, err := mavlink.Open(path, mavlink.Options{})
 			require.NoError(t, err)
@@ -82,7 +82,7 @@ func TestLogAsLink(t *testing.T) {
 					v.Tick(f.Received)
 				}
 			}))
-			all, _, _ := translated(t, path, ReadOptions{})
+			all, _, _ := translateLog(t, path, ReadOptions{})
 			want := map[string][][]byte{}
 			for topic, list := range a.sent {
 				want["/mavros/"+Topics[topic].Name] = list
@@ -97,7 +97,7 @@ func TestLogAsLink(t *testing.T) {
 }
 
 // writeLog writes a log of messages, each with a system and a component.
-func writeLog(t *testing.T, list []sent) string {
+func writeLog(t *testing.T, list []sentMessage) string {
 	codecs := &dialect.ReadWriter{Dialect: ardupilotmega.Dialect}
 	require.NoError(t, codecs.Initialize())
 	var log bytes.Buffer
@@ -121,16 +121,17 @@ func writeLog(t *testing.T, list []sent) string {
 	return path
 }
 
-type sent struct {
+// sentMessage is a message with the system and the component that send it.
+type sentMessage struct {
 	system, component uint8
 	message           message.Message
 }
 
-// Latched messages are found wherever in the log their frames are. The search counts no losses.
+// TestLatestOfLog checks that latched messages are found anywhere in a log, and that the search counts no losses.
 func TestLatestOfLog(t *testing.T) {
 	path := generate.Path(t, "mavlink/dronekit_flight.tlog")
 	if testing.Short() {
-		path = beginning(t, path)
+		path = copyBeginning(t, path)
 	}
 	log, err := tlog.Format.Open(path)
 	require.NoError(t, err)
@@ -178,15 +179,16 @@ func TestLatestOfLog(t *testing.T) {
 	require.Len(t, got["/mavros/state"], 10)
 }
 
+// TestSystems translates a log of two vehicles and a ground station.
 func TestSystems(t *testing.T) {
-	list := []sent{
+	list := []sentMessage{
 		{255, 190, &ardupilotmega.MessageHeartbeat{Autopilot: ardupilotmega.MAV_AUTOPILOT_INVALID}},
 		{3, 1, px4()}, {9, 1, px4()}, {3, 1, &common.MessageAttitude{}}, {9, 1, &common.MessageAttitude{}},
 		{9, 1, &common.MessageAttitude{}}, {3, 154, &common.MessageAttitude{}}, {3, 1, &common.MessageVibration{}},
 		{3, 1, &message.MessageRaw{ID: 99999, Payload: []byte{1, 2, 3}}},
 	}
 	path := writeLog(t, list)
-	all, log, _ := translated(t, path, ReadOptions{})
+	all, log, _ := translateLog(t, path, ReadOptions{})
 	counts := map[string]int{}
 	for topic, list := range all {
 		counts[topic] = len(list)
@@ -200,7 +202,7 @@ func TestSystems(t *testing.T) {
 		{Topic: tlog.Topic, What: "messages of 3/154, which is not an autopilot", Messages: 1},
 	}, log.Losses())
 
-	all, log, info := translated(t, path, ReadOptions{Raw: true})
+	all, log, info := translateLog(t, path, ReadOptions{Raw: true})
 	require.Empty(t, log.Losses())
 	require.Len(t, all, 4+8)
 	for _, topic := range info.Topics {

@@ -18,13 +18,13 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/message"
 )
 
-const began = int64(1764000000e9) // ns since the Unix epoch
+const logStart = int64(1764000000e9) // ns since the Unix epoch
 
 // testPublisher stores the messages that a vehicle publishes.
 type testPublisher struct {
 	t     *testing.T
-	sent  map[Topic][][]byte
-	lines []string
+	sent  map[Topic][][]byte // encoded messages
+	lines []string           // logged texts
 }
 
 func (a *testPublisher) Send(t Topic, m msgs.Message) {
@@ -49,8 +49,8 @@ func (a *testPublisher) message(t Topic, i int, m msgs.Message) {
 	require.NoError(a.t, cdr.Unmarshal(a.sent[t][i], m))
 }
 
-// published returns the i-th message of a topic, counted from the end if i is negative.
-func published[M any, P interface {
+// publishedMessage returns the i-th message of a topic, counted from the end if i is negative.
+func publishedMessage[M any, P interface {
 	*M
 	msgs.Message
 }](s *testVehicle, t Topic, i int) (m M) {
@@ -59,19 +59,19 @@ func published[M any, P interface {
 	return m
 }
 
-// testVehicle is a vehicle that keeps its output.
+// testVehicle is a vehicle that stores the messages that it publishes.
 type testVehicle struct {
 	*Vehicle
 	*testPublisher
-	now int64
-	v2  bool // the autopilot sends MAVLink 2
+	now int64 // reception of the last message, in ns since the Unix epoch
+	v2  bool  // the autopilot sends MAVLink 2
 }
 
 func newTestVehicle(t *testing.T) *testVehicle {
 	o := DefaultOptions()
 	a := &testPublisher{t: t, sent: map[Topic][][]byte{}}
-	clock := func() mavlink.VehicleClock { return mavlink.VehicleClock{Offset: began} }
-	return &testVehicle{Vehicle: NewVehicle(&o, a, nil, clock), testPublisher: a, now: began}
+	clock := func() mavlink.VehicleClock { return mavlink.VehicleClock{Offset: logStart} }
+	return &testVehicle{Vehicle: NewVehicle(&o, a, nil, clock), testPublisher: a, now: logStart}
 }
 
 // receive passes messages of the autopilot to the vehicle, one per millisecond.
@@ -102,14 +102,15 @@ func requireYaw(t *testing.T, want float64, q geometry_msgs.Quaternion, toleranc
 // f64 returns a number with the precision of 32 bits.
 func f64(f float32) float64 { return float64(f) }
 
-// rounded returns a covariance rounded to 15 decimals.
-func rounded(c [9]float64) [9]float64 {
+// roundCovariance returns a covariance rounded to 15 decimals.
+func roundCovariance(c [9]float64) [9]float64 {
 	for i := range c {
 		c[i] = math.Round(c[i]*1e15) / 1e15
 	}
 	return c
 }
 
+// diagonal6 returns a covariance with the given diagonal.
 func diagonal6(values ...float64) (c covariance) {
 	for i, v := range values {
 		c[7*i] = v
@@ -127,6 +128,7 @@ type discard struct{ Publisher }
 
 func (discard) Send(Topic, msgs.Message) {}
 
+// TestPublishingAllocatesNothing checks that a vehicle reuses its messages.
 func TestPublishingAllocatesNothing(t *testing.T) {
 	o := DefaultOptions()
 	v := NewVehicle(&o, discard{}, nil, func() mavlink.VehicleClock { return mavlink.VehicleClock{} })
@@ -140,9 +142,9 @@ func TestPublishingAllocatesNothing(t *testing.T) {
 		&common.MessageOdometry{FrameId: 1, ChildFrameId: 12},
 		&common.MessageSysStatus{}, &common.MessageRcChannels{Chancount: 18}, &common.MessageServoOutputRaw{},
 		&common.MessageVfrHud{},
-		&common.MessageSystemTime{TimeUnixUsec: 1764000000e6}, &common.MessageTimesync{Tc1: 1, Ts1: began},
+		&common.MessageSystemTime{TimeUnixUsec: 1764000000e6}, &common.MessageTimesync{Tc1: 1, Ts1: logStart},
 	} {
-		frames = append(frames, &mavlink.Frame{Message: m, Received: began, Stamp: began})
+		frames = append(frames, &mavlink.Frame{Message: m, Received: logStart, Stamp: logStart})
 	}
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		for _, f := range frames {

@@ -16,7 +16,7 @@ import (
 // Frames, named as in mavros.
 const (
 	mapFrame  = "map"
-	odomFrame = "odom" // its heading is arbitrary
+	odomFrame = "odom" // a frame with an arbitrary heading
 	baseFrame = "base_link"
 )
 
@@ -115,7 +115,8 @@ func toFLU(v geometry_msgs.Vector3) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: v.X, Y: -v.Y, Z: -v.Z}
 }
 
-func known(v geometry_msgs.Vector3) bool { return !math.IsNaN(v.X + v.Y + v.Z) }
+// isKnown reports whether no component of a vector is NaN.
+func isKnown(v geometry_msgs.Vector3) bool { return !math.IsNaN(v.X + v.Y + v.Z) }
 
 var unknownAttitude = geometry_msgs.Quaternion{W: math.NaN(), X: math.NaN(), Y: math.NaN(), Z: math.NaN()}
 
@@ -135,27 +136,28 @@ func attitudeInFLU(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
 
 // state is the state of a vehicle, from its messages so far.
 type state struct {
-	stamp    builtin_interfaces.Time  // time of the current message
-	own      bool                     // the current message has the vehicle's own estimate; see translation
-	attitude geometry_msgs.Quaternion // forward-left-up in east-north-up
+	stamp       builtin_interfaces.Time  // time of the current message
+	ownEstimate bool                     // translation.ownEstimate of the current message
+	attitude    geometry_msgs.Quaternion // forward-left-up in east-north-up
 
 	rates, acceleration       geometry_msgs.Vector3 // forward, left, up
 	hasRates, hasAcceleration bool
 }
 
 // begin prepares s for the next message.
-func (s *state) begin(m *codec.Message, own bool) {
+func (s *state) begin(m *codec.Message, ownEstimate bool) {
 	t := m.PublishTime
 	if t == 0 {
 		t = m.LogTime
 	}
-	s.stamp, s.own = builtin_interfaces.TimeAt(t), own
+	s.stamp, s.ownEstimate = builtin_interfaces.TimeAt(t), ownEstimate
 }
 
 func (s *state) header(frame string) std_msgs.Header {
 	return std_msgs.Header{Stamp: s.stamp, FrameId: frame}
 }
 
+// unknown9 marks a covariance of three numbers as unknown.
 var unknown9 = [9]float64{-1}
 
 func (s *state) sensors(v values) []msgs.Message {
@@ -173,7 +175,7 @@ func (s *state) sensors(v values) []msgs.Message {
 }
 
 func (s *state) angularVelocity(v values) []msgs.Message {
-	if s.own {
+	if s.ownEstimate {
 		s.rates, s.hasRates = toFLU(v.vector("xyz")), true
 	}
 	return nil
@@ -181,7 +183,7 @@ func (s *state) angularVelocity(v values) []msgs.Message {
 
 func (s *state) imu(v values) []msgs.Message {
 	q := attitudeInENU(v.quaternion("q"))
-	if s.own {
+	if s.ownEstimate {
 		s.attitude = q
 	}
 	m := &sensor_msgs.Imu{Header: s.header(baseFrame), Orientation: q, AngularVelocityCovariance: unknown9,
@@ -205,7 +207,7 @@ func (s *state) magnetometer(v values) []msgs.Message {
 func (s *state) air(v values) []msgs.Message {
 	celsius := v.number("ambient_temperature")
 	if math.IsNaN(celsius) {
-		celsius = v.number("baro_temp_celcius") //nolint:misspell // its name in older versions
+		celsius = v.number("baro_temp_celcius") //nolint:misspell // name of the field in older versions
 	}
 	return []msgs.Message{
 		&sensor_msgs.FluidPressure{Header: s.header(baseFrame), FluidPressure: v.number("baro_pressure_pa")},
@@ -270,7 +272,7 @@ func (s *state) localPosition(v values) []msgs.Message {
 	diagonal(&m.Pose.Covariance, 0, geometry_msgs.Vector3{X: h, Y: h, Z: up})
 	h, up = square(v.number("evh")), square(v.number("evv"))
 	diagonal(&m.Twist.Covariance, 0, geometry_msgs.Vector3{X: h, Y: h, Z: up})
-	s.turn(m, s.attitude, velocity)
+	s.setAttitude(m, s.attitude, velocity)
 	if v.number("xy_valid") == 0 || v.number("z_valid") == 0 {
 		m.Pose.Covariance[0] = -1
 	}
@@ -280,9 +282,9 @@ func (s *state) localPosition(v values) []msgs.Message {
 	return []msgs.Message{m}
 }
 
-// turn sets attitude and velocity of m. velocity has the axes of the world. If q is unknown, turn marks both as
-// unknown.
-func (s *state) turn(m *nav_msgs.Odometry, q geometry_msgs.Quaternion, velocity geometry_msgs.Vector3) {
+// setAttitude sets attitude and velocity of m. velocity has the axes of the world. If q is unknown, setAttitude marks
+// both as unknown.
+func (s *state) setAttitude(m *nav_msgs.Odometry, q geometry_msgs.Quaternion, velocity geometry_msgs.Vector3) {
 	if math.IsNaN(q.W + q.X + q.Y + q.Z) {
 		m.Pose.Pose.Orientation, m.Pose.Covariance[0], m.Twist.Covariance[0] = geometry_msgs.Quaternion{W: 1}, -1, -1
 		return
@@ -320,21 +322,21 @@ func (s *state) odometry(v values) []msgs.Message {
 	diagonal(&m.Twist.Covariance, 0, v.vector("velocity_variance"))
 	switch {
 	case velocityFrame == frameNED && frame == frameNED:
-		s.turn(m, q, toENU(velocity))
+		s.setAttitude(m, q, toENU(velocity))
 	case velocityFrame == frameFRD && frame == frameFRD:
-		s.turn(m, q, toFLU(velocity))
+		s.setAttitude(m, q, toFLU(velocity))
 	case velocityFrame == frameBodyFRD: // the velocity needs no attitude
 		variance := m.Twist.Covariance[0]
-		s.turn(m, q, geometry_msgs.Vector3{})
+		s.setAttitude(m, q, geometry_msgs.Vector3{})
 		m.Twist.Twist.Linear, m.Twist.Covariance[0] = toFLU(velocity), variance
 	default: // the frame is unknown, or is another world frame than the frame of the attitude
-		s.turn(m, q, geometry_msgs.Vector3{})
+		s.setAttitude(m, q, geometry_msgs.Vector3{})
 		m.Twist.Covariance[0] = -1
 	}
-	if rates := toFLU(v.vector("angular_velocity")); known(rates) {
+	if rates := toFLU(v.vector("angular_velocity")); isKnown(rates) {
 		m.Twist.Twist.Angular = rates
 	}
-	if !known(position) || frame == frameUnknown {
+	if !isKnown(position) || frame == frameUnknown {
 		m.Pose.Covariance[0] = -1
 	}
 	return []msgs.Message{m}

@@ -21,7 +21,7 @@ import (
 type rule struct {
 	fields       []string        // required fields; messages of old versions of the type may lack some
 	topics       []standardTopic // topics of the standard messages
-	updatesState bool            // other rules need values of these messages
+	updatesState bool            // other rules need values of the messages
 	make         func(*state, values) []msgs.Message
 }
 
@@ -34,10 +34,10 @@ type standardTopic struct {
 // translation makes standard messages from the messages of a channel of PX4.
 type translation struct {
 	*rule
-	schema  *cdr.Schema
-	targets []codec.TopicInfo // topics of the standard messages
-	own     bool              // messages have the vehicle's estimate, not the estimate of one of several estimators
-	vehicle string            // namespace of the vehicle's topics
+	schema      *cdr.Schema
+	targets     []codec.TopicInfo // topics of the standard messages
+	ownEstimate bool              // messages have the vehicle's estimate, not the estimate of one of several estimators
+	vehicle     string            // namespace of the vehicle's topics
 }
 
 // translator returns the messages of PX4, and the standard messages that it makes from them.
@@ -78,8 +78,8 @@ func Standard(r codec.Reader) (codec.Reader, error) {
 func newTranslation(topic codec.TopicInfo, library, own *rosidl.Library) (*translation, error) {
 	c := topic.Channel
 	pkg, name, _ := strings.Cut(c.Type, "/msg/")
-	known := rules[name]
-	if known == nil || c.Encoding != codec.EncodingCDR || pkg != "px4_msgs" && pkg != "ulog" {
+	applied := rules[name]
+	if applied == nil || c.Encoding != codec.EncodingCDR || pkg != "px4_msgs" && pkg != "ulog" {
 		return nil, nil
 	}
 	definitions := c.Library(library)
@@ -87,19 +87,19 @@ func newTranslation(topic codec.TopicInfo, library, own *rosidl.Library) (*trans
 	if err != nil {
 		return nil, nil // the messages cannot be decoded without a definition
 	}
-	for _, field := range known.fields {
+	for _, field := range applied.fields {
 		if !slices.ContainsFunc(m.Fields, func(f rosidl.Field) bool { return f.Name == field }) {
 			return nil, nil
 		}
 	}
 	base := path.Base(c.Topic)
-	s := &translation{rule: known, own: base == "vehicle_attitude" || base == "vehicle_angular_velocity",
+	s := &translation{rule: applied, ownEstimate: base == "vehicle_attitude" || base == "vehicle_angular_velocity",
 		vehicle: path.Dir(c.Topic)}
 	s.schema, err = cdr.NewSchema(definitions, c.Type)
 	if err != nil {
 		return nil, nil
 	}
-	for _, out := range known.topics {
+	for _, out := range applied.topics {
 		to, err := codec.NewChannel(own, c.Topic+"/"+out.name, out.message.TypeName(), codec.DefaultQoS())
 		if err != nil {
 			return nil, err
@@ -114,7 +114,7 @@ func newTranslation(topic codec.TopicInfo, library, own *rosidl.Library) (*trans
 func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 	from := t.translations[topic.Channel]
 	if from == nil {
-		return nil, errors.New("there are no standard messages for its type")
+		return nil, errors.New("there are no standard messages for the type of the topic")
 	}
 	to := from.targets
 	if from.updatesState {
@@ -138,7 +138,7 @@ func (t *translator) Begin(wanted func(*codec.Channel) bool) func(*codec.Message
 			vehicle = &state{attitude: unknownAttitude}
 			states[from.vehicle] = vehicle
 		}
-		vehicle.begin(m, from.own)
+		vehicle.begin(m, from.ownEstimate)
 		for i, standard := range from.make(vehicle, values{fields}) {
 			c := from.targets[i].Channel
 			if wanted != nil && !wanted(c) {

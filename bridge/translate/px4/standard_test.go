@@ -59,6 +59,7 @@ func writeLog(t *testing.T, log []byte) string {
 	return path
 }
 
+// TestFlight compares the standard messages of a synthetic flight with the numbers in the log.
 func TestFlight(t *testing.T) {
 	r := open(t, writeLog(t, generate.Flight()))
 	var imu sensor_msgs.Imu
@@ -89,7 +90,7 @@ func TestFlight(t *testing.T) {
 		counts["/px4/battery_status_1/battery"]})
 
 	yaw := 2 * math.Atan2(imu.Orientation.Z, imu.Orientation.W)
-	require.InDelta(t, math.Pi/2-2*0.49, yaw, 1e-6, "clockwise from north becomes counter-clockwise from east")
+	require.InDelta(t, math.Pi/2-2*0.49, yaw, 1e-6, "yaw in ENU")
 	require.Equal(t, -1.0, imu.AngularVelocityCovariance[0])
 	require.Equal(t, -1.0, imu.LinearAccelerationCovariance[0])
 	place := []float64{fix.Latitude, fix.Longitude, fix.Altitude}
@@ -158,7 +159,7 @@ func TestPositions(t *testing.T) {
 				case "/px4/vehicle_visual_odometry/odom":
 					decode(t, m, &o)
 					require.Equal(t, geometry_msgs.Point{X: 1, Y: -2, Z: -3}, o.Pose.Pose.Position)
-					require.Equal(t, geometry_msgs.Quaternion{W: 1}, abs(o.Pose.Pose.Orientation))
+					require.Equal(t, geometry_msgs.Quaternion{W: 1}, withoutSigns(o.Pose.Pose.Orientation))
 					require.Equal(t, "odom", o.Header.FrameId)
 					require.Equal(t, []float64{1, -2, -3}, linear(&o))
 				case "/px4/vehicle_magnetometer/mag":
@@ -221,6 +222,7 @@ func TestVehicles(t *testing.T) {
 	require.Zero(t, got[1])
 }
 
+// TestOdometryFrames checks which poses and velocities are known, by the frames of VehicleOdometry.
 func TestOdometryFrames(t *testing.T) {
 	nan := float32(math.NaN())
 	level, unknown := []float32{1, 0, 0, 0}, []float32{nan, nan, nan, nan}
@@ -255,6 +257,7 @@ func TestOdometryFrames(t *testing.T) {
 	}
 }
 
+// TestInvalidAcceleration checks that an invalid acceleration is marked as unknown.
 func TestInvalidAcceleration(t *testing.T) {
 	s := &state{}
 	fields := map[string]any{"gyro_rad": []float32{1, 2, 3}, "accelerometer_m_s2": []float32{4, 5, 6},
@@ -269,6 +272,7 @@ func TestInvalidAcceleration(t *testing.T) {
 	require.True(t, s.hasAcceleration)
 }
 
+// TestDistanceFrames checks the frames of distance sensors by orientation.
 func TestDistanceFrames(t *testing.T) {
 	for orientation, want := range map[uint8]string{0: "base_link", 25: "distance_sensor_down",
 		24: "distance_sensor_up", 2: "distance_sensor_right"} {
@@ -291,8 +295,8 @@ func linear(o *nav_msgs.Odometry) []float64 {
 	return []float64{v.X, v.Y, v.Z}
 }
 
-// abs removes the signs of zeros.
-func abs(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
+// withoutSigns removes the signs of zeros.
+func withoutSigns(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
 	return geometry_msgs.Quaternion{W: math.Abs(q.W), X: math.Abs(q.X), Y: math.Abs(q.Y), Z: math.Abs(q.Z)}
 }
 
@@ -332,5 +336,5 @@ func TestSample(t *testing.T) {
 		}
 	})
 	require.Greater(t, odometries, 200)
-	require.Greater(t, flown, 2.0, "it takes off upwards")
+	require.Greater(t, flown, 2.0, "the vehicle must take off upwards")
 }
