@@ -22,7 +22,7 @@ type axes struct {
 // (REP 103) are east, north, up (ENU) and forward, left, up (FLU).
 var (
 	identity = axes{geometry_msgs.Quaternion{W: 1}, matrix{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}
-	toENU     = axes{geometry_msgs.Quaternion{X: math.Sqrt2 / 2, Y: math.Sqrt2 / 2},
+	toENU    = axes{geometry_msgs.Quaternion{X: math.Sqrt2 / 2, Y: math.Sqrt2 / 2},
 		matrix{{0, 1, 0}, {1, 0, 0}, {0, 0, -1}}}
 	toFLU = axes{geometry_msgs.Quaternion{X: 1}, matrix{{1, 0, 0}, {0, -1, 0}, {0, 0, -1}}}
 )
