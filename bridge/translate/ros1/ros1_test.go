@@ -332,7 +332,7 @@ func TestErrors(t *testing.T) {
 
 	for text, want := range map[string]string{
 		"uint8 a\nuint8 A":      "two fields or constants would have the name a",
-		"Gone g":                "my/Gone: its definition is missing",
+		"Gone g":                "my/Gone: the definition is missing",
 		"uint8[0] a":            "not a number from 1",
 		"float64[2147483647] a": "is not supported",
 	} {

@@ -22,28 +22,29 @@ const (
 	crcField = "tapedeck_crc"
 )
 
-// loader implements chunked.Loader. It keeps its decompressors.
+// loader implements chunked.Loader. A loader reuses its decompressors.
 type loader struct {
 	chunked.Plain
 	file   io.ReaderAt
 	reader *reader // gets the connections and definitions in chunks
 	window chunked.Window
 	lz4    *lz4.Reader
-	bzip2  *bzip2.Reader // twice as fast as the standard library's
-	raw    []byte        // a compressed chunk
+	bzip2  *bzip2.Reader // twice as fast as the standard library
+	raw    []byte        // buffer for a compressed chunk
 
 	conn   uint32 // connection of the last message
 	number int    // channel number of conn; None: conn is not set
 }
 
-// Load implements chunked.Loader. The records that it returns are whole, and messages have a connection and a time.
+// Load implements chunked.Loader. The returned records are whole, and messages have a connection and a time.
 func (l *loader) Load(s *chunked.Segment, buf []byte) ([]byte, []error) {
 	var errs []error
-	records, err := l.read(s, buf)
+	records, err := l.readRecords(s, buf)
 	if err != nil && !s.Cut {
 		errs = append(errs, fmt.Errorf("%v: %w", s, err))
 	}
-	whole, last := 0, int64(math.MinInt64)
+	whole := 0 // bytes of the whole records so far
+	last := int64(math.MinInt64)
 	for whole < len(records) {
 		if m, ok := cutMessage(records, whole); ok {
 			s.Unsorted = s.Unsorted || m.time < last
@@ -51,7 +52,7 @@ func (l *loader) Load(s *chunked.Segment, buf []byte) ([]byte, []error) {
 			continue
 		}
 		h, data, next := cutRecord(records, whole)
-		if next < 0 || !sane(&h) {
+		if next < 0 || !hasRequiredFields(&h) {
 			break
 		}
 		if h.op == opMessage {
@@ -69,20 +70,21 @@ func (l *loader) Load(s *chunked.Segment, buf []byte) ([]byte, []error) {
 	return records[:whole], errs
 }
 
-// broken reports whether loading s finds damage.
-func (l *loader) broken(s chunked.Segment, buf []byte) bool {
+// isDamaged reports whether loading s finds damage.
+func (l *loader) isDamaged(s chunked.Segment, buf []byte) bool {
 	_, errs := l.Load(&s, buf)
 	return len(errs) > 0
 }
 
-// read returns the records of s, in buf if they fit. With an error it returns the readable beginning.
-func (l *loader) read(s *chunked.Segment, buf []byte) ([]byte, error) {
+// readRecords returns the records of s, in buf if they fit. With an error it returns the readable beginning.
+func (l *loader) readRecords(s *chunked.Segment, buf []byte) ([]byte, error) {
 	if s.Chunk {
-		return l.chunk(s, buf)
+		return l.readChunk(s, buf)
 	}
 	return l.readAt(buf, s.Offset, s.Size)
 }
 
+// readAt returns size bytes at off, in buf if they fit. With an error it returns the readable beginning.
 func (l *loader) readAt(buf []byte, off, size int64) ([]byte, error) {
 	buf = chunked.Resize(buf, int(size))
 	n, err := l.file.ReadAt(buf, off)
@@ -92,10 +94,11 @@ func (l *loader) readAt(buf []byte, off, size int64) ([]byte, error) {
 	return buf[:n], chunked.Unexpected(err)
 }
 
+// Cut implements chunked.Loader.
 func (l *loader) Cut(records []byte, off int, m *chunked.Message) int {
 	if c, ok := cutMessage(records, off); ok {
 		if c.conn != l.conn || l.number == chunked.None {
-			l.conn, l.number = c.conn, l.reader.number(c.conn)
+			l.conn, l.number = c.conn, l.reader.channelNumber(c.conn)
 		}
 		m.Channel, m.Time, m.Data = l.number, c.time, c.data
 		return c.next
@@ -108,7 +111,7 @@ func (l *loader) Cut(records []byte, off int, m *chunked.Message) int {
 	case !h.isMessage():
 		return -1
 	}
-	m.Channel, m.Time, m.Data = l.reader.channel(&h), h.time, data
+	m.Channel, m.Time, m.Data = l.reader.messageChannel(&h), h.time, data
 	return next
 }
 
@@ -139,9 +142,9 @@ func (l *loader) salvage(s *chunked.Segment, records []byte, errs []error) ([]by
 	}
 }
 
-// chunk returns the uncompressed records of a chunk, in buf if they fit. With an error it returns the readable
+// readChunk returns the uncompressed records of a chunk, in buf if they fit. With an error it returns the readable
 // beginning.
-func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
+func (l *loader) readChunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 	l.window.Reset(l.file, l.reader.Size)
 	w := walker{Window: l.window, off: s.Offset, to: s.Offset + s.Size}
 	r, whole := w.record(s.Offset)
@@ -150,11 +153,11 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 		return nil, chunked.Unexpected(w.Err)
 	}
 	if r.op != opChunk {
-		return l.misplaced(&w, s, buf)
+		return l.readMisplaced(&w, s, buf)
 	}
 	size := min(r.end(), w.to) - r.data
 	if r.size == 0 && s.Cut {
-		size = w.to - r.data // its writer was killed before it wrote the size
+		size = w.to - r.data // the writer was killed before it wrote the size
 	}
 	compression := string(r.get("compression"))
 	uncompressed, _ := r.uint32("size")
@@ -198,7 +201,7 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 	case s.Cut:
 		return buf, nil
 	case !whole:
-		return buf, fmt.Errorf("it has %s where %d are expected", plural.Count(r.size, "byte"), size)
+		return buf, fmt.Errorf("the size is %s, expected %d", plural.Count(r.size, "byte"), size)
 	case uint64(len(buf)) != uint64(uncompressed):
 		return buf, fmt.Errorf("%s of records where the head of the chunk says %d", plural.Count(len(buf), "byte"),
 			uncompressed)
@@ -208,18 +211,18 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// misplaced returns the records of a chunk that is not at the offset of s.
-func (l *loader) misplaced(w *walker, s *chunked.Segment, buf []byte) ([]byte, error) {
+// readMisplaced returns the records of a chunk that is not at the offset of s.
+func (l *loader) readMisplaced(w *walker, s *chunked.Segment, buf []byte) ([]byte, error) {
 	err := errors.New("there is no chunk")
 	at := w.behindChunk(s.Offset + 1)
 	if r, _ := w.record(at); r.op == opChunk {
-		buf, _ = l.chunk(&chunked.Segment{Offset: at, Size: w.to - at, Chunk: true}, buf)
+		buf, _ = l.readChunk(&chunked.Segment{Offset: at, Size: w.to - at, Chunk: true}, buf)
 		return buf, fmt.Errorf("%w, but at 0x%x", err, at)
 	}
 	if s.Size > maxChunk {
 		return nil, err
 	}
-	buf, _ = l.readAt(buf, s.Offset, s.Size) // perhaps only its header is damaged
+	buf, _ = l.readAt(buf, s.Offset, s.Size) // perhaps only the chunk header is damaged
 	return buf, err
 }
 
@@ -250,9 +253,10 @@ func (l *loader) decompress(compression string, raw, dst []byte, size int) ([]by
 	return dst, err
 }
 
-// expand is decompress with a decompressing reader of packed bytes.
+// expand returns at most size bytes of records from r, in dst if they fit. r decompresses the given number of packed
+// bytes. With an error expand returns the readable beginning.
 func expand(r io.Reader, packed int, dst []byte, size int) ([]byte, error) {
-	// The size may be wrong: allocate memory only when it is needed.
+	// The size may be wrong: allocate memory step by step.
 	dst = dst[:0]
 	for len(dst) < size {
 		if len(dst) == cap(dst) {
@@ -269,16 +273,17 @@ func expand(r io.Reader, packed int, dst []byte, size int) ([]byte, error) {
 			return dst, fmt.Errorf("decompress: %w", err)
 		}
 	}
-	// The end of a frame holds its checksum.
+	// Read on: the decompressor checks the checksum at the end of the frame.
 	switch n, err := io.ReadFull(r, make([]byte, 1)); {
 	case n > 0:
-		return dst, fmt.Errorf("it holds more than the %s of records that it says", plural.Count(size, "byte"))
+		return dst, fmt.Errorf("more than the %s of records that the header says", plural.Count(size, "byte"))
 	case !errors.Is(err, io.EOF):
 		return dst, fmt.Errorf("decompress: %w", err)
 	}
 	return dst, nil
 }
 
+// Numbers of the LZ4 frame format.
 const (
 	lz4Magic       = 0x184d2204
 	lz4Independent = 1 << 5 // flags of a frame
@@ -290,8 +295,8 @@ const (
 	maxRatio = 255 // highest ratio of a block's size to its compressed size
 )
 
-// salvageLZ4 returns the content of a broken LZ4 frame, at most size bytes, in dst if they fit. Broken blocks are
-// replaced by zeros.
+// salvageLZ4 returns the content of a broken LZ4 frame, at most size bytes, in dst if they fit. Zeros replace broken
+// blocks.
 func salvageLZ4(raw, dst []byte, size int) []byte {
 	dst = dst[:0]
 	if len(raw) < 7 || le.Uint32(raw) != lz4Magic {
@@ -338,7 +343,7 @@ func salvageLZ4(raw, dst []byte, size int) []byte {
 	return dst
 }
 
-// Find implements chunked.Loader, by the index records behind a chunk.
+// Find implements chunked.Loader. It uses the index records after the chunk.
 func (l *loader) Find(s *chunked.Segment, found func(channel int, time, off int64)) bool {
 	if !s.Chunk || s.Cut {
 		return false
@@ -348,7 +353,7 @@ func (l *loader) Find(s *chunked.Segment, found func(channel int, time, off int6
 	chunk, whole := w.record(s.Offset)
 	l.window = w.Window
 	size := s.Offset + s.Size - chunk.end()
-	if !whole || chunk.op != opChunk || size > maxConnect {
+	if !whole || chunk.op != opChunk || size > maxOtherData {
 		return false
 	}
 	b, err := l.readAt(nil, chunk.end(), size)
@@ -365,7 +370,7 @@ func (l *loader) Find(s *chunked.Segment, found func(channel int, time, off int6
 				len(entries) != int(count)*indexEntry {
 				return false
 			}
-			channel := l.reader.number(h.conn)
+			channel := l.reader.channelNumber(h.conn)
 			seen[channel] = true
 			for ; pass == 1 && len(entries) > 0; entries = entries[indexEntry:] {
 				found(channel, parseTime(entries), int64(le.Uint32(entries[8:])))

@@ -14,14 +14,14 @@ const (
 	keyLatching = "latching" // "true" or "false"; the file has "1" or "0"
 )
 
-// latched is the QoS of a latching publisher.
+// latched returns the QoS of a latching publisher.
 func latched() []codec.QoS {
 	q := codec.DefaultQoS()
 	q.Durability, q.Depth = codec.TransientLocal, 1
 	return []codec.QoS{q}
 }
 
-// newChannel returns the channel that a connection header describes.
+// newChannel returns the channel that the fields of a connection header describe.
 func newChannel(topic string, fields []byte) *codec.Channel {
 	c := &codec.Channel{Topic: topic, Encoding: codec.EncodingROS1, Metadata: map[string]string{}}
 	for len(fields) > 0 {
@@ -55,21 +55,21 @@ func newChannel(topic string, fields []byte) *codec.Channel {
 	return c
 }
 
-// definer numbers the connections of a bag, in the order of reading.
-type definer struct {
-	numbers map[uint32]int // by their number in the file
+// connectionTable has the channel numbers of a bag's connections. Channels are numbered in the order of reading.
+type connectionTable struct {
+	numbers map[uint32]int // channel numbers by connection number in the file
 
-	// For version 1.2, in which messages name their topic and type.
-	names       map[string]int
-	definitions map[string][]byte // by type and MD5 sum
-	key         []byte
+	// For version 1.2, in which the header of a message has topic, type, MD5 sum, caller and latching:
+	names       map[string]int    // channel numbers by these fields
+	definitions map[string][]byte // definitions by type and MD5 sum
+	key         []byte            // buffer for a key of names
 }
 
 // define stores a connection or a definition, and ignores other records.
 func (r *reader) define(h *header, data []byte) {
 	switch h.op {
 	case opConnection:
-		if n := r.number(h.conn); r.Contents.Channels[n] == nil {
+		if n := r.channelNumber(h.conn); r.Contents.Channels[n] == nil {
 			r.Contents.Channels[n] = newChannel(string(h.get("topic")), data)
 		}
 	case opDefinition:
@@ -79,8 +79,8 @@ func (r *reader) define(h *header, data []byte) {
 	}
 }
 
-// number returns the number of a connection; its record may be missing.
-func (r *reader) number(conn uint32) int {
+// channelNumber returns the channel number of a connection. The connection's record may be missing.
+func (r *reader) channelNumber(conn uint32) int {
 	n, ok := r.numbers[conn]
 	if !ok {
 		n = len(r.Contents.Channels)
@@ -90,10 +90,10 @@ func (r *reader) number(conn uint32) int {
 	return n
 }
 
-// channel returns the number of a message's connection.
-func (r *reader) channel(h *header) int {
+// messageChannel returns the channel number of a message.
+func (r *reader) messageChannel(h *header) int {
 	if h.has&hasConn != 0 {
-		return r.number(h.conn)
+		return r.channelNumber(h.conn)
 	}
 	r.key = r.key[:0]
 	for _, field := range []string{"topic", "type", "md5", keyCaller, keyLatching} {
@@ -109,7 +109,7 @@ func (r *reader) channel(h *header) int {
 }
 
 // oldChannel returns the channel that a message of version 1.2 describes.
-func (d *definer) oldChannel(h *header) *codec.Channel {
+func (d *connectionTable) oldChannel(h *header) *codec.Channel {
 	c := &codec.Channel{
 		Topic: string(h.get("topic")), Type: string(h.get("type")), Encoding: codec.EncodingROS1,
 		Metadata: map[string]string{},

@@ -21,12 +21,13 @@ type Definition struct {
 
 // Line is a line of a Definition: a field, a constant, or neither.
 type Line struct {
-	// of an element: "uint8", "time", "geometry_msgs/Point"; "" for a line that has neither field nor constant
+	// Type is the type of an element: "uint8", "time", "geometry_msgs/Point". It is "" if the line has neither a field
+	// nor a constant.
 	Type    string
-	Shape   string // behind the type: "", "[]" or "[36]"
-	Length  int    // of an array: number of elements; -1: any number
+	Shape   string // text after the type: "", "[]" or "[36]"
+	Length  int    // number of elements of an array; -1: any number
 	Name    string
-	Value   string // of a constant, as written; of a string, everything behind "="
+	Value   string // value of a constant as written; for a string, everything after "="
 	Const   bool
 	Comment string // from the "#" on
 }
@@ -41,11 +42,11 @@ var builtin = []string{
 func Builtin(name string) bool { return slices.Contains(builtin, name) }
 
 // ErrUndefined is wrapped by errors about a message whose definition is missing.
-var ErrUndefined = errors.New("its definition is missing")
+var ErrUndefined = errors.New("the definition is missing")
 
-// ParseDefinitions parses the definition of a type in a connection: its own definition, then the definitions of the
-// messages that it contains, each behind a line of "=" and a line "MSG: pkg/Type". It returns all of them by name. It
-// is an error if one is missing or contains itself.
+// ParseDefinitions parses the definition of a type in a connection: the definition of the type, then the definitions of
+// all nested messages, each after a line of "=" and a line "MSG: pkg/Type". It returns all definitions by name. The
+// error is set if a definition is missing or contains itself.
 func ParseDefinitions(name, text string) (map[string]*Definition, error) {
 	all := map[string]*Definition{}
 	d := &Definition{Name: name}
@@ -63,7 +64,7 @@ func ParseDefinitions(name, text string) (map[string]*Definition, error) {
 		if header {
 			contained, ok := strings.CutPrefix(trimmed, "MSG: ")
 			if !ok || strings.Count(contained, "/") != 1 {
-				return nil, fmt.Errorf("line %d of the definition of %s: no \"MSG: package/Type\" behind the line of "+
+				return nil, fmt.Errorf("line %d of the definition of %s: no \"MSG: package/Type\" after the line of "+
 					"\"=\"", number+1, name)
 			}
 			d, header = &Definition{Name: contained}, false
@@ -84,7 +85,7 @@ func ParseDefinitions(name, text string) (map[string]*Definition, error) {
 	return all, nil
 }
 
-// ParseDefinition parses the definition of a type without the definitions of the messages that it contains.
+// ParseDefinition parses the definition of a type without the definitions of nested messages.
 func ParseDefinition(name, text string) (*Definition, error) {
 	d := &Definition{Name: name}
 	for line := range strings.Lines(text) {
@@ -100,7 +101,8 @@ func ParseDefinition(name, text string) (*Definition, error) {
 // maxNesting is the maximum depth of nested messages.
 const maxNesting = 50
 
-// check returns an error if a message within name is not defined or contains itself. It skips messages in seen.
+// check returns an error if name, or a message in it, is not defined or contains itself. within lists the messages
+// around name. check skips messages in seen, and adds checked messages to seen.
 func check(all map[string]*Definition, name string, within []string, seen map[string]bool) error {
 	d := all[name]
 	switch {
@@ -184,6 +186,7 @@ func resolve(parent, name string) string {
 	return pkg + "/" + name
 }
 
+// isName reports whether s is the name of a field or a constant.
 func isName(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -194,7 +197,7 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// MD5 returns the sum that identifies a type in ROS 1.
+// MD5 returns the MD5 sum in hex that identifies a type in ROS 1.
 func MD5(all map[string]*Definition, name string) string {
 	return sum(all, name, map[string]string{})
 }
@@ -221,8 +224,8 @@ func sum(all map[string]*Definition, name string, known map[string]string) strin
 	return known[name]
 }
 
-// LacksFields reports whether the definition of a channel, or of a message in it, is missing, or has no fields although
-// the type has or may have fields.
+// LacksFields reports whether the definition of a channel, or of a nested message, is missing, or has no fields
+// although the type has or may have fields.
 func LacksFields(c *codec.Channel) bool {
 	text := string(c.Schema.Data)
 	if !rosidl.HasEmpty(text) {
@@ -238,7 +241,7 @@ func LacksFields(c *codec.Channel) bool {
 	if c.Schema.Encoding == "" {
 		return true
 	}
-	// A payload of any byte shows that there are fields.
+	// Without an MD5 sum, the library of known types decides.
 	known, err := msgs.Library().Message(c.Type)
 	return err == nil && len(known.Fields) > 0
 }

@@ -13,7 +13,7 @@ import (
 func TestMD5(t *testing.T) {
 	seen := map[string]bool{}
 	for _, name := range []string{"cruise_example.bag", "py_none.bag"} {
-		r, err := codec.Formats{Format}.Open(sample(t, name))
+		r, err := codec.Formats{Format}.Open(samplePath(t, name))
 		require.NoError(t, err)
 		defer r.Close()
 		info, err := r.Info()
@@ -50,9 +50,9 @@ func TestParseDefinitions(t *testing.T) {
 	require.Equal(t, "2176decaecbce78abc3b96ef049fabed", MD5(all, "std_msgs/Header"))
 }
 
-func TestParseDefinitionsSaysWhatIsWrong(t *testing.T) {
+func TestParseDefinitionsErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"Other o":              "my/Other: its definition is missing",
+		"Other o":              "my/Other: the definition is missing",
 		"Type t":               "my/Type contains itself",
 		"uint8":                "line 1",
 		"\nuint8[x] a":         `line 2 of the definition of my/Type: "uint8[x]" is not a type`,

@@ -11,8 +11,8 @@ import (
 	"tapedeck/codec/internal/codectest"
 )
 
-// onDisk describes the format for tests on a simulated disk.
-func onDisk() disktest.Format {
+// diskFormat describes the format for tests on a simulated disk.
+func diskFormat() disktest.Format {
 	channels := testChannels()
 	return disktest.Format{
 		First: "drive.bag", Channels: channels[:3], Silent: channels[3],
@@ -23,10 +23,10 @@ func onDisk() disktest.Format {
 	}
 }
 
-func TestDiskErrors(t *testing.T) { onDisk().TestErrors(t, 1) }
+func TestDiskErrors(t *testing.T) { diskFormat().TestErrors(t, 1) }
 
 // A bag has events about its missing messages.
-func TestMissingIsNoted(t *testing.T) {
+func TestLossIsAnEvent(t *testing.T) {
 	writes := 0
 	disk := &disktest.Disk{Fail: func(_ string, n int) (int, error) {
 		if n < 0 {
@@ -65,7 +65,7 @@ func TestCrash(t *testing.T) {
 	}
 	for compression, step := range map[string]int{"none": 61, "lz4": 307} { // LZ4 is slow to start
 		t.Run(compression, func(t *testing.T) {
-			onDisk().TestCrashes(t, factor*step, stride, codec.CreateOptions{Compression: compression})
+			diskFormat().TestCrashes(t, factor*step, stride, codec.CreateOptions{Compression: compression})
 		})
 	}
 }

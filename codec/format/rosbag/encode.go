@@ -16,9 +16,8 @@ import (
 	"tapedeck/codec"
 )
 
-// fileHeaderSize is the size of the first record. Spaces pad it, so that it can be rewritten. ROS pads header and data
-// to
-// 4096 bytes, without their lengths.
+// fileHeaderSize is the size of the first record. Spaces pad the record, so that it can be rewritten. As in ROS, header
+// and data have 4096 bytes without their lengths.
 const fileHeaderSize = 4 + 4 + 4096
 
 // appendField appends a field of a header.
@@ -79,7 +78,7 @@ func encodeConnection(c *codec.Channel) []byte {
 		definition = c.Schema.Data
 	}
 	latching := c.Metadata[keyLatching]
-	// If several connections became one channel, its metadata may come from one that does not latch.
+	// If several connections became one channel, the metadata may come from a connection that does not latch.
 	if slices.ContainsFunc(c.QoS, func(q codec.QoS) bool { return q.Durability == codec.TransientLocal }) {
 		latching = "true"
 	}
@@ -105,7 +104,7 @@ func encodeConnection(c *codec.Channel) []byte {
 	return b
 }
 
-// encodeChunkHead returns the head of a chunk with these records, whose compressed size is stored.
+// encodeChunkHead returns the head of a chunk with these records, which take stored bytes in the file.
 func encodeChunkHead(compression string, records []byte, stored int) []byte {
 	b := appendRecord(nil, opChunk, func(b []byte) []byte {
 		b = appendField(b, "compression", compression)
@@ -118,11 +117,11 @@ func encodeChunkHead(compression string, records []byte, stored int) []byte {
 
 // entry is the index entry of a message.
 type entry struct {
-	time   int64
-	offset uint32
+	time   int64  // ns
+	offset uint32 // of the message in the uncompressed records
 }
 
-// appendIndex appends the index of the messages of a connection, in the order of time, as ROS expects.
+// appendIndex appends the index record of a connection's messages. It sorts entries by time, as ROS expects.
 func appendIndex(b []byte, conn uint32, entries []entry) []byte {
 	if !slices.IsSortedFunc(entries, byTime) {
 		slices.SortStableFunc(entries, byTime)
@@ -139,7 +138,7 @@ func appendIndex(b []byte, conn uint32, entries []entry) []byte {
 
 func byTime(a, b entry) int { return cmp.Compare(a.time, b.time) }
 
-// appendChunkInfo appends the index record of the chunk c, which is at offset.
+// appendChunkInfo appends the chunk info of c, which is at offset in the file.
 func appendChunkInfo(b []byte, offset int64, c *chunk) []byte {
 	var counts []byte
 	n := uint32(0)
@@ -160,9 +159,9 @@ func appendChunkInfo(b []byte, offset int64, c *chunk) []byte {
 // packer compresses chunks.
 type packer struct {
 	compression string
-	writer      io.WriteCloser // nil: none
-	reset       func(io.Writer) error
-	packed      bytes.Buffer
+	writer      io.WriteCloser        // nil: chunks are not compressed
+	reset       func(io.Writer) error // makes writer write to another writer
+	packed      bytes.Buffer          // result of the last pack
 }
 
 func newPacker(compression string) (packer, error) {

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 )
 
-// le is the byte order of everything in a bag.
+// le is the byte order of all numbers in a bag.
 var le = binary.LittleEndian
 
 // op is the kind of a record.
@@ -29,15 +29,16 @@ func (o op) String() string {
 	return names[o] + " record"
 }
 
-// header is the header of a record: fields of the form name=value, each behind its length.
+// header is the header of a record: fields of the form name=value, each after its length in 4 bytes.
 type header struct {
-	fields []byte
+	fields []byte // as in the file
 	op     op
-	conn   uint32 // if hasConn
-	time   int64  // if hasTime
-	has    int
+	conn   uint32 // number of the connection, if hasConn
+	time   int64  // ns, if hasTime, or hasSec and hasNsec
+	has    int    // flags of the fields that exist
 }
 
+// Flags of header.has.
 const (
 	hasConn = 1 << iota
 	hasTime
@@ -46,7 +47,7 @@ const (
 	hasOp
 )
 
-// parseHeader parses all fields. It returns false if they are not well formed or have no op.
+// parseHeader parses all fields. It returns false if the fields are not well formed or op is missing.
 func parseHeader(fields []byte) (header, bool) {
 	h := header{fields: fields}
 	for len(fields) > 0 {
@@ -135,7 +136,8 @@ func parseTime(b []byte) int64 {
 	return int64(le.Uint32(b))*1e9 + int64(le.Uint32(b[4:]))
 }
 
-// cutRecord returns the record at off and the offset of the next one, or -1 if the record is not whole.
+// cutRecord returns the header and the data of the record at off, and the offset of the next record, or -1 if the
+// record is not whole.
 func cutRecord(records []byte, off int) (header, []byte, int) {
 	rest := records[off:]
 	if len(rest) < 4 {
@@ -172,8 +174,8 @@ const (
 	messageFields = len(connField) + 4 + len(opField) + len(timeField) + 8
 )
 
-// cutMessage is a fast cutRecord for messages. It returns false for other records, cut ones, and other orders of
-// fields.
+// cutMessage is a fast cutRecord for messages. It returns false for other records, for incomplete records, and for
+// other orders of fields.
 func cutMessage(records []byte, off int) (m messageRecord, ok bool) {
 	const size = 4 + messageFields + 4
 	b := records[off:]

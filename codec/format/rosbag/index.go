@@ -22,21 +22,21 @@ func (r *reader) fileHeader() (index int64, conns, chunks uint32, err error) {
 		return 0, 0, 0, chunked.Wrong("there is no file header")
 	}
 	if name := string(rec.get("encryptor")); name != "" {
-		return 0, 0, 0, fmt.Errorf("it is encrypted with %s; decrypt it with ROS's 'rosbag decrypt' first", name)
+		return 0, 0, 0, fmt.Errorf("the bag is encrypted with %s; decrypt it with ROS's 'rosbag decrypt' first", name)
 	}
 	position, ok := rec.uint64("index_pos")
 	if !ok || position > uint64(r.Size) {
 		return 0, 0, 0, chunked.Wrong("the file header says that the index begins at 0x%x", position)
 	}
 	if position == 0 {
-		return 0, 0, 0, chunked.Missing("its writer did not close it")
+		return 0, 0, 0, chunked.Missing("the writer did not close the bag")
 	}
 	conns, _ = rec.uint32("conn_count")
 	chunks, _ = rec.uint32("chunk_count")
 	return int64(position), conns, chunks, nil
 }
 
-// readIndex finds the segments by the index. The error is a *chunked.NoIndexError if the index cannot be used.
+// readIndex fills r.Contents from the index. The error is a *chunked.NoIndexError if the index cannot be used.
 func (r *reader) readIndex() error {
 	start, conns, chunks, err := r.fileHeader()
 	if err != nil {
@@ -95,7 +95,7 @@ func (r *reader) readIndex() error {
 	return nil
 }
 
-// addChunk adds the segment that a chunk info describes. end is the end of the last chunk.
+// addChunk adds the segment that the chunk info rec describes. end is the offset of the end of the last chunk.
 func (r *reader) addChunk(rec *record, w *chunked.Window, end int64) error {
 	position, _ := rec.uint64("chunk_pos")
 	first, last := rec.get("start_time"), rec.get("end_time")
@@ -107,7 +107,7 @@ func (r *reader) addChunk(rec *record, w *chunked.Window, end int64) error {
 	}
 	counts := w.At(rec.data, int64(rec.size))
 	for ; len(counts) > 0; counts = counts[8:] {
-		channel := r.number(le.Uint32(counts))
+		channel := r.channelNumber(le.Uint32(counts))
 		s.Channels = append(s.Channels, channel)
 		r.Contents.Count(channel, uint64(le.Uint32(counts[4:])))
 	}

@@ -11,17 +11,18 @@ import (
 
 // reader reads a bag.
 //
-// It uses the index of a bag that was closed. It scans any other bag, also one of version 1.2, once before the first
-// message is read or Info returns, up to the last whole message, also in an open chunk. Reading holds the chunks that
-// overlap in time, up to 256 MiB of them or a single larger one; other chunks are read again when their time comes.
+// The reader uses the index of a bag that was closed. It scans any other bag, also a bag of version 1.2, once before
+// the first message is read or Info returns, up to the last whole message, which may be in an open chunk. Reading holds
+// up to 256 MiB of chunks that overlap in time, or a single larger chunk. Other chunks are read again when their time
+// comes.
 //
 // Info.Extra is an Extra.
 type reader struct {
 	chunked.Reader
-	definer
-	version1    bool
-	indexed     bool
-	complete    bool
+	connectionTable
+	version1    bool // the bag has version 1.2
+	indexed     bool // the index was used
+	complete    bool // the bag was closed and has no damage
 	headDamaged bool // the file has records, but does not begin as a bag
 }
 
@@ -42,8 +43,10 @@ func newReader(file codec.File, size int64, path string) (*reader, error) {
 	return r, nil
 }
 
+// Loader implements chunked.Layout.
 func (r *reader) Loader() chunked.Loader { return r.loader() }
 
+// Index implements chunked.Layout. It uses the index of the bag, or scans the bag.
 func (r *reader) Index() error {
 	r.reset()
 	if r.headDamaged {
@@ -58,19 +61,20 @@ func (r *reader) Index() error {
 		r.indexed = true
 		return err
 	}
-	definitions, channels := r.definer, r.Contents.Channels
+	connections, channels := r.connectionTable, r.Contents.Channels
 	r.reset()
 	if noIndex.Damaged {
-		// Keep the definitions of the index: the chunks may lack theirs.
-		r.definer, r.Contents.Channels = definitions, channels
+		// Keep the connections of the index, which the chunks may lack.
+		r.connectionTable, r.Contents.Channels = connections, channels
 		r.Contents.Event(codec.EventDamage, fmt.Sprintf("read without the index: %v", noIndex))
 	}
-	_, _, _, open := r.fileHeader()
-	return r.scan(open == nil)
+	_, _, _, headerErr := r.fileHeader()
+	return r.scan(headerErr == nil)
 }
 
+// reset forgets the contents of the bag.
 func (r *reader) reset() {
-	*r = reader{Reader: r.Reader, version1: r.version1, headDamaged: r.headDamaged, definer: definer{
+	*r = reader{Reader: r.Reader, version1: r.version1, headDamaged: r.headDamaged, connectionTable: connectionTable{
 		numbers: map[uint32]int{}, names: map[string]int{}, definitions: map[string][]byte{}}}
 	r.Contents = chunked.Contents{Path: r.Path}
 }
@@ -80,12 +84,13 @@ func (r *reader) loader() *loader { return &loader{file: r.File, reader: r, numb
 // Extra is Info.Extra of a bag.
 type Extra struct {
 	Version string `json:"version"`
-	Indexed bool   `json:"indexed"`
+	Indexed bool   `json:"indexed"` // read by the index, not by a scan
 	Chunks  int    `json:"chunks"`
-	// Compression is the compression of the first chunk; usually all chunks use it.
+	// Compression is the compression of the first chunk. Usually all chunks have one compression.
 	Compression string `json:"compression,omitempty"`
 }
 
+// Describe implements chunked.Layout.
 func (r *reader) Describe() *codec.Info {
 	extra := Extra{Version: "2.0", Indexed: r.indexed}
 	if r.version1 {

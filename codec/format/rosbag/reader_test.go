@@ -15,8 +15,8 @@ import (
 	"tapedeck/codec/internal/codectest"
 )
 
-// twoChunks returns a bag whose chunks overlap and have two publishers of a topic.
-func twoChunks() *bag {
+// bagOfTwoChunks returns a bag whose chunks overlap and have two publishers of a topic.
+func bagOfTwoChunks() *bag {
 	b := newBag()
 	first := slices.Concat(
 		testConnection(0, "/a", "callerid", "/one", "latching", "1"), testMessage(0, 10, "a10"),
@@ -31,14 +31,14 @@ func twoChunks() *bag {
 }
 
 func TestRead(t *testing.T) {
-	closed := twoChunks().close()
+	closed := bagOfTwoChunks().close()
 	for _, c := range []struct {
 		name     string
 		content  []byte
 		complete bool
 	}{
 		{"indexed", closed, true},
-		{"not closed", twoChunks().Bytes(), false},
+		{"not closed", bagOfTwoChunks().Bytes(), false},
 		{"index wrong", bytes.Replace(closed, []byte("chunk_pos="), []byte("chunk_sop="), 1), false},
 		{"counts wrong", bytes.Replace(closed, field("chunk_count", uint32(2)), field("chunk_count", uint32(1)), 1),
 			true},
@@ -105,7 +105,7 @@ func packLZ4(t testing.TB, records []byte) []byte {
 func TestUnknownCompression(t *testing.T) {
 	b := newBag()
 	records := slices.Concat(testConnection(0, "/a"), testMessage(0, 10, "a"))
-	b.chunk("snappy", records, []byte("who knows"))
+	b.chunk("snappy", records, []byte("packed"))
 	good := slices.Concat(testMessage(0, 11, "b"))
 	b.chunk("none", good, good)
 	r := openMemory(t, b.close())
@@ -260,7 +260,7 @@ func TestOpenChunk(t *testing.T) {
 
 // Wherever a bag is cut off, its whole messages are read without a report of damage.
 func TestCutAnywhere(t *testing.T) {
-	whole := twoChunks().close()
+	whole := bagOfTwoChunks().close()
 	last := 0
 	for size := len(version2); size < len(whole); size += 5 {
 		r := openMemory(t, whole[:size])
@@ -279,7 +279,7 @@ func TestCutAnywhere(t *testing.T) {
 
 // A changed byte loses at most the message that has it, unless the chunk is compressed.
 func TestDamageAnywhere(t *testing.T) {
-	whole := twoChunks().close()
+	whole := bagOfTwoChunks().close()
 	for at := len(version2); at < len(whole); at += 3 {
 		if at > 100 && at < 4000 {
 			at = 4000 // behind the padding
@@ -303,7 +303,7 @@ func TestDamageAnywhere(t *testing.T) {
 }
 
 // Wrong sizes in a bag do not make the reader allocate more memory than the content needs.
-func TestHugeClaims(t *testing.T) {
+func TestWrongSizes(t *testing.T) {
 	const huge = uint32(maxChunk - 1)
 	records := slices.Concat(testConnection(0, "/a"), testMessage(0, 10, "a"))
 	p := must(newPacker("bz2"))
@@ -348,9 +348,9 @@ func TestHugeClaims(t *testing.T) {
 }
 
 func FuzzReader(f *testing.F) {
-	closed := twoChunks().close()
+	closed := bagOfTwoChunks().close()
 	f.Add(closed)
-	f.Add(twoChunks().Bytes())
+	f.Add(bagOfTwoChunks().Bytes())
 	f.Add(version1Bag(true))
 	f.Add(version1Bag(false))
 	records := slices.Concat(testConnection(0, "/a"), testMessage(0, 10, "a"), testMessage(0, 9, "b"))
@@ -387,8 +387,9 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// TestBombs reads chunks of 8 MiB whose headers give a small size, and others whose headers give a large size.
-func TestBombs(t *testing.T) {
+// TestWrongUncompressedSizes reads chunks of 8 MiB whose headers give a small size, and others whose headers give a
+// large size.
+func TestWrongUncompressedSizes(t *testing.T) {
 	for _, compression := range []string{"bz2", "lz4"} {
 		p, err := newPacker(compression)
 		require.NoError(t, err)
@@ -397,7 +398,7 @@ func TestBombs(t *testing.T) {
 		require.Less(t, len(packed), 50_000)
 		var l loader
 		records, err := l.decompress(compression, packed, nil, 1000)
-		require.EqualError(t, err, "it holds more than the 1000 bytes of records that it says")
+		require.EqualError(t, err, "more than the 1000 bytes of records that the header says")
 		require.LessOrEqual(t, cap(records), 1<<20)
 		records, _ = l.decompress(compression, packed[:len(packed)/2], nil, maxChunk)
 		require.LessOrEqual(t, cap(records), 16<<20)

@@ -2,23 +2,24 @@
 // own rosbag reads our bags. Bags of version 1.2, http://wiki.ros.org/Bags/Format/1.2, can be read.
 //
 // Payloads are in ROS 1's serialisation, codec.EncodingROS1; package bridge/translate/ros1 translates them to ROS 2.
-// Each connection of a bag, that is each publisher of a topic, is a channel. Channel.Metadata has the fields of its
-// header beside topic, type and definition: "md5sum", "callerid", "latching" as "true" or "false", and any others. A
-// latching channel has transient-local QoS. There is no PublishTime.
+// Each connection of a bag, that is each publisher of a topic, is a channel. Channel.Metadata has the fields of the
+// connection header except topic, type and definition: "md5sum", "callerid", "latching" as "true" or "false", and any
+// others. A latching channel has transient-local QoS. There is no PublishTime.
 //
 // # Reading
 //
 // A bag that was closed is read by its index. Any other bag, also one of version 1.2, is scanned once before the first
-// message is read or Info returns. It is read up to the last complete message, also in the chunk that was open. Damage
-// is reported to Query.Damaged and skipped: the messages around it are kept, except in a damaged bzip2 chunk.
+// message is read or Info returns. The scan ends after the last complete message, which may be in a chunk that was not
+// closed. The reader reports damage to Query.Damaged and skips it: the messages around damage are kept, except in a
+// damaged bzip2 chunk.
 //
 // # Writing
 //
-// Only messages of ROS 1 can be written, with times from 1 ns to the year 2106. They keep their order; the index is in
-// time order. Equal channels become one connection. A channel without "md5sum" gets the sum of its definition. A chunk
-// is closed when it has ChunkSize bytes (768 KiB) or its messages span ChunkDuration of LogTime (1 s): a killed writer
-// loses at most that. Events are messages of tapedeck/RecordingEvent on codec.EventTopic. CreateOptions.Metadata is not
-// kept. NAME.bag is split into NAME_1.bag and so on.
+// Only messages of ROS 1 can be written, with times from 1 ns to the year 2106. Messages stay in the order of writing;
+// the index is in time order. Equal channels become one connection. A channel without "md5sum" gets the MD5 sum of its
+// definition. A chunk is closed when it has ChunkSize bytes (768 KiB) or its messages span ChunkDuration of LogTime
+// (1 s): a killed writer loses at most one chunk. Events are messages of tapedeck/RecordingEvent on codec.EventTopic.
+// CreateOptions.Metadata is not kept. NAME_1.bag and so on follow NAME.bag after splits.
 //
 // One addition, which ROS ignores: the header of a chunk has the CRC-32 (IEEE) of its records as "tapedeck_crc".
 package rosbag
@@ -79,8 +80,8 @@ func checkVersion(head string) error {
 	}
 	version, ok := strings.CutPrefix(head, magic)
 	if !ok {
-		return fmt.Errorf("not a bag of ROS 1: it begins with %q", head)
+		return fmt.Errorf("not a bag of ROS 1: the file begins with %q", head)
 	}
-	return fmt.Errorf("a bag of version %q; this program reads 1.2 and 2.0, ROS's 'rosbag fix' makes one of those",
+	return fmt.Errorf("a bag of version %q; this program reads 1.2 and 2.0; convert the bag with ROS's 'rosbag fix'",
 		strings.TrimSpace(version))
 }

@@ -11,7 +11,7 @@ import (
 	"tapedeck/test/samples/generate"
 )
 
-func sample(t testing.TB, name string) string { return generate.Path(t, "bag/"+name) }
+func samplePath(t testing.TB, name string) string { return generate.Path(t, "bag/"+name) }
 
 func TestSamples(t *testing.T) {
 	for _, c := range []struct {
@@ -33,7 +33,7 @@ func TestSamples(t *testing.T) {
 		{"py_unindexed_active.bag", 400, 1, 15, "none", 1700000000e9, 1700000039900000000, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			path := sample(t, c.name)
+			path := samplePath(t, c.name)
 			r, err := codec.Formats{Format}.Open(path)
 			require.NoError(t, err)
 			defer r.Close()
@@ -64,12 +64,12 @@ func TestSamples(t *testing.T) {
 			copy(rec.get("index_pos"), make([]byte, 8))
 			scanned := openMemory(t, content)
 			again := readAll(t, scanned, codec.Query{})
-			requireSame(t, all, again)
+			requireEqualMessages(t, all, again)
 		})
 	}
 }
 
-func requireSame(t *testing.T, want, got []codec.Message) {
+func requireEqualMessages(t *testing.T, want, got []codec.Message) {
 	require.Len(t, got, len(want))
 	for i, w := range want {
 		g := &got[i]
@@ -87,7 +87,7 @@ func testTails(t *testing.T, r codec.Reader, all []codec.Message) {
 			first--
 		}
 		tail := readAll(t, r, codec.Query{Start: all[i].LogTime})
-		requireSame(t, all[first:], tail)
+		requireEqualMessages(t, all[first:], tail)
 	}
 }
 
@@ -104,12 +104,12 @@ func testLatest(t *testing.T, r codec.Reader, all []codec.Message) {
 		require.NoError(t, err)
 		want, err := collect(it)
 		require.NoError(t, err)
-		requireSame(t, want, got)
+		requireEqualMessages(t, want, got)
 	}
 }
 
 func TestEmptyFile(t *testing.T) {
-	_, err := codec.Formats{Format}.Open(sample(t, "cruise_empty-file.bag"))
+	_, err := codec.Formats{Format}.Open(samplePath(t, "cruise_empty-file.bag"))
 	require.ErrorIs(t, err, codec.ErrUnknownFormat)
 	require.ErrorContains(t, err, "the file is empty")
 }

@@ -65,12 +65,12 @@ func (r *reader) scan(closed bool) error {
 			switch {
 			case cut:
 				s.Size = r.Size - s.Offset
-			case rec.size == 0 && r.unfilled(&rec):
+			case rec.size == 0 && r.lacksSize(&rec):
 				// Its writer was killed before it wrote the size. Nothing follows it, unless the header is damaged.
 				w.off = w.behindChunk(rec.data)
 				s.Size, s.Cut = w.off-s.Offset, true
 			}
-			if w.content > 0 && s.Offset+s.Size > content && (s.Cut || s.Offset+s.Size < r.Size || l.broken(s, buf)) {
+			if w.content > 0 && s.Offset+s.Size > content && (s.Cut || s.Offset+s.Size < r.Size || l.isDamaged(s, buf)) {
 				// After a crash, zeros replace the end of the last chunk.
 				s.Size, s.Cut = content-s.Offset, true
 			}
@@ -86,7 +86,7 @@ func (r *reader) scan(closed bool) error {
 		case w.content > 0 && rec.end() > content && rec.end() < r.Size:
 			runs.Flush() // after a crash, zeros replace its end
 		default:
-			runs.Add(rec.offset, rec.end(), r.channel(&rec.header), rec.time)
+			runs.Add(rec.offset, rec.end(), r.messageChannel(&rec.header), rec.time)
 		}
 	}
 	runs.Flush()
@@ -126,9 +126,9 @@ func (r *reader) chunks() (all, found int) {
 	return all, found
 }
 
-// unfilled reports whether the writer of a compressed chunk was killed before it wrote the size to the header.
+// lacksSize reports whether the writer of a compressed chunk was killed before it wrote the size to the header.
 // Otherwise records follow.
-func (r *reader) unfilled(rec *record) bool {
+func (r *reader) lacksSize(rec *record) bool {
 	size, _ := rec.uint32("size")
 	return size == 0 && string(rec.get("compression")) != "none" && rec.data < r.Size
 }

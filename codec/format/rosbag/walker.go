@@ -8,27 +8,28 @@ import (
 )
 
 const (
-	mostBegun   = 64 << 10 // bytes of a header that begun examines
-	maxHeader   = 1 << 20  // bytes of a record's header; a definition is part of it in version 1.2
-	maxConnect  = 64 << 20 // bytes of the data of records that are neither messages nor chunks
-	indexEntry  = 12       // bytes of an index entry of a message
-	leastRecord = 4 + 4 + len("op=x") + 4
+	maxExamined   = 64 << 10 // bytes of a header that isCutHeader examines
+	maxHeader     = 1 << 20  // bytes of a record's header; in version 1.2 the header has a definition
+	maxOtherData  = 64 << 20 // bytes of the data of records that are neither messages nor chunks
+	indexEntry    = 12       // bytes of an index entry of a message
+	minRecordSize = 4 + 4 + len("op=x") + 4
 )
 
-// record is the header and the position of a record.
+// record is the header and the position of a record in a file.
 type record struct {
 	header        // valid until the walker moves
 	offset int64  // of the record
-	data   int64  // of its data
-	size   uint32 // of its data
+	data   int64  // offset of the data
+	size   uint32 // bytes of data
 }
 
+// end returns the offset of the end of the record.
 func (r *record) end() int64 { return r.data + int64(r.size) }
 
-// walker reads the records of a range of a file in order, and finds the next whole record behind a damaged place.
+// walker reads the records of a range of a file in order. After damage it continues at the next whole record.
 type walker struct {
 	chunked.Window
-	off, to int64
+	off, to int64 // offsets of the next record and of the end of the range
 	content int64 // offset of the zeros that end an unfinished file; 0 if there are none
 }
 
@@ -67,16 +68,17 @@ func (w *walker) next() (record, error) {
 	if w.content > 0 {
 		limit = w.content
 	}
-	if r.op != 0 && r.end() > limit || start >= limit || w.begun(start, limit) {
+	if r.op != 0 && r.end() > limit || start >= limit || w.isCutHeader(start, limit) {
 		return r, chunked.ErrCut
 	}
 	return record{}, &chunked.GapError{From: start, To: w.to}
 }
 
-// record returns the record at off, and whether it is whole and plausible. Its op is 0 if not even its header is whole.
+// record returns the record at off, and whether the record is whole and has a plausible size. The op is 0 if not even
+// the header is whole.
 func (w *walker) record(off int64) (record, bool) {
 	r := record{offset: off, data: w.to}
-	if w.to-off < int64(leastRecord) {
+	if w.to-off < int64(minRecordSize) {
 		return r, false
 	}
 	n := int64(le.Uint32(w.At(off, 4)))
@@ -85,18 +87,18 @@ func (w *walker) record(off int64) (record, bool) {
 	}
 	b := w.At(off, n+8)[4:]
 	h, ok := parseHeader(b[:n])
-	if !ok || !sane(&h) {
+	if !ok || !hasRequiredFields(&h) {
 		return r, false
 	}
 	r.header, r.data, r.size = h, off+4+n+4, le.Uint32(b[n:])
-	if count, ok := h.uint32("count"); ok && h.op == opIndex && h.has&hasConn != 0 && count <= maxConnect/indexEntry {
+	if count, ok := h.uint32("count"); ok && h.op == opIndex && h.has&hasConn != 0 && count <= maxOtherData/indexEntry {
 		r.size = count * indexEntry // ROS C Turtle wrote a wrong size
 	}
-	return r, r.end() <= w.to && (h.op == opMessage || h.op == opChunk || r.size <= maxConnect)
+	return r, r.end() <= w.to && (h.op == opMessage || h.op == opChunk || r.size <= maxOtherData)
 }
 
-// sane reports whether a header has all fields that its op requires.
-func sane(h *header) bool {
+// hasRequiredFields reports whether a header has all fields that its op requires.
+func hasRequiredFields(h *header) bool {
 	switch h.op {
 	case opDefinition:
 		return h.get("topic") != nil && h.get("type") != nil
@@ -116,24 +118,25 @@ func sane(h *header) bool {
 	return false
 }
 
-// plausible reports whether off is the end, or may be the beginning of a record, whole or cut off by the end.
+// plausible reports whether off is the end of the range, or may be the beginning of a record, which the end of the
+// range may cut off.
 func (w *walker) plausible(off int64) bool {
 	if off == w.to {
 		return true
 	}
 	r, whole := w.record(off)
-	return whole || r.op != 0 || w.begun(off, w.to)
+	return whole || r.op != 0 || w.isCutHeader(off, w.to)
 }
 
-// resync returns the offset of the first whole record at or behind off, or the end.
+// resync returns the offset of the first whole record at off or later, or the end of the range.
 func (w *walker) resync(off int64) int64 {
-	for ; off <= w.to-int64(leastRecord) && w.Err == nil; off++ {
+	for ; off <= w.to-int64(minRecordSize) && w.Err == nil; off++ {
 		head := w.At(off, 8)
 		n, first := le.Uint32(head), le.Uint32(head[4:])
 		if first < 4 || n < 8 || n > maxHeader || first > n-4 {
 			continue
 		}
-		// Other data never looks like a chunk or message. Other records must be followed by a plausible record.
+		// Other data does not look like a chunk or a message. After other records there must be a plausible record.
 		if r, whole := w.record(off); whole && (r.op == opChunk || r.op == opMessage || w.plausible(r.end())) {
 			return off
 		}
@@ -141,9 +144,9 @@ func (w *walker) resync(off int64) int64 {
 	return w.to
 }
 
-// begun reports whether the bytes from off to end are the beginning of a record whose header is cut off.
-func (w *walker) begun(off, end int64) bool {
-	b := w.At(off, min(end-off, mostBegun))
+// isCutHeader reports whether the bytes from off to end are the beginning of a record whose header is cut off.
+func (w *walker) isCutHeader(off, end int64) bool {
+	b := w.At(off, min(end-off, maxExamined))
 	if len(b) < 4 {
 		return true
 	}

@@ -22,45 +22,45 @@ const (
 
 // encoder encodes one file.
 type encoder struct {
-	path      string
-	chunkSize int
-	duration  int64
-	packer    packer // of the chunk that is being encoded
+	path          string
+	chunkSize     int    // bytes of records after which a chunk is closed
+	chunkDuration int64  // ns of LogTime after which a chunk is closed
+	packer        packer // of the chunk that is being encoded
 
-	conns   []*connection   // by number
-	topics  []*output.Topic // of conns
-	ids     map[*codec.Channel]*connection
-	headers map[string]*connection // by encodeConnection
-	last    *codec.Channel         // channel of the last message
-	lastOwn *connection            // connection of last
+	conns       []*connection   // by number
+	topics      []*output.Topic // of conns
+	byChannel   map[*codec.Channel]*connection
+	byHeader    map[string]*connection // by encodeConnection
+	lastChannel *codec.Channel         // channel of the last message
+	lastConn    *connection            // connection of lastChannel
 
-	chunk *chunk // the open chunk
-	spare *chunk // an empty chunk, or nil
-	size  int64  // bytes of conns in the index
+	chunk     *chunk // the open chunk
+	spare     *chunk // an empty chunk, or nil
+	connsSize int64  // bytes of conns in the index
 
 	// Of the chunks in the file:
-	infos  []byte // the chunk infos
-	chunks int
+	infos  []byte // encoded chunk infos
+	chunks int    // number of chunks
 }
 
 // connection is a connection of the file.
 type connection struct {
 	output.Topic
 	number uint32
-	record []byte
+	record []byte // encoded connection record
 }
 
 // chunk has records that are not yet written.
 type chunk struct {
 	records []byte
-	entries [][]entry // of the index, by connection
+	entries [][]entry // entries of the index, by connection number
 	first   int64     // LogTime of the first message
 	span    output.Span
 
 	// Set when the chunk is closed:
 	encoder *encoder
-	reserve int64
-	info    []byte // the chunk info
+	reserve int64  // bytes to keep free on the disk for the end of the file
+	info    []byte // encoded chunk info
 }
 
 // reset empties the chunk, which keeps its memory.
@@ -73,10 +73,10 @@ func (c *chunk) reset() {
 
 func newEncoder(path string, o codec.CreateOptions) (output.Encoder, error) {
 	w := &encoder{
-		path:      path,
-		chunkSize: min(cmp.Or(o.ChunkSize, defaultChunkSize), maxChunk/2),
-		duration:  int64(cmp.Or(o.ChunkDuration, defaultChunkDuration)),
-		ids:       map[*codec.Channel]*connection{}, headers: map[string]*connection{},
+		path:          path,
+		chunkSize:     min(cmp.Or(o.ChunkSize, defaultChunkSize), maxChunk/2),
+		chunkDuration: int64(cmp.Or(o.ChunkDuration, defaultChunkDuration)),
+		byChannel:     map[*codec.Channel]*connection{}, byHeader: map[string]*connection{},
 	}
 	w.chunk = w.newChunk()
 	var err error
@@ -93,46 +93,48 @@ func (w *encoder) newChunk() *chunk {
 	return &chunk{encoder: w, records: make([]byte, 0, w.chunkSize+w.chunkSize/4)}
 }
 
+// Declare makes a connection for c, unless there is an equal connection.
 func (w *encoder) Declare(c *codec.Channel) error {
-	if c == w.last {
+	if c == w.lastChannel {
 		return nil
 	}
-	own := w.ids[c]
-	if own == nil {
+	conn := w.byChannel[c]
+	if conn == nil {
 		var err error
-		own, err = w.declare(c)
+		conn, err = w.declare(c)
 		if err != nil {
 			return err
 		}
-		w.ids[c] = own
+		w.byChannel[c] = conn
 	}
-	w.last, w.lastOwn = c, own
+	w.lastChannel, w.lastConn = c, conn
 	return nil
 }
 
+// declare returns the connection for c, which may be new.
 func (w *encoder) declare(c *codec.Channel) (*connection, error) {
 	if c.Encoding != codec.EncodingROS1 {
-		return nil, fmt.Errorf("write %s: topic %s: its messages are %s, and a bag takes only those of ROS 1 (%s)",
-			w.path, c.Topic, cmp.Or(c.Encoding, "of no known encoding"), codec.EncodingROS1)
+		return nil, fmt.Errorf("write %s: topic %s: the encoding is %s; a bag holds only messages of ROS 1 (%s)",
+			w.path, c.Topic, cmp.Or(c.Encoding, "unknown"), codec.EncodingROS1)
 	}
 	header := encodeConnection(c)
-	if own := w.headers[string(header)]; own != nil {
-		return own, nil
+	if conn := w.byHeader[string(header)]; conn != nil {
+		return conn, nil
 	}
-	if len(header) > maxConnect || len(c.Topic) > maxHeader/2 {
-		return nil, fmt.Errorf("write %s: topic %s: its definition takes %d bytes; at most %d fit", w.path,
-			c.Topic[:min(100, len(c.Topic))], len(header), maxConnect)
+	if len(header) > maxOtherData || len(c.Topic) > maxHeader/2 {
+		return nil, fmt.Errorf("write %s: topic %s: the definition takes %d bytes; at most %d fit", w.path,
+			c.Topic[:min(100, len(c.Topic))], len(header), maxOtherData)
 	}
-	own := &connection{number: uint32(len(w.conns)), Topic: output.Topic{Channel: c}}
-	own.record = appendRecord(nil, opConnection, func(b []byte) []byte {
-		return appendField(appendUint32(b, "conn", own.number), "topic", c.Topic)
+	conn := &connection{number: uint32(len(w.conns)), Topic: output.Topic{Channel: c}}
+	conn.record = appendRecord(nil, opConnection, func(b []byte) []byte {
+		return appendField(appendUint32(b, "conn", conn.number), "topic", c.Topic)
 	}, func(b []byte) []byte { return append(b, header...) })
-	w.chunk.records = append(w.chunk.records, own.record...)
-	w.headers[string(header)] = own
-	w.conns = append(w.conns, own)
-	w.topics = append(w.topics, &own.Topic)
-	w.size += int64(len(own.record))
-	return own, nil
+	w.chunk.records = append(w.chunk.records, conn.record...)
+	w.byHeader[string(header)] = conn
+	w.conns = append(w.conns, conn)
+	w.topics = append(w.topics, &conn.Topic)
+	w.connsSize += int64(len(conn.record))
+	return conn, nil
 }
 
 // Prepare reports whether the open chunk would be too long or too large with m.
@@ -142,33 +144,34 @@ func (w *encoder) Prepare(m *codec.Message) (full bool, err error) {
 	}
 	switch {
 	case m.LogTime <= 0 || m.LogTime > maxTime:
-		return false, fmt.Errorf("write %s: a message of %s has the time %d ns; in a bag it is from 1 to %d", w.path,
+		return false, fmt.Errorf("write %s: a message of %s has the time %d ns; times in a bag are from 1 to %d", w.path,
 			m.Channel.Topic, m.LogTime, maxTime)
 	case len(m.Data) > maxPayload:
 		return false, fmt.Errorf("write %s: a message of %s takes %d bytes; at most %d fit", w.path, m.Channel.Topic,
 			len(m.Data), maxPayload)
 	}
 	return w.chunk.span.Messages > 0 &&
-		(m.LogTime-w.chunk.first >= w.duration || len(w.chunk.records)+len(m.Data) > maxPayload), nil
+		(m.LogTime-w.chunk.first >= w.chunkDuration || len(w.chunk.records)+len(m.Data) > maxPayload), nil
 }
 
 // messageHead begins the header of every message: its length, the op, and the name of the connection's number.
 const messageHead = "\x26\x00\x00\x00" + opField + connField
 
+// Append appends m to the open chunk. It reports whether the chunk is full.
 func (w *encoder) Append(m *codec.Message) (full bool) {
-	c, own := w.chunk, w.lastOwn
+	c, conn := w.chunk, w.lastConn
 	if c.span.Messages == 0 {
 		c.first = m.LogTime
 	}
 	c.span.Add(m.LogTime)
-	for len(c.entries) <= int(own.number) {
+	for len(c.entries) <= int(conn.number) {
 		c.entries = append(c.entries, nil)
 	}
-	c.entries[own.number] = append(c.entries[own.number], entry{m.LogTime, uint32(len(c.records))})
-	b := le.AppendUint32(append(c.records, messageHead...), own.number)
+	c.entries[conn.number] = append(c.entries[conn.number], entry{m.LogTime, uint32(len(c.records))})
+	b := le.AppendUint32(append(c.records, messageHead...), conn.number)
 	b = appendTime(append(b, timeField...), m.LogTime)
 	c.records = append(le.AppendUint32(b, uint32(len(m.Data))), m.Data...)
-	own.Messages++
+	conn.Messages++
 	return len(c.records) >= w.chunkSize
 }
 
@@ -187,10 +190,11 @@ func (w *encoder) Take(beside bool) output.Chunk {
 			w.chunk = w.newChunk()
 		}
 	}
-	c.reserve = int64(len(w.infos)) + w.size + finalReserve
+	c.reserve = int64(len(w.infos)) + w.connsSize + finalReserve
 	return c
 }
 
+// Drop drops the messages of the open chunk.
 func (w *encoder) Drop() output.Span {
 	span := w.chunk.span
 	w.chunk.reset()
@@ -199,6 +203,7 @@ func (w *encoder) Drop() output.Span {
 
 func (c *chunk) Span() output.Span { return c.span }
 
+// Encode returns the compressed chunk and its index. offset is the offset of the chunk in the file.
 func (c *chunk) Encode(offset int64) (output.Block, error) {
 	c.info = appendChunkInfo(c.info[:0], offset, c)
 	p := &c.encoder.packer
@@ -216,12 +221,14 @@ func (c *chunk) Encode(offset int64) (output.Block, error) {
 	return output.Block{Data: [][]byte{head, stored, index}, Reserve: c.reserve + int64(len(c.info))}, nil
 }
 
+// Keep adds the chunk, which was written, to the index of the file.
 func (c *chunk) Keep() error {
 	c.encoder.infos = append(c.encoder.infos, c.info...)
 	c.encoder.chunks++
 	return nil
 }
 
+// Release makes the memory of the chunk available to later chunks.
 func (c *chunk) Release() {
 	c.reset()
 	if c != c.encoder.chunk {
@@ -239,8 +246,8 @@ func (w *encoder) Finish(file *output.File, _ *codec.Info, durable bool) error {
 	offset := file.Size()
 	if err == nil {
 		var index []byte
-		for _, own := range w.conns {
-			index = append(index, own.record...)
+		for _, conn := range w.conns {
+			index = append(index, conn.record...)
 		}
 		err = file.Append(index, w.infos)
 	}

@@ -116,7 +116,7 @@ func TestChunksEnd(t *testing.T) {
 	require.NoError(t, w.Close())
 }
 
-func TestWhatABagCannotHold(t *testing.T) {
+func TestWriteErrors(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.bag")
 	w, err := codec.Formats{Format}.Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
@@ -125,12 +125,12 @@ func TestWhatABagCannotHold(t *testing.T) {
 		message codec.Message
 		want    string
 	}{
-		{codec.Message{Channel: c, LogTime: 0}, "a message of /a has the time 0 ns; in a bag it is from 1 to " +
+		{codec.Message{Channel: c, LogTime: 0}, "a message of /a has the time 0 ns; times in a bag are from 1 to " +
 			"4294967295999999999"},
 		{codec.Message{Channel: c, LogTime: -1}, "the time -1 ns"},
 		{codec.Message{Channel: c, LogTime: maxTime + 1}, "the time 4294967296000000000 ns"},
 		{codec.Message{Channel: &codec.Channel{Topic: "/cdr", Encoding: codec.EncodingCDR}, LogTime: 1},
-			"topic /cdr: its messages are cdr, and a bag takes only those of ROS 1 (ros1)"},
+			"topic /cdr: the encoding is cdr; a bag holds only messages of ROS 1 (ros1)"},
 		{codec.Message{Channel: c, LogTime: 1, Data: make([]byte, maxPayload+1)},
 			"takes 536870913 bytes; at most 536870912 fit"},
 	} {

@@ -718,7 +718,7 @@ func TestNothingThatCanBeWritten(t *testing.T) {
 	in := write(t, "in.mcap", codec.Message{Channel: n, Data: payload(t, &std_msgs.UInt32{})})
 	output := filepath.Join(t.TempDir(), "out.bag")
 	_, err := run(t, DefaultOptions(), output, in)
-	require.ErrorContains(t, err, "has the time 0 ns; in a bag it is from 1 to ")
+	require.ErrorContains(t, err, "has the time 0 ns; times in a bag are from 1 to ")
 	require.NoFileExists(t, output)
 }
 
