@@ -12,7 +12,7 @@ import (
 	"tapedeck/codec/text/plural"
 )
 
-// scan finds the segments by reading the whole file. closed reports that the writer closed it.
+// scan fills r.Contents by reading the whole file. closed is whether the writer closed the bag.
 func (r *reader) scan(closed bool) error {
 	content, err := chunked.ContentEnd(r.File, r.Size)
 	if err != nil {
@@ -28,7 +28,7 @@ func (r *reader) scan(closed bool) error {
 	l := r.loader()
 	runs := chunked.Run{Contents: &r.Contents}
 	var buf []byte
-	cut := false
+	cut := false // the end of the file cuts off the last record
 	for !cut {
 		rec, err := w.next()
 		if w.Err != nil {
@@ -38,43 +38,14 @@ func (r *reader) scan(closed bool) error {
 			break
 		}
 		cut = errors.Is(err, chunked.ErrCut)
-		var broken *chunked.GapError
+		var gap *chunked.GapError
 		switch {
-		case errors.As(err, &broken):
+		case errors.As(err, &gap):
 			runs.Flush()
-			r.Contents.Damaged(broken.From, err)
+			r.Contents.Damaged(gap.From, err)
 		case rec.op == opChunk:
 			runs.Flush()
-			s := chunked.Segment{Offset: rec.offset, Size: rec.end() - rec.offset, Chunk: true, Cut: cut}
-			if cut {
-				packed := string(rec.get("compression")) != "none"
-				if behind := w.behindChunk(rec.data); behind < w.to {
-					// Its size is wrong: it covers other records.
-					r.Contents.Damaged(rec.offset, &chunked.GapError{From: rec.offset, To: behind})
-					cut = false
-					if !packed {
-						w.off = rec.data // scan its records like any others
-						break
-					}
-					w.off = behind
-					s.Size, s.Cut = behind-rec.offset, true
-					buf = r.scanChunk(l, s, buf)
-					break
-				}
-			}
-			switch {
-			case cut:
-				s.Size = r.Size - s.Offset
-			case rec.size == 0 && r.lacksSize(&rec):
-				// Its writer was killed before it wrote the size. Nothing follows it, unless the header is damaged.
-				w.off = w.behindChunk(rec.data)
-				s.Size, s.Cut = w.off-s.Offset, true
-			}
-			if w.content > 0 && s.Offset+s.Size > content && (s.Cut || s.Offset+s.Size < r.Size || l.isDamaged(s, buf)) {
-				// After a crash, zeros replace the end of the last chunk.
-				s.Size, s.Cut = content-s.Offset, true
-			}
-			buf = r.scanChunk(l, s, buf)
+			buf, cut = r.scanChunk(&w, l, &rec, cut, buf)
 		case cut:
 			runs.Flush()
 		case rec.op != opMessage:
@@ -84,12 +55,58 @@ func (r *reader) scan(closed bool) error {
 				runs.Flush()
 			}
 		case w.content > 0 && rec.end() > content && rec.end() < r.Size:
-			runs.Flush() // after a crash, zeros replace its end
+			runs.Flush() // after a crash, zeros replace the end of the message
 		default:
 			runs.Add(rec.offset, rec.end(), r.messageChannel(&rec.header), rec.time)
 		}
 	}
 	runs.Flush()
+	r.reportUndescribed()
+	r.Contents.Scanned = true
+	r.complete = closed && !cut && len(r.Contents.Damage) == 0
+	if !closed || cut {
+		r.reportUnfinished()
+	}
+	return nil
+}
+
+// scanChunk adds the chunk rec, which w returned, and moves w to the next record. cut is whether the end of the file
+// seems to cut off the chunk. The results are the loaded records, in buf if they fit, and whether the end of the file
+// does cut off the chunk.
+func (r *reader) scanChunk(w *walker, l *loader, rec *record, cut bool, buf []byte) ([]byte, bool) {
+	s := chunked.Segment{Offset: rec.offset, Size: rec.end() - rec.offset, Chunk: true, Cut: cut}
+	if cut {
+		packed := string(rec.get("compression")) != "none"
+		if next := w.behindChunk(rec.data); next < w.to {
+			// The size of the chunk is wrong: it covers other records.
+			r.Contents.Damaged(rec.offset, &chunked.GapError{From: rec.offset, To: next})
+			if !packed {
+				w.off = rec.data // scan the records of the chunk one by one
+				return buf, false
+			}
+			w.off = next
+			s.Size = next - rec.offset
+			return r.addScanned(l, s, buf), false
+		}
+	}
+	switch {
+	case cut:
+		s.Size = r.Size - s.Offset
+	case rec.size == 0 && r.lacksSize(rec):
+		// The writer was killed before it wrote the size. Nothing follows the chunk, unless its header is damaged.
+		w.off = w.behindChunk(rec.data)
+		s.Size, s.Cut = w.off-s.Offset, true
+	}
+	if content := w.content; content > 0 && s.Offset+s.Size > content &&
+		(s.Cut || s.Offset+s.Size < r.Size || l.isDamaged(s, buf)) {
+		// After a crash, zeros replace the end of the last chunk.
+		s.Size, s.Cut = content-s.Offset, true
+	}
+	return r.addScanned(l, s, buf), cut
+}
+
+// reportUndescribed reports messages of connections that the bag does not describe.
+func (r *reader) reportUndescribed() {
 	for _, conn := range slices.Sorted(maps.Keys(r.numbers)) {
 		n := r.numbers[conn]
 		if !r.Contents.Known(n) && n < len(r.Contents.Counts) && r.Contents.Counts[n] > 0 {
@@ -97,20 +114,20 @@ func (r *reader) scan(closed bool) error {
 				conn))
 		}
 	}
-	r.Contents.Scanned = true
-	r.complete = closed && !cut && len(r.Contents.Damage) == 0
-	if !closed || cut {
-		text := "the bag was not closed by its writer; everything up to its end was read"
-		if all, found := r.chunks(); all > found {
-			text = fmt.Sprintf("the bag is cut off: its header counts %s, %d were found; nothing tells how many "+
-				"messages the others had", plural.Count(all, "chunk"), found)
-		}
-		r.Contents.Event(codec.EventUnfinished, text)
-	}
-	return nil
 }
 
-// chunks returns the number of chunks by the file header, 0 in a bag that was not closed, and the number found.
+// reportUnfinished adds the event that the bag was not closed or is cut off.
+func (r *reader) reportUnfinished() {
+	text := "the bag was not closed by its writer; everything up to its end was read"
+	if all, found := r.chunks(); all > found {
+		text = fmt.Sprintf("the bag is cut off: its header counts %s, %d were found; nothing tells how many "+
+			"messages the others had", plural.Count(all, "chunk"), found)
+	}
+	r.Contents.Event(codec.EventUnfinished, text)
+}
+
+// chunks returns the number of chunks that the file header counts, 0 in a bag that was not closed, and the number of
+// chunks that were found.
 func (r *reader) chunks() (all, found int) {
 	w := walker{Window: chunked.Window{File: r.File, Size: r.Size}, to: r.Size}
 	rec, _ := w.record(int64(len(version2)))
@@ -133,8 +150,8 @@ func (r *reader) lacksSize(rec *record) bool {
 	return size == 0 && string(rec.get("compression")) != "none" && rec.data < r.Size
 }
 
-// behindChunk returns the offset of the first record at or behind off that cannot be in a chunk. Other records may be
-// part of the chunk: LZ4 leaves some uncompressed.
+// behindChunk returns the offset of the first record at off or later that cannot be in a chunk. Other records may be
+// part of the chunk: LZ4 leaves some data uncompressed.
 func (w *walker) behindChunk(off int64) int64 {
 	for off = w.resync(off); off < w.to; off = w.resync(off + 1) {
 		if r, _ := w.record(off); r.op == opChunk || r.op == opIndex {
@@ -144,8 +161,8 @@ func (w *walker) behindChunk(off int64) int64 {
 	return off
 }
 
-// scanChunk adds a chunk that no index describes. It returns the loaded records, in buf if they fit.
-func (r *reader) scanChunk(l *loader, s chunked.Segment, buf []byte) []byte {
+// addScanned adds a chunk that no index describes. It returns the loaded records, in buf if they fit.
+func (r *reader) addScanned(l *loader, s chunked.Segment, buf []byte) []byte {
 	records, counts := r.Contents.LoadNew(l, &s, buf)
 	if len(counts) > 0 {
 		for id, n := range counts {

@@ -144,8 +144,8 @@ func (w *encoder) Prepare(m *codec.Message) (full bool, err error) {
 	}
 	switch {
 	case m.LogTime <= 0 || m.LogTime > maxTime:
-		return false, fmt.Errorf("write %s: a message of %s has the time %d ns; times in a bag are from 1 to %d", w.path,
-			m.Channel.Topic, m.LogTime, maxTime)
+		return false, fmt.Errorf("write %s: a message of %s has the time %d ns; times in a bag are from 1 to %d",
+			w.path, m.Channel.Topic, m.LogTime, maxTime)
 	case len(m.Data) > maxPayload:
 		return false, fmt.Errorf("write %s: a message of %s takes %d bytes; at most %d fit", w.path, m.Channel.Topic,
 			len(m.Data), maxPayload)
