@@ -71,12 +71,13 @@ func TestFetchDefinition(t *testing.T) {
 				fieldsOnly(r)
 				r.TypeDescription.ReferencedTypeDescriptions = nil
 			}},
-		{name: "no type of .msg", kind: "q/msg/Far", err: "p/msg/Inner: field number: type 14 is none of .msg",
+		{name: "no type of .msg", kind: "q/msg/Far",
+			err: "p/msg/Inner: field number: type id 14 has no name in .msg files",
 			change: func(r *tdi.GetTypeDescription_Response) {
 				fieldsOnly(r)
 				r.TypeDescription.ReferencedTypeDescriptions[0].Fields[0].Type.TypeId = tdi.FieldType_FIELD_TYPE_WCHAR
 			}},
-		{name: "no type", kind: "q/msg/Far", err: "q/msg/Far: field inner: type 193 is not known",
+		{name: "no type", kind: "q/msg/Far", err: "q/msg/Far: field inner: type id 193 is unknown",
 			change: func(r *tdi.GetTypeDescription_Response) {
 				fieldsOnly(r)
 				r.TypeDescription.TypeDescription.Fields[0].Type.TypeId = 193

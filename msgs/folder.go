@@ -14,7 +14,8 @@ type packageFS struct {
 	folder fs.FS
 }
 
-// newPackageFS returns a packageFS of a folder, named by its package.xml or else by the folder.
+// newPackageFS returns a packageFS of a folder. The name of the package comes from package.xml, or else from the
+// folder.
 func newPackageFS(folder string) fs.FS {
 	abs, err := filepath.Abs(folder)
 	if err != nil {
@@ -32,6 +33,7 @@ func newPackageFS(folder string) fs.FS {
 	return p
 }
 
+// Open implements fs.FS.
 func (p packageFS) Open(name string) (fs.File, error) {
 	if inner, ok := strings.CutPrefix(name, p.name+"/"); ok {
 		return p.folder.Open(inner)

@@ -10,7 +10,7 @@ type Message interface {
 	// MarshalCDR appends the fields to the payload. The encoder keeps the first error.
 	MarshalCDR(*wire.Encoder)
 
-	// UnmarshalCDR sets the fields from the payload, and reuses their slices. The decoder keeps the first
+	// UnmarshalCDR sets the fields from the payload, and reuses the memory of slices. The decoder keeps the first
 	// error.
 	UnmarshalCDR(*wire.Decoder)
 }

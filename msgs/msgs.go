@@ -1,6 +1,6 @@
-// Package msgs holds the definitions of the messages and services that tapedeck speaks, with the field names, types,
-// defaults and constants of ROS 2 Jazzy, and rosbag2_interfaces as of its successors. The generated Go types are in
-// subpackages, one for each ROS package.
+// Package msgs holds the definitions of the messages and services that tapedeck uses, with the field names, types,
+// defaults and constants of ROS 2 Jazzy. The definitions of rosbag2_interfaces are those of later releases. The
+// generated Go types are in subpackages, one for each ROS package.
 package msgs
 
 import (
@@ -16,16 +16,16 @@ import (
 //go:embed */msg/*.msg */srv/*.srv
 var definitions embed.FS
 
-// former has definitions that changed after a release of ROS 2, in a folder of the last release that had them.
+// former has definitions that changed after a release of ROS 2, in a folder named by the last release that had them.
 //
 //go:embed former
 var former embed.FS
 
-// Release returns tapedeck's own definitions for a release of ROS 2: "humble". "" is the newest, to
-// which the Go types belong.
+// Release returns tapedeck's own definitions for a release of ROS 2, such as "humble". "" is the newest release, whose
+// definitions the Go types have.
 func Release(name string) *rosidl.Library { return rosidl.NewLibrary(release(name)...) }
 
-// release returns the file systems of Release. The names of releases are in alphabetical order.
+// release returns the file systems of Release. The names of releases of ROS 2 ascend in alphabetical order.
 func release(name string) []fs.FS {
 	var fsys []fs.FS
 	folders, _ := fs.Glob(former, "former/*")
@@ -40,11 +40,12 @@ func release(name string) []fs.FS {
 }
 
 // Library returns the definitions in the given folders, in the packages of the sourced ROS 2 environment
-// (AMENT_PREFIX_PATH), and tapedeck's own for the release in ROS_DISTRO. The first that defines a type wins.
+// (AMENT_PREFIX_PATH), and tapedeck's own for the release in ROS_DISTRO. The first place that
+// defines a type wins.
 //
-// A folder is one of packages (<folder>/<package>/msg/<Type>.msg), an install prefix
-// (<folder>/share/<package>/msg/<Type>.msg) or a package (<folder>/msg/<Type>.msg, named by its package.xml or else by
-// the folder).
+// A folder may contain packages (<folder>/<package>/msg/<Type>.msg), be an install prefix
+// (<folder>/share/<package>/msg/<Type>.msg), or be a package (<folder>/msg/<Type>.msg). The name of such a package
+// comes from package.xml, or else from the folder.
 func Library(folders ...string) *rosidl.Library {
 	var fsys []fs.FS
 	for _, folder := range folders {

@@ -16,6 +16,7 @@ import (
 	"tapedeck/test/samples"
 )
 
+// TestLibraryIsComplete checks that all definitions parse, and that all contained messages are defined.
 func TestLibraryIsComplete(t *testing.T) {
 	t.Setenv("AMENT_PREFIX_PATH", "")
 	l := msgs.Library()
@@ -31,7 +32,7 @@ func TestLibraryIsComplete(t *testing.T) {
 	}
 }
 
-// The definitions of rosbag2 differ between releases.
+// TestRelease checks the numbers of fields of definitions that differ between releases.
 func TestRelease(t *testing.T) {
 	t.Setenv("AMENT_PREFIX_PATH", "")
 	fields := func(l *rosidl.Library, name string) int {
@@ -53,8 +54,8 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestHash compares with published hashes: of ROS 2 Jazzy, of CARLA's CdrTopicInfo.h, of libraries of other languages,
-// and of mavros 2.12.
+// TestHash compares hashes with published hashes: of ROS 2 Jazzy, of CARLA's CdrTopicInfo.h, of libraries in other
+// languages, and of mavros 2.12.
 func TestHash(t *testing.T) {
 	t.Setenv("AMENT_PREFIX_PATH", "")
 	folder := filepath.Join(t.TempDir(), "example_interfaces")
@@ -136,6 +137,7 @@ func TestHash(t *testing.T) {
 	}
 }
 
+// TestLibraryFolders checks the precedence of folders, and the kinds of folders.
 func TestLibraryFolders(t *testing.T) {
 	dir := t.TempDir()
 	write := func(path, text string) {
@@ -197,7 +199,7 @@ func TestSamples(t *testing.T) {
 			text, err := l.Concatenated(s.Name)
 			require.NoError(t, err)
 			switch {
-			case strings.HasSuffix(s.Name, "_Event"): // older than the line "SRV:"
+			case strings.HasSuffix(s.Name, "_Event"): // the file is older than the line "SRV:"
 				require.True(t, strings.HasSuffix(text, "\n"+string(s.Data)))
 			case !strings.Contains(path, "rosbags_rs") && s.Name != "rcl_interfaces/msg/ParameterEvent":
 				require.Equal(t, string(s.Data), text) // other texts have another order, or repeat definitions
@@ -212,7 +214,7 @@ func TestSamples(t *testing.T) {
 				}
 			}
 			if s.Name == "rosbag2_interfaces/msg/WriteSplitEvent" || s.Name == "sensor_msgs/msg/Range" {
-				continue // recorded before they had node_name and variance
+				continue // recorded before the types had node_name and variance
 			}
 			want, err := embedded.Hash(s.Name)
 			if errors.Is(err, rosidl.ErrUnknownType) {

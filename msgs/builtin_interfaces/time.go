@@ -2,8 +2,8 @@ package builtin_interfaces
 
 import "math"
 
-// TimeAt returns a time in ns since the Unix epoch. ROS 2 has the seconds from 1901 to 2038; any other second becomes
-// the first or last of them.
+// TimeAt returns the time that is ns nanoseconds after the Unix epoch. ROS 2 has seconds from 1901 to 2038. Earlier and
+// later times get the first or last of these seconds.
 func TimeAt(ns int64) Time {
 	sec, rest := ns/1e9, ns%1e9
 	if rest < 0 {

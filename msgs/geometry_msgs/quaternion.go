@@ -15,7 +15,7 @@ func FromEuler(roll, pitch, yaw float64) Quaternion {
 	}
 }
 
-// Times returns the rotation by r and then by q. Both are orientations: quaternions of length 1.
+// Times returns the rotation by r and then by q. r and q must have length 1.
 func (q Quaternion) Times(r Quaternion) Quaternion {
 	return Quaternion{
 		X: q.W*r.X + q.X*r.W + q.Y*r.Z - q.Z*r.Y,
@@ -28,11 +28,11 @@ func (q Quaternion) Times(r Quaternion) Quaternion {
 // Conjugate returns the inverse rotation.
 func (q Quaternion) Conjugate() Quaternion { return Quaternion{X: -q.X, Y: -q.Y, Z: -q.Z, W: q.W} }
 
-// Rotate turns a vector of the frame with the orientation q into the world.
+// Rotate converts a vector from the frame with the orientation q to the world.
 func (q Quaternion) Rotate(v Vector3) Vector3 {
 	r := q.Times(Quaternion{X: v.X, Y: v.Y, Z: v.Z}).Times(q.Conjugate())
 	return Vector3{X: r.X, Y: r.Y, Z: r.Z}
 }
 
-// RotateBack turns a vector of the world into the frame with the orientation q.
+// RotateBack converts a vector from the world to the frame with the orientation q.
 func (q Quaternion) RotateBack(v Vector3) Vector3 { return q.Conjugate().Rotate(v) }

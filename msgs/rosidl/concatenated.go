@@ -6,31 +6,35 @@ import (
 	"strings"
 )
 
+// separator precedes each definition of a contained message.
 var separator = strings.Repeat("=", 80) + "\n"
 
-// ParseConcatenated reads the text that MCAP files carry as schema of the encoding "ros2msg" (and "ros1msg"): the
-// definition of the named type, then the definitions of the messages that it contains, each behind a line of "=" and a
-// line "MSG: pkg/Type" or "MSG: pkg/msg/Type". For a service and its event, the definition is the .srv file, which
-// newer versions of rosbag2 put behind a line "SRV: pkg/srv/Type"; for a message of an action, the .action file, behind
-// a line "ACTION: pkg/action/Type". The library has no other definitions.
+// ParseConcatenated reads the text that MCAP files have as schema of the encoding "ros2msg" or "ros1msg". The text has
+// the definition of the named type, then the definitions of all contained messages. Each definition of a contained
+// message follows a line of "=" and a line "MSG: pkg/Type" or "MSG: pkg/msg/Type".
+//
+// For a service and its event, the definition is the .srv file. Newer versions of rosbag2 put it behind a line
+// "SRV: pkg/srv/Type". For a message of an action, the definition is the .action file, behind a line
+// "ACTION: pkg/action/Type". The returned library has no other definitions.
 func ParseConcatenated(name, text string) (*Library, error) {
 	name = fullName(name)
 	l := NewLibrary()
 	if err := l.addConcatenated(name, text); err != nil {
 		return nil, fmt.Errorf("parse concatenated definition of %s: %w", name, err)
 	}
-	if _, err := l.described(name); err != nil {
+	if _, err := l.describedMessage(name); err != nil {
 		return nil, fmt.Errorf("parse concatenated definition of %s: %w", name, err)
 	}
 	return l, nil
 }
 
+// addConcatenated adds the definitions in a text to l.texts.
 func (l *Library) addConcatenated(root, text string) error {
 	l.texts = map[string]string{}
 	kind, name, line := "", root, 0
 	for {
 		body, rest, lines, found := cutSeparator(text)
-		if body != "" || !found || line > 0 { // a separator in the first line names the root
+		if body != "" || !found || line > 0 { // a separator in the first line precedes the name of the root
 			if err := l.addText(kind, name, body); err != nil {
 				return err
 			}
@@ -53,12 +57,13 @@ func (l *Library) addConcatenated(root, text string) error {
 	}
 }
 
+// addText adds the definition of a type. kind is "MSG", "SRV", "ACTION", or "" for the root.
 func (l *Library) addText(kind, name, text string) error {
 	path := name + ".msg"
 	if kind == "ACTION" {
 		path = name + ".action"
 	} else if service, _, ok := cutService(name); ok {
-		if _, _, err := split(text, 2); err == nil {
+		if _, _, err := splitSections(text, 2); err == nil {
 			path = service + ".srv"
 		}
 	}
@@ -71,8 +76,8 @@ func (l *Library) addText(kind, name, text string) error {
 	return nil
 }
 
-// cutSeparator cuts the text around its first line of "=". The newline in front of that line is in neither half.
-// lines is the number of lines up to the separator, including it.
+// cutSeparator cuts the text around the first line of "=". The newline before that line is in neither half. lines is
+// the number of lines up to and including the separator.
 func cutSeparator(text string) (before, after string, lines int, found bool) {
 	for start := 0; start < len(text); {
 		end := len(text)
@@ -90,11 +95,11 @@ func cutSeparator(text string) (before, after string, lines int, found bool) {
 	return text, "", lines, false
 }
 
-// Concatenated returns the definition of a message or service and of all messages that it contains as rosbag2 writes it
-// into MCAP files, the text that ParseConcatenated reads. A service and its event have equal texts.
+// Concatenated returns the definition of a message or service and of all contained messages, in the text that rosbag2
+// writes into MCAP files. ParseConcatenated reads that text. A service and its event have equal texts.
 func (l *Library) Concatenated(name string) (string, error) {
 	name = fullName(name)
-	m, err := l.described(name)
+	m, err := l.describedMessage(name)
 	if err != nil {
 		return "", fmt.Errorf("concatenate definitions: %w", err)
 	}
@@ -113,8 +118,8 @@ func (l *Library) Concatenated(name string) (string, error) {
 	return b.String(), nil
 }
 
-// appendContained appends the messages that the fields contain in rosbag2's order: by name, each followed by the
-// messages that it contains, none twice.
+// appendContained appends the messages that fields contain, each once, in rosbag2's order: by name, each followed by
+// its contained messages.
 func (l *Library) appendContained(b *strings.Builder, fields []Field, seen map[string]bool) error {
 	var names []string
 	for _, f := range fields {
@@ -140,11 +145,11 @@ func (l *Library) appendContained(b *strings.Builder, fields []Field, seen map[s
 	return nil
 }
 
-// Empty returns the first message without fields and constants among the named type and the messages that it contains,
-// and whether it is the type itself; "" if there is none. Messages of services and actions do not count: many have no
-// fields.
+// Empty returns the first message without fields and constants, among the named type and all contained messages, or ""
+// if there is none. itself reports whether that message is the named type. Messages of services and actions do not
+// count, because many of them have no fields.
 func (l *Library) Empty(name string) (empty string, itself bool, err error) {
-	root, err := l.described(name)
+	root, err := l.describedMessage(name)
 	if err != nil {
 		return "", false, err
 	}
@@ -162,7 +167,8 @@ func (l *Library) Empty(name string) (empty string, itself bool, err error) {
 	return "", false, nil
 }
 
-// HasEmpty reports whether a concatenated definition may have a message that Empty finds, without parsing it.
+// HasEmpty reports whether a concatenated definition may have a message that Empty finds, without parsing the
+// definition.
 func HasEmpty(text string) bool {
 	for {
 		body, rest, _, found := cutSeparator(text)

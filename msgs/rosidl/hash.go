@@ -31,16 +31,16 @@ func (t Type) ID() int {
 	return id
 }
 
-// TypeText returns the type with an id as definitions write it. length, bound and message are Type's Length,
+// TypeText returns the text that definitions have for the type with an id. length, bound and message are Type's Length,
 // StringBound and Message.
 func TypeText(id int, length, bound uint64, message string) (string, error) {
 	if id <= 0 || id > 4*shapeIDs {
-		return "", fmt.Errorf("type %d is not known", id)
+		return "", fmt.Errorf("type id %d is unknown", id)
 	}
 	single, text := (id-1)%shapeIDs+1, ""
 	for k, kind := range kinds {
 		switch {
-		case Kind(k) == Char: // written as the uint8 that it is
+		case Kind(k) == Char: // has the id of Uint8
 		case kind.id == single:
 			text = kind.name + message
 		case kind.id+boundIDs == single && (Kind(k) == String || Kind(k) == WString):
@@ -48,7 +48,7 @@ func TypeText(id int, length, bound uint64, message string) (string, error) {
 		}
 	}
 	if text == "" {
-		return "", fmt.Errorf("type %d is none of .msg", id)
+		return "", fmt.Errorf("type id %d has no name in .msg files", id)
 	}
 	switch (id - 1) / shapeIDs {
 	case 1:
@@ -75,7 +75,7 @@ func (m *Message) DescribedFields() []Field {
 // Hash returns the type hash of a message or service, "RIHS01_" and 64 hexadecimal digits, as REP-2011 and ROS 2 since
 // Iron define it: the SHA-256 of the descriptions of the type and of all types that it contains, written as JSON.
 func (l *Library) Hash(name string) (string, error) {
-	root, err := l.described(name)
+	root, err := l.describedMessage(name)
 	if err != nil {
 		return "", fmt.Errorf("hash %s: %w", name, err)
 	}
@@ -87,21 +87,21 @@ func (l *Library) Hash(name string) (string, error) {
 	slices.SortFunc(contained, func(a, b *Message) int { return strings.Compare(a.Name, b.Name) })
 	var b strings.Builder
 	b.WriteString(`{"type_description": `)
-	describe(&b, root)
+	writeDescription(&b, root)
 	b.WriteString(`, "referenced_type_descriptions": [`)
 	for i, m := range contained {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		describe(&b, m)
+		writeDescription(&b, m)
 	}
 	b.WriteString("]}")
 	return fmt.Sprintf("RIHS01_%x", sha256.Sum256([]byte(b.String()))), nil
 }
 
-// described returns the message that the description of a type describes. For a service this is a message of its
-// request, response and event.
-func (l *Library) described(name string) (*Message, error) {
+// describedMessage returns the message that the description of a type describes. For a service, the message has the
+// request, the response and the event of the service as fields.
+func (l *Library) describedMessage(name string) (*Message, error) {
 	name = fullName(name)
 	if _, suffix, ok := cutService(name); !ok || suffix != "" {
 		return l.Message(name)
@@ -117,8 +117,8 @@ func (l *Library) described(name string) (*Message, error) {
 	return m, nil
 }
 
-// describe writes an IndividualTypeDescription with the spacing that the definition of the hash prescribes.
-func describe(b *strings.Builder, m *Message) {
+// writeDescription writes an IndividualTypeDescription with the spacing that the definition of the hash prescribes.
+func writeDescription(b *strings.Builder, m *Message) {
 	fmt.Fprintf(b, `{"type_name": "%s", "fields": [`, m.Name)
 	for i, f := range m.DescribedFields() {
 		if i > 0 {

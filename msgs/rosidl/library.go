@@ -16,9 +16,9 @@ var ErrUnknownType = errors.New("unknown type")
 // maxDepth is the deepest nesting of messages, as in rosbag2.
 const maxDepth = 50
 
-// implied has the messages that definitions use without naming them: for ROS 1's "time" and "duration", for events of
-// services and for goals of actions. rosbag2 omits the last two from its files.
-var implied = map[string]string{
+// impliedTexts has the messages that definitions use without naming them: for ROS 1's "time" and "duration", for events
+// of services and for goals of actions. rosbag2 omits the last two from its files.
+var impliedTexts = map[string]string{
 	"builtin_interfaces/msg/Time.msg":     "int32 sec\nuint32 nanosec\n",
 	"builtin_interfaces/msg/Duration.msg": "int32 sec\nuint32 nanosec\n",
 	"service_msgs/msg/ServiceEventInfo.msg": "uint8 REQUEST_SENT=0\nuint8 REQUEST_RECEIVED=1\n" +
@@ -30,10 +30,10 @@ var implied = map[string]string{
 // Library is a set of definitions, which are read on demand. It is safe for concurrent use.
 type Library struct {
 	fsys  []fs.FS
-	texts map[string]string // by path; they precede fsys
-	hint  string            // ends the error about an unknown type
+	texts map[string]string // definitions by path, which precede definitions in fsys
+	hint  string            // end of errors about an unknown type
 
-	mu       sync.Mutex
+	mu       sync.Mutex // guards the maps below
 	messages map[string]*Message
 	services map[string]*Service
 }
@@ -51,18 +51,21 @@ func (l *Library) WithHint(hint string) *Library {
 	return other
 }
 
-// Message returns the definition of a message: "std_msgs/msg/String", "std_srvs/srv/Trigger_Request", "…_Response", or
-// "…_Event", which service introspection publishes; of an action "pkg/action/Dock_Goal", "…_Result", "…_Feedback",
-// "…_FeedbackMessage", and the messages of its services Dock_SendGoal and Dock_GetResult. The library also defines
-// all messages that it contains, and none contains itself. The error wraps ErrUnknownType if the library does not
-// define the message, or one that it contains.
+// Message returns the definition of a message. The name may be:
+//   - the name of a .msg file, "std_msgs/msg/String";
+//   - the name of a service followed by "_Request", "_Response", or "_Event", which service introspection publishes;
+//   - the name of an action, "pkg/action/Dock", followed by "_Goal", "_Result", "_Feedback" or "_FeedbackMessage";
+//   - the name of a message of an action's services, Dock_SendGoal and Dock_GetResult.
+//
+// The library also defines all messages that the message contains, and none contains itself. The error wraps
+// ErrUnknownType if the library does not define the message or a contained message.
 func (l *Library) Message(name string) (*Message, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.message(fullName(name), nil)
 }
 
-// Service returns the definition of a service, "std_srvs/srv/Trigger". The library also defines all messages that its
+// Service returns the definition of a service, "std_srvs/srv/Trigger". The library also defines all messages that
 // request and response contain, as for Message.
 func (l *Library) Service(name string) (*Service, error) {
 	l.mu.Lock()
@@ -81,13 +84,13 @@ func (l *Library) Service(name string) (*Service, error) {
 
 // Closure returns a message and all messages that it contains, each once, in the order of their depth.
 func (l *Library) Closure(root *Message) ([]*Message, error) {
-	all, known := []*Message{root}, map[string]bool{root.Name: true}
+	all, seen := []*Message{root}, map[string]bool{root.Name: true}
 	for i := 0; i < len(all); i++ {
 		for _, f := range all[i].Fields {
-			if f.Type.Kind != Nested || known[f.Type.Message] {
+			if f.Type.Kind != Nested || seen[f.Type.Message] {
 				continue
 			}
-			known[f.Type.Message] = true
+			seen[f.Type.Message] = true
 			m, err := l.Message(f.Type.Message)
 			if err != nil {
 				return nil, err
@@ -107,7 +110,7 @@ func (l *Library) Types() []string {
 	}
 	for _, f := range l.fsys {
 		for _, pattern := range []string{"*/msg/*.msg", "*/srv/*.srv"} {
-			found, _ := fs.Glob(f, pattern) // fails on a bad pattern only
+			found, _ := fs.Glob(f, pattern) // only a bad pattern is an error
 			paths = append(paths, found...)
 		}
 	}
@@ -118,7 +121,7 @@ func (l *Library) Types() []string {
 	return slices.Compact(paths)
 }
 
-// message returns a message whose containers are given, outermost first.
+// message returns a message. containers are the messages that contain it, outermost first. The caller holds l.mu.
 func (l *Library) message(name string, containers []string) (*Message, error) {
 	if m := l.messages[name]; m != nil {
 		return m, nil
@@ -155,8 +158,8 @@ func (l *Library) read(name string) (*Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, alone := l.texts[name+".msg"] // a request by itself, from MCAP
-	if service, suffix, ok := cutService(name); ok && !alone {
+	_, separate := l.texts[name+".msg"] // MCAP files may have the request without the service
+	if service, suffix, ok := cutService(name); ok && !separate {
 		if suffix == "" {
 			return nil, fmt.Errorf("%w %s: a service is not a message", ErrUnknownType, name)
 		}
@@ -173,7 +176,7 @@ func (l *Library) read(name string) (*Message, error) {
 		return eventMessage(s), nil
 	}
 	action, suffix, ok := cutAction(name)
-	if ok && !alone {
+	if ok && !separate {
 		return l.actionMessage(action, suffix)
 	}
 	text, err := l.find(name, ".msg")
@@ -194,7 +197,7 @@ func (l *Library) actionMessage(action, suffix string) (*Message, error) {
 	if suffix == "_FeedbackMessage" {
 		return p.message("unique_identifier_msgs/UUID goal_id\n" + action + "_Feedback feedback\n")
 	}
-	texts, lines, err := split(text, 3)
+	texts, lines, err := splitSections(text, 3)
 	if err != nil {
 		return nil, fmt.Errorf("parse %s: %w", p.file, err)
 	}
@@ -203,6 +206,7 @@ func (l *Library) actionMessage(action, suffix string) (*Message, error) {
 	return p.message(texts[i])
 }
 
+// service returns a service, without a check of the contained messages. The caller holds l.mu.
 func (l *Library) service(name string) (*Service, error) {
 	if s := l.services[name]; s != nil {
 		return s, nil
@@ -212,7 +216,7 @@ func (l *Library) service(name string) (*Service, error) {
 		return nil, err
 	}
 	if _, _, ok := cutService(name); !ok {
-		return nil, fmt.Errorf("%w %s: not a service", ErrUnknownType, name)
+		return nil, fmt.Errorf("%w %s: the type is not a service", ErrUnknownType, name)
 	}
 	text, err := l.find(name, ".srv")
 	if err != nil && kind == "action" {
@@ -241,7 +245,7 @@ func (l *Library) actionService(name string) (string, error) {
 	return "unique_identifier_msgs/UUID goal_id\n---\nint8 status\n" + action + "_Result result\n", err
 }
 
-// header returns the message that a bare "Header" names in a package: the package's own if it has one.
+// header returns the message that a bare "Header" in text names: the Header of the package, or else std_msgs' Header.
 func (l *Library) header(pkg, text string) string {
 	if own := pkg + "/msg/Header"; pkg != "" && strings.Contains(text, "Header") {
 		if _, err := l.find(own, ".msg"); err == nil {
@@ -251,6 +255,7 @@ func (l *Library) header(pkg, text string) string {
 	return stdHeader
 }
 
+// find returns the text of the file name+ext.
 func (l *Library) find(name, ext string) (string, error) {
 	if text, ok := l.texts[name+ext]; ok {
 		return text, nil
@@ -264,7 +269,7 @@ func (l *Library) find(name, ext string) (string, error) {
 			return "", fmt.Errorf("read definition of %s: %w", name, err)
 		}
 	}
-	if text, ok := implied[name+ext]; ok {
+	if text, ok := impliedTexts[name+ext]; ok {
 		return text, nil
 	}
 	if l.hint != "" {
@@ -303,7 +308,8 @@ func cutService(name string) (service, suffix string, ok bool) {
 	return service, suffix, ok
 }
 
-// actionSuffixes end the names of an action's messages: in the order of its definition, then the published feedback.
+// actionSuffixes are the suffixes of the names of an action's messages: first the messages of the definition, in order,
+// then the message that publishes feedback.
 var actionSuffixes = []string{"_Goal", "_Result", "_Feedback", "_FeedbackMessage"}
 
 // cutAction cuts "pkg/action/Dock_Goal" into the name of the action and one of actionSuffixes.

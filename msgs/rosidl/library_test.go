@@ -28,7 +28,7 @@ func TestLibrary(t *testing.T) {
 		"own_msgs/msg/Header.msg": "uint8 id\n",
 	})
 	second := folder(map[string]string{
-		"a_msgs/msg/Alone.msg":    "int8 not_this_one\n",
+		"a_msgs/msg/Alone.msg":    "int8 ignored\n",
 		"b_msgs/msg/Inner.msg":    "float64 x\n",
 		"b_msgs/srv/Do.srv":       "Inner inner\n---\nbool done\n",
 		"std_msgs/msg/Header.msg": "time stamp\nstring frame_id\n",
@@ -79,7 +79,7 @@ func TestAction(t *testing.T) {
 	nested := func(name, message string) Field { return Field{Name: name, Type: Type{Kind: Nested, Message: message}} }
 	single := func(name string, k Kind) Field { return Field{Name: name, Type: Type{Kind: k}} }
 	id := nested("goal_id", "unique_identifier_msgs/msg/UUID")
-	for part, want := range map[string][]Field{
+	for suffix, want := range map[string][]Field{
 		"Goal":               {nested("goal", "a_msgs/msg/Pose")},
 		"Result":             {single("docked", Bool)},
 		"Feedback":           {single("left", Float32)},
@@ -94,7 +94,7 @@ func TestAction(t *testing.T) {
 			{Name: "response", Type: Type{Kind: Nested, Message: "a_msgs/action/Dock_SendGoal_Response",
 				Shape: Sequence, Length: 1}}},
 	} {
-		name := "a_msgs/action/Dock_" + part
+		name := "a_msgs/action/Dock_" + suffix
 		m, err := l.Message(name)
 		require.NoError(t, err, name)
 		require.Equal(t, want, m.Fields, name)
@@ -102,7 +102,7 @@ func TestAction(t *testing.T) {
 		require.NoError(t, err, name)
 		own, err := l.Concatenated(name)
 		require.NoError(t, err, name)
-		for _, concatenated := range []string{own, // rosbag2's text has the whole .action file instead
+		for _, concatenated := range []string{own, // rosbag2 writes the whole .action file instead
 			separator + "ACTION: a_msgs/action/Dock\n" + text + "\n" + separator + "MSG: a_msgs/Pose\nfloat64 x\n"} {
 			parsed, err := ParseConcatenated(name, concatenated)
 			require.NoError(t, err, name)
@@ -159,7 +159,7 @@ func TestLibraryErrors(t *testing.T) {
 	_, err := l.Service("a_msgs/srv/Do")
 	require.EqualError(t, err, "field missing of a_msgs/srv/Do_Request: unknown type a_msgs/msg/Missing")
 	_, err = l.Service("a_msgs/msg/Lacking")
-	require.EqualError(t, err, "unknown type a_msgs/msg/Lacking: not a service")
+	require.EqualError(t, err, "unknown type a_msgs/msg/Lacking: the type is not a service")
 }
 
 func TestLibraryConcurrently(t *testing.T) {

@@ -26,21 +26,22 @@ func SnakeCase(name, prefix string) string {
 		}
 		snake, begins = append(snake, c), false
 	}
-	return prefixed(string(snake), prefix)
+	return addPrefix(string(snake), prefix)
 }
 
-// CamelCase returns a name of another language by the rules of ROS 2 for types: ASCII letters and digits alone, each
-// word with a capital. For prefix see SnakeCase.
+// CamelCase returns a name of another language by the rules of ROS 2 for types: only ASCII letters and digits, each
+// word with a capital. prefix precedes a name that would be empty or begin with a digit.
 func CamelCase(name, prefix string) string {
 	var b strings.Builder
 	separates := func(r rune) bool { return r > unicode.MaxASCII || !isLetter(byte(r)) && !isDigit(byte(r)) }
 	for word := range strings.FieldsFuncSeq(name, separates) {
 		b.WriteString(strings.ToUpper(word[:1]) + word[1:])
 	}
-	return prefixed(b.String(), prefix)
+	return addPrefix(b.String(), prefix)
 }
 
-func prefixed(name, prefix string) string {
+// addPrefix adds the prefix to a name that is empty or begins with a digit.
+func addPrefix(name, prefix string) string {
 	if name == "" || isDigit(name[0]) {
 		return prefix + name
 	}

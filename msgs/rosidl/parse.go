@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// ParseMessage reads the text of a .msg file. name is the full name, "sensor_msgs/msg/Imu". Names of other messages
-// in the text are relative to the package, except "Header", which is std_msgs/msg/Header as everywhere in ROS; ROS 1's
-// "time" and "duration" are builtin_interfaces' Time and Duration. The other messages are not looked up: see Library.
+// ParseMessage reads the text of a .msg file. name is the full name, "sensor_msgs/msg/Imu". Names of other messages in
+// the text are relative to the package, except "Header", which means std_msgs/msg/Header. ROS 1's "time" and "duration"
+// mean Time and Duration of builtin_interfaces. ParseMessage does not look up other messages; a Library does.
 func ParseMessage(name, text string) (*Message, error) {
 	return parser{name: name, file: name + ".msg", header: stdHeader}.message(text)
 }
@@ -18,17 +18,18 @@ const stdHeader = "std_msgs/msg/Header"
 
 // parser reads one definition.
 type parser struct {
-	name   string // of the message or service
-	file   string // for errors
-	line   int    // lines of the file before the text
+	name   string // name of the message or service
+	file   string // name of the file in errors
+	line   int    // number of lines of the file before the text
 	header string // full name of the message that a bare "Header" names
 }
 
+// service reads the text of a .srv file.
 func (p parser) service(text string) (*Service, error) {
 	if _, _, err := splitName(p.name); err != nil {
 		return nil, fmt.Errorf("parse %s: %w", p.file, err)
 	}
-	sections, lines, err := split(text, 2)
+	sections, lines, err := splitSections(text, 2)
 	if err != nil {
 		return nil, fmt.Errorf("parse %s: %w", p.file, err)
 	}
@@ -46,15 +47,16 @@ func (p parser) service(text string) (*Service, error) {
 	return s, nil
 }
 
-// split cuts the text of a .srv or .action file into its sections. lines are the numbers of lines before each.
-func split(text string, count int) (sections []string, lines []int, err error) {
+// splitSections cuts the text of a .srv or .action file into its sections. lines has the number of lines before each
+// section.
+func splitSections(text string, count int) (sections []string, lines []int, err error) {
 	first, start, end, number := 0, 0, 0, 0
 	for s := range strings.SplitAfterSeq(text, "\n") {
 		start, end = end, end+len(s)
 		number++
 		if strings.TrimSpace(s) == "---" {
 			if len(sections) == count-1 {
-				return nil, nil, fmt.Errorf("a \"---\" too many in line %d", number)
+				return nil, nil, fmt.Errorf("line %d has a \"---\" too many", number)
 			}
 			sections, lines = append(sections, text[first:start]), append(lines, number)
 			first = end
@@ -66,6 +68,7 @@ func split(text string, count int) (sections []string, lines []int, err error) {
 	return append(sections, text[first:]), append([]int{0}, lines...), nil
 }
 
+// message reads the definition of a message.
 func (p parser) message(text string) (*Message, error) {
 	pkg, _, err := splitName(p.name)
 	if err != nil {
@@ -107,7 +110,7 @@ func (p parser) element(m *Message, pkg, line string, fields, constants map[stri
 		}
 		constants[name] = true
 		if t.Kind == Nested || t.Shape != Single {
-			return fmt.Errorf("constant %s: type %s cannot be that of a constant", name, typeName)
+			return fmt.Errorf("constant %s: a constant cannot have type %s", name, typeName)
 		}
 		v, err := parseValue(t, strings.TrimSpace(value))
 		if err != nil {
@@ -196,6 +199,7 @@ func (p parser) fieldType(pkg, text string) (Type, error) {
 	return t, nil
 }
 
+// parseBound reads a length or a bound.
 func parseBound(s string) (int, error) {
 	n, err := strconv.ParseUint(s, 10, 31)
 	if err != nil || n == 0 {
@@ -223,7 +227,7 @@ func isNameByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
 }
 
-// isName accepts ROS 1's names too, which mix upper and lower case.
+// isName reports whether s is a name of ROS 2 or ROS 1. Names of ROS 1 mix upper and lower case.
 func isName(s string) bool {
 	if s == "" || s[0] == '_' || s[0] >= '0' && s[0] <= '9' {
 		return false
@@ -236,6 +240,7 @@ func isName(s string) bool {
 	return true
 }
 
+// cutSpace cuts s around the first sequence of spaces and tabs.
 func cutSpace(s string) (before, after string) {
 	if i := strings.IndexAny(s, " \t"); i >= 0 {
 		return s[:i], strings.TrimLeft(s[i:], " \t")
@@ -251,7 +256,7 @@ func uncomment(line string) string {
 			return line[:i]
 		case '"', '\'':
 			if i > 0 && strings.IndexByte(" \t=,[", line[i-1]) >= 0 {
-				if n := quoted(line[i:]); n > 0 {
+				if n := quotedLength(line[i:]); n > 0 {
 					i += n - 1
 				}
 			}
@@ -260,8 +265,9 @@ func uncomment(line string) string {
 	return line
 }
 
-// quoted returns the length of the quoted string that s starts with, its quotes included, or 0 if it has no end.
-func quoted(s string) int {
+// quotedLength returns the length of the quoted string at the start of s, including the quotes. It returns 0 if the
+// string has no end.
+func quotedLength(s string) int {
 	for i := 1; i < len(s); i++ {
 		switch s[i] {
 		case '\\':

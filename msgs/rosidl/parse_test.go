@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The ids are the constants of type_description_interfaces/msg/FieldType.
+// TestTypeID compares ids with the constants of type_description_interfaces/msg/FieldType.
 func TestTypeID(t *testing.T) {
 	for text, id := range map[string]int{
 		"string": 17, "wstring": 18, "string<=5": 21, "wstring<=5": 22, "string[3]": 65, "string<=5[3]": 69,
@@ -16,15 +16,15 @@ func TestTypeID(t *testing.T) {
 	} {
 		m, err := ParseMessage("a_msgs/msg/A", text+" x\n")
 		require.NoError(t, err)
-		of := m.Fields[0].Type
-		require.Equal(t, id, of.ID(), text)
-		again, err := TypeText(id, uint64(of.Length), uint64(of.StringBound), of.Message)
+		field := m.Fields[0].Type
+		require.Equal(t, id, field.ID(), text)
+		again, err := TypeText(id, uint64(field.Length), uint64(field.StringBound), field.Message)
 		require.NoError(t, err)
 		require.Equal(t, text, again)
 	}
 	for id, want := range map[int]string{
-		0: "type 0 is not known", -1: "type -1 is not known", 193: "type 193 is not known",
-		12: "type 12 is none of .msg", 68: "type 68 is none of .msg",
+		0: "type id 0 is unknown", -1: "type id -1 is unknown", 193: "type id 193 is unknown",
+		12: "type id 12 has no name in .msg files", 68: "type id 68 has no name in .msg files",
 	} {
 		_, err := TypeText(id, 0, 0, "")
 		require.EqualError(t, err, want)
@@ -99,18 +99,19 @@ func TestParseMessageErrors(t *testing.T) {
 		{"string bound", "string<=x a", `type "string<=x": bound "x" is not a number from 1 to 2147483647`},
 		{"two fields", "bool twice", "a second field twice"},
 		{"two constants", "bool TWICE=1", "a second constant TWICE"},
-		{"constant list", "bool[2] A=[1,1]", "constant A: type bool[2] cannot be that of a constant"},
-		{"constant message", "Point A=1", "constant A: type Point cannot be that of a constant"},
+		{"constant list", "bool[2] A=[1,1]", "constant A: a constant cannot have type bool[2]"},
+		{"constant message", "Point A=1", "constant A: a constant cannot have type Point"},
 		{"no value", "int8 A=", `constant A: "" is not an integer of 8 bits`},
 		{"too large", "int8 A=128", `constant A: "128" is not an integer of 8 bits`},
 		{"negative", "uint8 A=-1", `constant A: "-1" is not an unsigned integer of 8 bits`},
 		{"not a bool", "bool a yes", `default of field a: "yes" is neither true nor false`},
 		{"not a float", "float32 a 1,5", `default of field a: "1,5" is not a floating-point number`},
 		{"long string", "string<=2 a 'abc'", `default of field a: "abc" has 3 characters, more than 2`},
-		{"message default", "Point a 1", "default of field a: my_msgs/msg/Point is a message and cannot have one"},
+		{"message default", "Point a 1",
+			"default of field a: my_msgs/msg/Point is a message and cannot have a default"},
 		{"list default", "int8[] a 1", `default of field a: "1" is not a list like [1, 2]`},
-		{"short list", "int8[3] a [1, 2]", "default of field a: has 2 values instead of 3"},
-		{"long list", "int8[<=1] a [1, 2]", "default of field a: has 2 values, more than 1"},
+		{"short list", "int8[3] a [1, 2]", "default of field a: the list has 2 values instead of 3"},
+		{"long list", "int8[<=1] a [1, 2]", "default of field a: the list has 2 values, more than 1"},
 		{"hole in list", "int8[] a [1,,2]", `default of field a: "" is not an integer of 8 bits`},
 		{"itself", "Bad[] a", "my_msgs/msg/Bad contains itself"},
 	} {
@@ -126,6 +127,7 @@ func TestParseMessageErrors(t *testing.T) {
 	}
 }
 
+// parseService parses the text of a service.
 func parseService(name, text string) (*Service, error) {
 	return parser{name: name, file: name + ".srv", header: stdHeader}.service(text)
 }
@@ -147,7 +149,7 @@ func TestParseService(t *testing.T) {
 
 	for text, want := range map[string]string{
 		"bool x\n":              `parse my_srvs/srv/Bad.srv: the number of "---" lines is 0, not 1`,
-		"---\nbool x\n---\n":    `parse my_srvs/srv/Bad.srv: a "---" too many in line 3`,
+		"---\nbool x\n---\n":    `parse my_srvs/srv/Bad.srv: line 3 has a "---" too many`,
 		"bool x y\n---\n":       `parse my_srvs/srv/Bad.srv:1: default of field x: "y" is neither true nor false`,
 		"bool x\n---\n\nbool\n": `parse my_srvs/srv/Bad.srv:4: "" is not a name for a field of type bool`,
 	} {

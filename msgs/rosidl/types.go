@@ -5,7 +5,7 @@ package rosidl
 // Kind is the kind of a value of a field or constant.
 type Kind uint8
 
-// The kinds. In the text, "byte" is Byte and "char" is Char: both travel as one unsigned byte.
+// The kinds. Payloads hold Byte and Char as one unsigned byte.
 const (
 	Bool Kind = iota + 1
 	Byte
@@ -40,10 +40,10 @@ var kinds = [...]struct {
 // Name returns the name of the kind in definitions, "uint8", or "" for Nested.
 func (k Kind) Name() string { return kinds[k].name }
 
-// Size returns the bytes of a number or bool, 0 for other kinds.
+// Size returns the size of a number or bool in bytes, or 0 for other kinds.
 func (k Kind) Size() int { return kinds[k].size }
 
-// kindNamed returns the kind with a name in definitions, 0 if there is none.
+// kindNamed returns the kind with a name in definitions, or 0 if there is none.
 func kindNamed(name string) Kind {
 	for k := Bool; k < Nested; k++ {
 		if kinds[k].name == name {
@@ -60,20 +60,20 @@ type Shape uint8
 const (
 	Single   Shape = iota
 	Array          // T[N]: exactly Type.Length values
-	Sequence       // T[] and T[<=N]: any number, or at most Type.Length unless it is 0
+	Sequence       // T[] and T[<=N]: at most Type.Length values, or any number of values if Type.Length is 0
 )
 
 // Type is the type of a field or constant.
 type Type struct {
 	Kind        Kind
-	Message     string // of Nested: the full name, "geometry_msgs/msg/Point"
-	StringBound int    // of String and WString: the most characters; 0: no bound
+	Message     string // for Nested: the full name of the message, "geometry_msgs/msg/Point"
+	StringBound int    // for String and WString: the largest number of characters; 0: no bound
 	Shape       Shape
-	Length      int // of Array: number of values; of Sequence: the most values, 0: no bound
+	Length      int // for Array: number of values; for Sequence: the largest number of values, 0: no bound
 }
 
-// Field is a field of a message. Default is nil or the default value: bool, int64, uint64, float64, string, or a slice
-// ([]any) of these for arrays and sequences.
+// Field is a field of a message. Default is nil or the default value: bool, int64, uint64, float64 or string, or, for
+// arrays and sequences, a slice ([]any) of such values.
 type Field struct {
 	Name    string
 	Type    Type
@@ -93,8 +93,8 @@ type Message struct {
 	Fields    []Field
 	Constants []Constant
 	Text      string // the definition as it was read
-	// Unproven reports that the text has no fields, but that the type may have some. A payload other than one to
-	// four zero bytes shows that it has.
+	// Unproven means that the text has no fields, but the type may have some. A payload other than one to four zero
+	// bytes proves that the type has fields.
 	Unproven bool
 }
 

@@ -10,7 +10,7 @@ import (
 // parseDefault reads the default value of a field: a value, or "[a, b]" for arrays and sequences.
 func parseDefault(t Type, text string) (any, error) {
 	if t.Kind == Nested {
-		return nil, fmt.Errorf("%s is a message and cannot have one", t.Message)
+		return nil, fmt.Errorf("%s is a message and cannot have a default", t.Message)
 	}
 	if t.Shape == Single {
 		return parseValue(t, text)
@@ -29,10 +29,10 @@ func parseDefault(t Type, text string) (any, error) {
 		values = append(values, v)
 	}
 	if t.Shape == Array && len(values) != t.Length {
-		return nil, fmt.Errorf("has %d values instead of %d", len(values), t.Length)
+		return nil, fmt.Errorf("the list has %d values instead of %d", len(values), t.Length)
 	}
 	if t.Length > 0 && len(values) > t.Length {
-		return nil, fmt.Errorf("has %d values, more than %d", len(values), t.Length)
+		return nil, fmt.Errorf("the list has %d values, more than %d", len(values), t.Length)
 	}
 	return values, nil
 }
@@ -41,7 +41,7 @@ func parseDefault(t Type, text string) (any, error) {
 func cutItem(list string) (item, rest string) {
 	start := 0
 	if list[0] == '"' || list[0] == '\'' {
-		start = quoted(list)
+		start = quotedLength(list)
 	}
 	item, rest, _ = strings.Cut(list[start:], ",")
 	return strings.TrimSpace(list[:start] + item), strings.TrimSpace(rest)
@@ -92,10 +92,10 @@ func parseValue(t Type, text string) (any, error) {
 	}
 }
 
-// unquote removes quotes around the text and, if it had any, replaces the escapes. An unknown escape stays as it is, as
-// in rosidl.
+// unquote removes quotes around the text. In a quoted text, it also replaces escapes. As in rosidl, an unknown escape
+// stays as it is.
 func unquote(text string) string {
-	if text == "" || text[0] != '"' && text[0] != '\'' || quoted(text) != len(text) {
+	if text == "" || text[0] != '"' && text[0] != '\'' || quotedLength(text) != len(text) {
 		return text
 	}
 	var b strings.Builder

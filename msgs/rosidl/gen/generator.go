@@ -22,11 +22,11 @@ type generator struct {
 	lib     *rosidl.Library
 	pkg     string
 	imports []string
-	types   []string // Go names
+	types   []string // names of the Go types
 	body    bytes.Buffer
 }
 
-// typesFile lists all types for the test that compares them with another implementation of CDR.
+// typesFile is the path of a list of all types. A test compares the types with another implementation of CDR.
 const typesFile = "../test/peers/cdr/types_gen_test.go"
 
 // generate returns the generated files for a folder of packages, by path.
@@ -49,7 +49,7 @@ func generate(fsys fs.FS) (map[string][]byte, error) {
 			if err != nil {
 				return nil, err
 			}
-			if err := g.message(m); err != nil {
+			if err := g.writeMessage(m); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
 		}
@@ -70,6 +70,7 @@ func generate(fsys fs.FS) (map[string][]byte, error) {
 	return files, nil
 }
 
+// typeList returns the content of typesFile.
 func typeList(pkgs []string, generators map[string]*generator) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\n\npackage cdr\n\nimport (\n%q\n", generated, module)
@@ -86,6 +87,7 @@ func typeList(pkgs []string, generators map[string]*generator) ([]byte, error) {
 	return format.Source(b.Bytes())
 }
 
+// file returns the generated file.
 func (g *generator) file() ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\n\n", generated)
@@ -103,7 +105,8 @@ func (g *generator) file() ([]byte, error) {
 
 func (g *generator) printf(format string, args ...any) { fmt.Fprintf(&g.body, format, args...) }
 
-func (g *generator) message(m *rosidl.Message) error {
+// writeMessage writes the Go type of a message.
+func (g *generator) writeMessage(m *rosidl.Message) error {
 	if err := checkNames(m); err != nil {
 		return err
 	}
@@ -121,14 +124,14 @@ func (g *generator) message(m *rosidl.Message) error {
 		}
 		g.printf(")\n")
 	}
-	g.defaults(name, m)
+	g.writeDefaults(name, m)
 	g.printf("\n// TypeName returns %q.\nfunc (*%s) TypeName() string { return %[1]q }\n", m.Name, name)
-	g.marshal(name, m)
-	g.unmarshal(name, m)
+	g.writeMarshal(name, m)
+	g.writeUnmarshal(name, m)
 	return nil
 }
 
-// checkNames makes sure that no two fields get the same Go name.
+// checkNames returns an error if two fields get equal Go names.
 func checkNames(m *rosidl.Message) error {
 	seen := map[string]string{}
 	for _, f := range m.Fields {
@@ -141,7 +144,8 @@ func checkNames(m *rosidl.Message) error {
 	return nil
 }
 
-func (g *generator) defaults(name string, m *rosidl.Message) {
+// writeDefaults writes the function that returns a message with default values, if the definition has any.
+func (g *generator) writeDefaults(name string, m *rosidl.Message) {
 	if !slices.ContainsFunc(m.Fields, func(f rosidl.Field) bool { return f.Default != nil }) {
 		return
 	}
@@ -163,7 +167,8 @@ func (g *generator) defaults(name string, m *rosidl.Message) {
 	g.printf("}\n}\n")
 }
 
-func (g *generator) marshal(name string, m *rosidl.Message) {
+// writeMarshal writes the method MarshalCDR.
+func (g *generator) writeMarshal(name string, m *rosidl.Message) {
 	g.printf("\n// MarshalCDR appends the fields to a payload.\nfunc (m *%s) MarshalCDR(e *wire.Encoder) {\n", name)
 	defer g.printf("}\n")
 	if len(m.Fields) == 0 {
@@ -201,7 +206,8 @@ func (g *generator) marshal(name string, m *rosidl.Message) {
 	}
 }
 
-func (g *generator) unmarshal(name string, m *rosidl.Message) {
+// writeUnmarshal writes the method UnmarshalCDR.
+func (g *generator) writeUnmarshal(name string, m *rosidl.Message) {
 	g.printf("\n// UnmarshalCDR sets the fields from a payload.\nfunc (m *%s) UnmarshalCDR(d *wire.Decoder) {\n", name)
 	defer g.printf("}\n")
 	if len(m.Fields) == 0 {
@@ -228,7 +234,7 @@ func (g *generator) unmarshal(name string, m *rosidl.Message) {
 			g.printf("%s = wire.DecodeFlats[%s](d, %[1]s, %[3]d)\n", x, kind, t.Length)
 		default:
 			if t.Shape == rosidl.Sequence {
-				g.printf("%s = wire.Resize(%[1]s, d.Length(%d, %d))\n", x, g.leastElement(t), t.Length)
+				g.printf("%s = wire.Resize(%[1]s, d.Length(%d, %d))\n", x, g.minElementSize(t), t.Length)
 			}
 			if t.Kind == rosidl.Bool {
 				g.printf("d.Bools(%s[:])\n", x)
@@ -239,6 +245,7 @@ func (g *generator) unmarshal(name string, m *rosidl.Message) {
 	}
 }
 
+// encodeOne returns the statement that encodes the value x.
 func encodeOne(t rosidl.Type, x string) string {
 	switch t.Kind {
 	case rosidl.Nested:
@@ -249,6 +256,7 @@ func encodeOne(t rosidl.Type, x string) string {
 	return fmt.Sprintf("e.%s(%s)", method(t.Kind), x)
 }
 
+// decodeOne returns the statement that decodes the value x.
 func decodeOne(t rosidl.Type, x string) string {
 	switch t.Kind {
 	case rosidl.Nested:
@@ -261,6 +269,7 @@ func decodeOne(t rosidl.Type, x string) string {
 	return fmt.Sprintf("%s = d.%s()", x, method(t.Kind))
 }
 
+// goType returns the Go type of a field, and imports the package of the type.
 func (g *generator) goType(t rosidl.Type) string {
 	one := goKind(t.Kind)
 	if t.Kind == rosidl.Nested {
@@ -279,7 +288,7 @@ func (g *generator) goType(t rosidl.Type) string {
 	return one
 }
 
-// nested returns the definition of a field's message. The library checked before that it exists.
+// nested returns the definition of a field's message. The library has checked that the definition exists.
 func (g *generator) nested(t rosidl.Type) *rosidl.Message {
 	m, err := g.lib.Message(t.Message)
 	if err != nil {
@@ -288,7 +297,7 @@ func (g *generator) nested(t rosidl.Type) *rosidl.Message {
 	return m
 }
 
-// flat returns the kind of the first number in m if m consists of numbers of one size, else 0.
+// flat returns the kind of the first number in m if m consists of numbers of one size, or else 0.
 func (g *generator) flat(m *rosidl.Message) (first rosidl.Kind) {
 	for _, f := range m.Fields {
 		kind := g.flatType(f.Type)
@@ -302,7 +311,8 @@ func (g *generator) flat(m *rosidl.Message) (first rosidl.Kind) {
 	return first
 }
 
-// flatType returns the kind of the first number in an element of a field if it consists of numbers of one size, else 0.
+// flatType returns the kind of the first number in an element of a field if the element consists of numbers of one
+// size, or else 0.
 func (g *generator) flatType(t rosidl.Type) rosidl.Kind {
 	switch {
 	case isNumber(t.Kind):
@@ -313,19 +323,19 @@ func (g *generator) flatType(t rosidl.Type) rosidl.Kind {
 	return 0
 }
 
-// leastElement returns the least number of bytes that an element of a field takes in a payload.
-func (g *generator) leastElement(t rosidl.Type) int {
+// minElementSize returns the smallest number of bytes that an element of a field needs in a payload.
+func (g *generator) minElementSize(t rosidl.Type) int {
 	switch t.Kind {
 	case rosidl.String, rosidl.WString:
-		return 4 // the length; a string without its NUL is accepted
+		return 4 // the length; wire.Decoder accepts a string without NUL
 	case rosidl.Nested:
 		n := 0
 		for _, f := range g.nested(t).Fields {
 			switch f.Type.Shape {
 			case rosidl.Single:
-				n += g.leastElement(f.Type)
+				n += g.minElementSize(f.Type)
 			case rosidl.Array:
-				n += f.Type.Length * g.leastElement(f.Type)
+				n += f.Type.Length * g.minElementSize(f.Type)
 			case rosidl.Sequence:
 				n += 4
 			}
@@ -337,7 +347,7 @@ func (g *generator) leastElement(t rosidl.Type) int {
 
 func isNumber(k rosidl.Kind) bool { return k >= rosidl.Byte && k <= rosidl.Float64 }
 
-// goKind returns the Go type for a kind, "" for Nested.
+// goKind returns the Go type for a kind, or "" for Nested.
 func goKind(k rosidl.Kind) string {
 	switch k {
 	case rosidl.Byte, rosidl.Char:
@@ -369,11 +379,12 @@ func fieldName(name string) string {
 		}
 	}
 	if s := b.String(); s == "TypeName" || s == "MarshalCDR" || s == "UnmarshalCDR" {
-		b.WriteByte('_') // a method has the name already
+		b.WriteByte('_') // because a method has the name
 	}
 	return b.String()
 }
 
+// literal returns a value as a Go literal.
 func literal(v any) string {
 	switch v := v.(type) {
 	case string:

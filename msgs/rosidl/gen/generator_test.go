@@ -9,20 +9,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestUpToDate compares the committed files with the output of the generator.
 func TestUpToDate(t *testing.T) {
 	files, err := generate(os.DirFS("../.."))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for name, want := range files {
-		have, err := os.ReadFile(filepath.Join("../..", name))
+		committed, err := os.ReadFile(filepath.Join("../..", name))
 		require.NoError(t, err)
-		require.Equal(t, string(want), string(have), "msgs/%s is out of date: run go generate ./msgs", name)
+		require.Equal(t, string(want), string(committed), "msgs/%s is out of date: run go generate ./msgs", name)
 	}
-	have, err := filepath.Glob("../../*/*.gen.go")
+	generatedFiles, err := filepath.Glob("../../*/*.gen.go")
 	require.NoError(t, err)
-	require.Len(t, have, len(files)-1, "a generated file has no definitions any more")
+	require.Len(t, generatedFiles, len(files)-1, "a generated file no longer has definitions")
 }
 
+// TestGenerate generates packages with all kinds of fields.
 func TestGenerate(t *testing.T) {
 	files, err := generate(fstest.MapFS{
 		"p/msg/Point.msg": {Data: []byte("float32 x\nfloat32 y\nuint32[2] more\n")},

@@ -1,5 +1,5 @@
 // Gen writes the Go types of the message definitions in the current folder: <package>/<package>.gen.go for each ROS
-// package, and a list of them for test/peers/cdr. It is run by go generate.
+// package, and a list of all types for test/peers/cdr. go generate runs it.
 package main
 
 import (
@@ -20,6 +20,7 @@ func main() {
 	}
 }
 
+// write writes files into the current folder.
 func write(files map[string][]byte) error {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err := os.WriteFile(name, files[name], 0o644); err != nil {

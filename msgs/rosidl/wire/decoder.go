@@ -8,24 +8,24 @@ import (
 	"unicode/utf16"
 )
 
-// Decoder reads a payload in either byte order. Its methods return no errors: Err returns the first one, about a value
-// that the payload does not hold, after which every read returns the zero value. Lengths are checked against the
-// remaining bytes before memory is allocated.
+// Decoder reads a payload in either byte order. Methods return no errors: Err returns the first error. After an error,
+// every method that reads returns the zero value. Decoder checks lengths against the remaining bytes before it
+// allocates memory.
 type Decoder struct {
-	body []byte // behind the header
-	pos  int    // in body
-	big  bool
+	body []byte // the payload behind the header
+	pos  int    // position in body
+	big  bool   // the payload is big-endian
 	err  error
 }
 
-// NewDecoder returns a Decoder that reads payload, which begins with its encapsulation header.
+// NewDecoder returns a Decoder that reads payload, which begins with the encapsulation header.
 func NewDecoder(payload []byte) *Decoder {
 	d := new(Decoder)
 	d.Reset(payload)
 	return d
 }
 
-// Reset makes d read payload, which begins with its encapsulation header.
+// Reset makes d read payload, which begins with the encapsulation header.
 func (d *Decoder) Reset(payload []byte) {
 	*d = Decoder{}
 	if len(payload) < HeaderSize {
@@ -40,7 +40,7 @@ func (d *Decoder) Reset(payload []byte) {
 		d.err = fmt.Errorf("CDR header % x names XCDR2 or a parameter list; only plain CDR version 1, which ROS 2 "+
 			"uses, is understood", payload[:HeaderSize])
 	default:
-		d.err = fmt.Errorf("% x is no CDR header; is the payload encoded otherwise?", payload[:HeaderSize])
+		d.err = fmt.Errorf("% x is no CDR header; does the payload have another encoding?", payload[:HeaderSize])
 	}
 }
 
@@ -63,7 +63,7 @@ func (d *Decoder) Zero() bool {
 	return !slices.ContainsFunc(d.body, func(b byte) bool { return b != 0 })
 }
 
-// Offset returns how many bytes of the payload, header included, have been read.
+// Offset returns the number of bytes that were read, including the header.
 func (d *Decoder) Offset() int { return d.pos + HeaderSize }
 
 // Remaining returns the number of unread bytes.
@@ -75,8 +75,8 @@ func (d *Decoder) Align(size int) { d.Raw(size, 0) }
 // Skip skips n bytes.
 func (d *Decoder) Skip(n int) { d.Raw(1, n) }
 
-// Raw returns the next n bytes, the first of them aligned to size, a power of two, as they are in the payload; nil if
-// fewer bytes remain.
+// Raw returns the next n bytes in the memory of the payload. The first byte is aligned to size, a power of two. Raw
+// returns nil if fewer bytes remain.
 func (d *Decoder) Raw(size, n int) []byte {
 	start := d.pos + -d.pos&(size-1)
 	if n < 0 || n > len(d.body)-start {
@@ -190,7 +190,7 @@ func (d *Decoder) Chars(bound int) []byte {
 // String reads a string of at most bound bytes, or of any length if bound is 0.
 func (d *Decoder) String(bound int) string { return string(d.Chars(bound)) }
 
-// SetString reads a string as String does into p. It takes no memory if p holds that string already.
+// SetString reads a string into p, as String does. It allocates no memory if p already holds that string.
 func (d *Decoder) SetString(p *string, bound int) {
 	if b := d.Chars(bound); string(b) != *p {
 		*p = string(b)
@@ -208,7 +208,7 @@ func (d *Decoder) WString(bound int) string {
 		return ""
 	}
 	units := make([]uint16, n)
-	if d.wide(n) {
+	if d.hasWideUnits(n) {
 		for i := range units {
 			units[i] = uint16(d.Uint32())
 		}
@@ -221,20 +221,20 @@ func (d *Decoder) WString(bound int) string {
 // SkipWString skips a wstring.
 func (d *Decoder) SkipWString() {
 	n := d.Length(2, 0)
-	if d.wide(n) {
+	if d.hasWideUnits(n) {
 		n *= 2
 	}
 	d.Skip(2 * n)
 }
 
-// wide guesses whether the next n units of a wstring are 4 bytes wide, by the rule in the package comment.
-func (d *Decoder) wide(n int) bool {
+// hasWideUnits guesses whether the next n units of a wstring have 4 bytes, by the rule in the package comment.
+func (d *Decoder) hasWideUnits(n int) bool {
 	if n > d.Remaining()/4 {
 		return false
 	}
-	look := *d
+	ahead := *d
 	for range n {
-		if look.Uint32() > math.MaxUint16 {
+		if ahead.Uint32() > math.MaxUint16 {
 			return false
 		}
 	}
@@ -250,7 +250,7 @@ func (d *Decoder) Bools(v []bool) {
 	}
 }
 
-// Resize returns a slice of n elements for a sequence to be read into: v if its capacity is enough, else a new one.
+// Resize returns a slice of n elements: v, if the capacity of v is enough, or else a new slice.
 func Resize[T any](v []T, n int) []T {
 	if n > cap(v) || v == nil {
 		return make([]T, n)
@@ -258,7 +258,7 @@ func Resize[T any](v []T, n int) []T {
 	return v[:n]
 }
 
-// DecodeArray reads the elements of an array of numbers into v. After an error they are zero.
+// DecodeArray reads the elements of an array of numbers into v. After an error, the elements are zero.
 func DecodeArray[T Number](d *Decoder, v []T) {
 	if len(v) == 0 {
 		return
@@ -275,15 +275,15 @@ func DecodeArray[T Number](d *Decoder, v []T) {
 	}
 }
 
-// DecodeSequence reads a sequence of at most bound numbers, or any number of them if bound is 0. It returns v, resized,
-// if its capacity is enough.
+// DecodeSequence reads a sequence of at most bound numbers. If bound is 0, there is no limit. The result uses the
+// memory of v if the capacity of v is enough.
 func DecodeSequence[T Number](d *Decoder, v []T, bound int) []T {
 	v = Resize(v, d.Length(sizeOf[T](), bound))
 	DecodeArray(d, v)
 	return v
 }
 
-// DecodeFlat reads the struct or array behind p, which must be flat: see EncodeFlat.
+// DecodeFlat reads the struct or array behind p, which must be flat in the sense of EncodeFlat.
 func DecodeFlat[T Number, S any](d *Decoder, p *S) { DecodeArray(d, flat[T](p)) }
 
 // DecodeFlats reads a sequence of flat structs as DecodeSequence reads numbers.

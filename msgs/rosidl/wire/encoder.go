@@ -8,11 +8,11 @@ import (
 	"unicode/utf16"
 )
 
-// Encoder appends a little-endian payload to a slice. Its methods return no errors: Err returns the first one, about a
-// value that CDR or the definition does not allow, such as a sequence beyond its bound.
+// Encoder appends a little-endian payload to a slice. Methods return no errors: Err returns the first error. Errors
+// are about values that CDR or the definition does not allow, such as a sequence beyond its bound.
 type Encoder struct {
 	buf  []byte
-	base int // index in buf that alignment counts from
+	base int // index in buf from which alignment counts
 	err  error
 }
 
@@ -29,7 +29,7 @@ func (e *Encoder) Reset(dst []byte) {
 	e.buf = append(e.buf, 0, 1, 0, 0)
 }
 
-// Continue makes e append to payload, the first part of a little-endian payload with its encapsulation header.
+// Continue makes e append to payload, which is the beginning of a little-endian payload with the encapsulation header.
 func (e *Encoder) Continue(payload []byte) {
 	e.buf, e.base, e.err = payload, HeaderSize, nil
 }
@@ -46,7 +46,7 @@ func (e *Encoder) fail(format string, args ...any) {
 	}
 }
 
-// space appends n bytes, the first of them aligned to size, and returns them.
+// space appends n bytes, the first of which is aligned to size, and returns these bytes.
 func (e *Encoder) space(size, n int) []byte {
 	i := len(e.buf)
 	pad := (e.base - i) & (size - 1)
@@ -55,7 +55,7 @@ func (e *Encoder) space(size, n int) []byte {
 	return e.buf[i+pad:]
 }
 
-// Raw appends bytes as they are, the first of them aligned to size, a power of two.
+// Raw appends bytes unchanged. The first byte is aligned to size, a power of two.
 func (e *Encoder) Raw(size int, b []byte) { copy(e.space(size, len(b)), b) }
 
 // Bool appends a bool.
@@ -102,7 +102,7 @@ func (e *Encoder) Length(n, bound int) {
 	if bound > 0 && n > bound {
 		e.fail("sequence length %d exceeds the bound %d", n, bound)
 	} else if uint64(n) > math.MaxUint32 {
-		e.fail("sequence of %d elements, but CDR counts no further than %d", n, uint32(math.MaxUint32))
+		e.fail("sequence of %d elements, but CDR allows at most %d", n, uint32(math.MaxUint32))
 	}
 	e.Uint32(uint32(n))
 }
@@ -148,17 +148,17 @@ func EncodeArray[T Number](e *Encoder, v []T) {
 	}
 }
 
-// EncodeSequence appends a sequence of at most bound numbers, or any number of them if bound is 0.
+// EncodeSequence appends a sequence of at most bound numbers. If bound is 0, there is no limit.
 func EncodeSequence[T Number](e *Encoder, v []T, bound int) {
 	e.Length(len(v), bound)
 	EncodeArray(e, v)
 }
 
 // EncodeFlat appends the struct or array behind p, which must be flat: it consists of numbers of T's size only, at any
-// depth. Memory and CDR of such a value differ at most in byte order. It is meant for generated code.
+// depth. Memory and CDR of such a value differ at most in byte order. EncodeFlat is meant for generated code.
 func EncodeFlat[T Number, S any](e *Encoder, p *S) { EncodeArray(e, flat[T](p)) }
 
-// EncodeFlats appends a sequence of at most bound flat structs, or any number of them if bound is 0.
+// EncodeFlats appends a sequence of at most bound flat structs. If bound is 0, there is no limit.
 func EncodeFlats[T Number, S any](e *Encoder, v []S, bound int) {
 	e.Length(len(v), bound)
 	EncodeArray(e, flats[T](v))

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// MaxPadding is the most bytes that may follow the last field of a payload: senders pad payloads to 4 bytes, old
-// senders to 8.
+// MaxPadding is the largest number of bytes that may follow the last field of a payload. Senders pad payloads to a
+// multiple of 4 bytes, old senders to a multiple of 8.
 const MaxPadding = 7
 
-// Finish returns the error of d, or an error if more than MaxPadding bytes remain.
+// Finish returns d.Err or, if there is none, an error if more than MaxPadding bytes remain.
 func (d *Decoder) Finish() error {
 	if d.err == nil && d.Remaining() > MaxPadding {
 		return fmt.Errorf("%d bytes left behind the last field; the payload does not fit the definition", d.Remaining())
@@ -18,7 +18,7 @@ func (d *Decoder) Finish() error {
 	return d.err
 }
 
-// InField adds the name of a field, or "[index]", in front of the path of err.
+// InField returns err with the name of a field, or "[index]", in front of the path of err.
 func InField(name string, err error) error {
 	var inner *fieldError
 	if !errors.As(err, &inner) {
@@ -30,7 +30,7 @@ func InField(name string, err error) error {
 	return &fieldError{name + inner.path, inner.err}
 }
 
-// fieldError is an error at the field that path leads to.
+// fieldError is an error about the field at path.
 type fieldError struct {
 	path string
 	err  error

@@ -2,10 +2,10 @@
 // Representation of OMG's DDS-XTYPES ("plain CDR", XCDR1), as rmw_cyclonedds and rmw_fastrtps exchange it.
 //
 // A payload begins with a 4-byte encapsulation header: two bytes that name the representation, big-endian (0x0000) or
-// little-endian (0x0001), and two bytes of options, which a reader ignores. Behind it each primitive is aligned to its
-// own size, counted from the end of the header. A string is a uint32 length, which counts the terminating NUL, the
-// bytes, and the NUL. A sequence is a uint32 count and the elements; an empty one has no padding for its
-// elements. A message without fields is one byte 0.
+// little-endian (0x0001), and two bytes of options, which a reader ignores. Behind the header, each primitive is
+// aligned to the size of the primitive, counted from the end of the header. A string is a uint32 length, which counts
+// the terminating NUL, the bytes, and the NUL. A sequence is a uint32 count and the elements; an empty sequence has no
+// padding for elements. A message without fields is one byte 0.
 //
 // A wstring is a uint32 count of UTF-16 code units and the units, without a terminator. Implementations differ in the
 // size of a unit: rmw_cyclonedds and Fast CDR 1 write 4 bytes, Fast CDR 2 writes 2. Encoder writes 4. Decoder reads
@@ -21,7 +21,7 @@ import (
 // HeaderSize is the size of the encapsulation header in bytes.
 const HeaderSize = 4
 
-// Number is a primitive of a fixed size that needs no conversion but byte order.
+// Number is a primitive whose memory and encoding differ at most in byte order.
 type Number interface {
 	int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | float32 | float64
 }
@@ -33,7 +33,8 @@ func flat[T Number, S any](p *S) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(p)), sizeOf[S]()/sizeOf[T]())
 }
 
-// flats returns the memory of the elements of v as numbers. For S see flat.
+// flats returns the memory of the elements of v as numbers. S is a number, or a struct or array of numbers, of T's
+// size.
 func flats[T Number, S any](v []S) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*(sizeOf[S]()/sizeOf[T]()))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// unhex decodes hexadecimal digits with spaces.
 func unhex(t testing.TB, s string) []byte {
 	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
 	require.NoError(t, err)
@@ -116,6 +117,7 @@ var layouts = []struct {
 	},
 }
 
+// TestLayout encodes and decodes the values in layouts.
 func TestLayout(t *testing.T) {
 	for _, c := range layouts {
 		t.Run(c.name, func(t *testing.T) {
@@ -133,7 +135,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// A payload without its last bytes is an error, and never a panic.
+// TestTruncated checks that a payload without the last bytes is an error.
 func TestTruncated(t *testing.T) {
 	for _, c := range layouts {
 		payload := unhex(t, "00010000"+c.body)
@@ -145,6 +147,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
+// TestBigEndian decodes a big-endian payload.
 func TestBigEndian(t *testing.T) {
 	d := NewDecoder(unhex(t, "00000000 01 00 0002 00000003 0000000000000004 3ff0000000000000"+
 		"00000003 616200 00 00000002 3f800000 40000000 00000001 0000000000000009"))
@@ -178,10 +181,10 @@ func TestForeignStrings(t *testing.T) {
 		"string without NUL":            {"00010000 03000000 616263", "abc", 0},
 		"string of length 0":            {"00010000 00000000", "", 0},
 		"string with NUL within":        {"00010000 04000000 61006200", "a\x00b", 0},
-		"string and bytes behind":       {"00010000 02000000 6100 ff", "a", 1},
-		"4 bytes, behind it a byte":     {"00010000 02000000 68000000 69000000 09", "hi", 1},
+		"string, then one byte":         {"00010000 02000000 6100 ff", "a", 1},
+		"4 bytes, then one byte":        {"00010000 02000000 68000000 69000000 09", "hi", 1},
 		"2 bytes at the end":            {"00010000 02000000 6800 6900", "hi", 0},
-		"2 bytes, behind it much":       {"00010000 02000000 6800 6900 0000000000000000", "hi", 8},
+		"2 bytes, then many bytes":      {"00010000 02000000 6800 6900 0000000000000000", "hi", 8},
 		"2 bytes, one unit at the end":  {"00010000 01000000 6800", "h", 0},
 		"2 bytes, surrogates":           {"00010000 02000000 3dd8 00de ffffffff", "😀", 4},
 		"4 bytes, big-endian":           {"00000000 00000002 00000068 00000069", "hi", 0},
@@ -229,7 +232,7 @@ func TestDecoderErrors(t *testing.T) {
 			"wstring length 2 exceeds the bound 1"},
 		"sequence bound": {"00010000 02000000 6162", func(d *Decoder) { DecodeSequence[uint8](d, nil, 1) },
 			"sequence length 2 exceeds the bound 1"},
-		"the first stays": {"00010000 01", func(d *Decoder) { d.Uint32(); d.Uint8(); d.String(0); d.Uint64() },
+		"only the first error": {"00010000 01", func(d *Decoder) { d.Uint32(); d.Uint8(); d.String(0); d.Uint64() },
 			"offset 4: bytes needed: 4, left: 1"},
 		"skip":           {"00010000 01", func(d *Decoder) { d.Skip(2) }, "bytes needed: 2, left: 1"},
 		"skip backwards": {"00010000 01", func(d *Decoder) { d.Skip(-2) }, "bytes needed: -2"},
@@ -238,7 +241,7 @@ func TestDecoderErrors(t *testing.T) {
 			d := NewDecoder(unhex(t, c.payload))
 			c.read(d)
 			require.ErrorContains(t, d.Err(), c.want)
-			require.Zero(t, d.Uint8(), "reading goes on behind an error")
+			require.Zero(t, d.Uint8(), "a read after an error must return zero")
 		})
 	}
 }
@@ -263,6 +266,7 @@ func TestEncoderErrors(t *testing.T) {
 	}
 }
 
+// TestContinue checks the alignment behind the beginning of a payload.
 func TestContinue(t *testing.T) {
 	e := NewEncoder(nil)
 	e.Uint8(1)
@@ -271,6 +275,7 @@ func TestContinue(t *testing.T) {
 	require.Equal(t, unhex(t, "00010000 01 000000 02000000"), e.Bytes())
 }
 
+// TestReuse checks that Encoder and Decoder reuse memory.
 func TestReuse(t *testing.T) {
 	e := NewEncoder(nil)
 	e.String("base_link", 0)
@@ -300,7 +305,7 @@ func FuzzDecoder(f *testing.F) {
 		d := NewDecoder(payload)
 		for _, o := range order {
 			before := d.Remaining()
-			size := 0 // least number of bytes that the value takes in the payload
+			size := 0 // smallest number of bytes that the value needs in the payload
 			switch o % 12 {
 			case 0:
 				d.Bool()
