@@ -15,8 +15,8 @@ import (
 // drivers is the number of vehicles in benchmarks.
 const drivers = 100
 
-// benchmarkLog writes an hour with 100 vehicles, 20 frames a second, or a part of it. Every second an actor appears and
-// one disappears.
+// benchmarkLog writes a log with 100 vehicles and 20 frames a second, and returns its path. Every second an actor
+// appears and another disappears.
 func benchmarkLog(b testing.TB, frames int) string {
 	path := filepath.Join(b.TempDir(), "a.log")
 	out, err := os.Create(path)
@@ -124,7 +124,7 @@ func BenchmarkRead(b *testing.B) {
 	})
 }
 
-// BenchmarkSeek begins to read at a time in an hour of 100 vehicles. The index of the log is made before.
+// BenchmarkSeek reads the first message at changing times of a log of an hour. The index of the log is made before.
 func BenchmarkSeek(b *testing.B) {
 	const frames = 3600 * 20
 	r, err := Open(nil, benchmarkLog(b, frames))

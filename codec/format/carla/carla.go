@@ -13,7 +13,7 @@
 // frames do. [NextPacket] and [Decoder] decode a message. The channel's metadata has the profile, the map, the date
 // and the version.
 //
-// Actors with their boxes and physics, lights of the scene, doors and weather are recorded only when they change. A
+// Actors, boxes and physics of actors, lights of the scene, doors and weather are recorded only when they change. A
 // [State] holds the latest values. If reading starts in the middle of a log, the first message also contains, after its
 // FrameStart, packets with the state before the frame. The reader makes an index with states in one pass over the file
 // when the index is first needed.

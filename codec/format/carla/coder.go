@@ -181,10 +181,10 @@ type record[T any] interface {
 }
 
 // List is the Body of a packet that lists records.
-type List[T any, P listed[T]] []T
+type List[T any, P packetRecord[T]] []T
 
-// listed is a record that has a packet of its own.
-type listed[T any] interface {
+// packetRecord is a record whose List is the content of a packet.
+type packetRecord[T any] interface {
 	record[T]
 	// packet returns the id of the packet in a profile, 0 if there is none, and the least number of bytes of a record.
 	packet(Profile) (id uint8, size int)

@@ -12,6 +12,7 @@ import (
 	"tapedeck/test/samples"
 )
 
+// openLog returns a reader of the log with these bytes.
 func openLog(t testing.TB, log []byte) *Reader {
 	r, err := newReader(codectest.NewFile(log), int64(len(log)), "a.log")
 	require.NoError(t, err)
@@ -21,13 +22,14 @@ func openLog(t testing.TB, log []byte) *Reader {
 // header is the header of the tests' logs.
 var header = Header{Version: 1, Date: 1_700_000_000, Map: "Town01"}
 
-// logBuilder makes a log.
+// logBuilder builds a log.
 type logBuilder struct {
 	t       testing.TB
 	profile Profile
 	data    []byte
 }
 
+// newLog returns a builder whose log has only a header.
 func newLog(t testing.TB, p Profile) *logBuilder {
 	h := header
 	h.Version = p.Version
@@ -53,7 +55,7 @@ func (l *logBuilder) frame(number uint64, bodies ...Body) *logBuilder {
 	return l.add(&FrameEnd{})
 }
 
-// addTraffic appends frames in which one actor drives and others come and go.
+// addTraffic appends frames in which actor 1 moves and other actors appear and disappear.
 func (l *logBuilder) addTraffic(frames int) *logBuilder {
 	for i := 1; i <= frames; i++ {
 		n := uint32(i)
@@ -72,7 +74,7 @@ func (l *logBuilder) addTraffic(frames int) *logBuilder {
 	return l
 }
 
-// changeAll appends frames in which all parts of a State appear, change and disappear.
+// changeAll appends frames in which all fields of a State appear, change and disappear.
 func (l *logBuilder) changeAll(frames int) *logBuilder {
 	p := l.profile
 	for i := 1; i <= frames; i++ {
@@ -110,11 +112,14 @@ func (l *logBuilder) changeAll(frames int) *logBuilder {
 	return l
 }
 
+// message is a copy of a message of a log.
 type message struct {
-	time int64
+	time int64 // LogTime
 	data []byte
 }
 
+// readAll returns the messages of a query, and the error after the last message. Later calls of Next must return that
+// error, too.
 func readAll(t testing.TB, r codec.Reader, q codec.Query) (messages []message, end error) {
 	it, err := r.Read(q)
 	require.NoError(t, err)
@@ -130,6 +135,7 @@ func readAll(t testing.TB, r codec.Reader, q codec.Query) (messages []message, e
 	}
 }
 
+// joinData returns the data of messages, one after the other.
 func joinData(messages []message) []byte {
 	var all []byte
 	for _, m := range messages {
@@ -138,7 +144,7 @@ func joinData(messages []message) []byte {
 	return all
 }
 
-// fillValue sets all fields of v to values that differ.
+// fillValue sets all fields of v to different values.
 func fillValue(v reflect.Value, next *int) {
 	*next++
 	switch v.Kind() {
@@ -166,7 +172,7 @@ func fillValue(v reflect.Value, next *int) {
 	}
 }
 
-// fullBody returns a body for an id with all fields set.
+// fullBody returns a body for an id with all fields set, or nil if the profile has no such packet.
 func fullBody(p Profile, id uint8) Body {
 	b := p.newBody(id)
 	if b != nil {
@@ -186,4 +192,5 @@ func fullBody(p Profile, id uint8) Body {
 
 func samplePath(t testing.TB, name string) string { return samples.Path(t, "carla/"+name) }
 
+// realLogs are logs that CARLA wrote.
 var realLogs = []string{"scenario_runner_DistanceToLaneCenter.log", "sr2020_DistanceToLaneCenter.log"}

@@ -10,10 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every packet of every profile is decoded to what was encoded, and has the size that its fields add up to.
+// TestPackets checks, for every packet of every profile, that decoding inverts encoding and that the size is right.
 func TestPackets(t *testing.T) {
-	// Sizes of the data with two elements in each list, and strings as fillValue makes them: 2 + 2 elements, narrow and
-	// wide.
+	// Bytes of the data of fullBody by packet id, with vector components of 4 and of 8 bytes.
 	sizes := map[uint8][2]int{
 		0: {24, 24}, 1: {0, 0}, 3: {10, 10}, 4: {18, 18}, 5: {30, 30}, 6: {58, 106}, 7: {22, 22}, 8: {44, 44},
 		9:  {18, 18},
@@ -50,7 +49,7 @@ func TestPackets(t *testing.T) {
 					require.False(t, fits(p, Packet{k.ID, k.Data[:n]}), "id %d cut at %d", id, n)
 				}
 			}
-			want := 25
+			want := 25 // kinds of packets
 			if p.DoorsID == 0 {
 				want = 24
 			}
@@ -59,7 +58,7 @@ func TestPackets(t *testing.T) {
 	}
 }
 
-// Packets are decoded from bytes that were written by hand.
+// TestPacketBytes compares encoded packets with bytes that were written by hand.
 func TestPacketBytes(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -113,7 +112,7 @@ func TestPacketBytes(t *testing.T) {
 	}
 }
 
-// The fields of a wheel of UE5 have the offsets of the C++ struct.
+// TestChaosWheelLayout checks that the fields of a wheel of UE5 have the offsets of the C++ struct.
 func TestChaosWheelLayout(t *testing.T) {
 	fields := reflect.TypeFor[ChaosWheel]()
 	want := []int{0, 4, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 53, 54, 55, 56, 57, 60, 64, 96, 108, 120, 124, 128, 132,
@@ -163,7 +162,8 @@ func TestPacketErrors(t *testing.T) {
 	require.Nil(t, b)
 }
 
-// Packets of another layout than the profile's, and with bytes after the last field.
+// TestOtherLayouts decodes packets whose layout is not the layout of the profile, and packets with bytes after the last
+// field.
 func TestOtherLayouts(t *testing.T) {
 	for _, written := range []Profile{UE4Old, UE4, UE5} {
 		for _, read := range []Profile{UE4Old, UE4, UE5} {
@@ -190,7 +190,7 @@ func TestOtherLayouts(t *testing.T) {
 	}
 }
 
-// unknownBody is a packet that the package does not know.
+// unknownBody is the body of a packet whose id is in no Profile.
 type unknownBody struct {
 	Left, Right Vector
 	Open        bool

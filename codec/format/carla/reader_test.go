@@ -26,7 +26,7 @@ func TestSamples(t *testing.T) {
 		frames   uint64
 		profile  string
 		date     string
-		duration string // of the last frame's Elapsed
+		duration string // Elapsed of the last frame, in s
 		packets  map[string]uint64
 		actors   map[string]uint64
 	}{
@@ -73,7 +73,7 @@ func TestSamples(t *testing.T) {
 			require.Equal(t, info.StartTime, messages[0].time)
 			require.Equal(t, info.EndTime, messages[len(messages)-1].time)
 
-			// All packets are known, and are encoded as they were.
+			// All packets are known, and decoding and encoding does not change them.
 			d := Decoder{Profile: r.Profile()}
 			before := FrameStart{}
 			for i, m := range messages {
@@ -122,7 +122,7 @@ func TestProfiles(t *testing.T) {
 			require.Equal(t, r.Header(), h)
 		}
 	}
-	// The order of empty packets is enough, except for UE5, whose order is that of UE4's development branch.
+	// The order of empty packets identifies a profile, except UE5, which has the order of UE4Dev.
 	for _, p := range []Profile{UE4, UE4Dev, UE4Mid, UE4New} {
 		l := newLog(t, p)
 		for i := range 3 {
@@ -135,15 +135,15 @@ func TestProfiles(t *testing.T) {
 		}
 		require.Equal(t, p, openLog(t, l.data).Profile())
 	}
-	// Vectors of 8 bytes are detected without positions, too.
+	// Vectors of 8 bytes are also detected if a log has no positions.
 	require.Equal(t, UE5, openLog(t, newLog(t, UE5).frame(1, fullBody(UE5, IDEventAdd)).data).Profile())
-	// A snapshot of UE5 has actors in 4 bytes and positions in 8.
+	// A build of UE5 wrote vectors of 4 bytes in EventAdd, and of 8 bytes in Position.
 	l := newLog(t, UE4).frame(1, fullBody(UE4, IDEventAdd))
 	l.profile = UE5
 	r := openLog(t, l.frame(2, fullBody(UE5, IDPosition)).data)
 	require.Equal(t, UE5, r.Profile())
 	require.Len(t, stateAt(t, r, math.MaxInt64).Actors, 2)
-	// Doors alone, by their size.
+	// The size of doors identifies a profile without positions.
 	require.Equal(t, UE4Dev, openLog(t, newLog(t, UE4Dev).frame(1, fullBody(UE4Dev, 21)).data).Profile())
 	for key, value := range map[string]string{KeyDate: "x", KeyVersion: "-1", KeyProfile: "ue6"} {
 		c := newChannel(header, UE4)
@@ -157,7 +157,8 @@ func TestProfiles(t *testing.T) {
 	require.ErrorContains(t, err, `unknown CARLA profile "ue6": want one of ue4-0.9.11, ue4-0.9.15`)
 }
 
-// A log that is cut at any byte has all complete frames, without an error. Real logs are cut at some bytes only.
+// TestCut checks that a log that is cut off at any byte has all complete frames, and no error. Real logs are cut at
+// some bytes only.
 func TestCut(t *testing.T) {
 	for _, name := range append([]string{""}, realLogs...) {
 		t.Run(name, func(t *testing.T) {
@@ -197,12 +198,12 @@ func TestCut(t *testing.T) {
 			}
 		})
 	}
-	// Blocks that the file system had not written yet are zero.
+	// After a crash, blocks that the file system had not written are zero.
 	log := newLog(t, UE4).addTraffic(10).data
 	messages, err := readAll(t, openLog(t, append(log, make([]byte, 5000)...)), codec.Query{})
 	require.Equal(t, io.EOF, err)
 	require.Len(t, messages, 10)
-	// A header alone, cut anywhere.
+	// A header that is cut off at any byte is an error.
 	for end := range int(openLog(t, log).begin) {
 		_, err := newReader(codectest.NewFile(log[:end]), int64(end), "a.log")
 		require.ErrorContains(t, err, "open a.log: cannot read the header of a CARLA log")
@@ -218,6 +219,7 @@ func TestDamage(t *testing.T) {
 	log := newLog(t, UE4).addTraffic(50).data
 	x, err := openLog(t, log).loadIndex()
 	require.NoError(t, err)
+	// packet returns the offset of the n-th packet of a frame.
 	packet := func(frame, n int) int64 {
 		pos := x.frames[frame].pos
 		for range n {
@@ -228,7 +230,7 @@ func TestDamage(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		change func([]byte)
-		lost   []int // frames
+		lost   []int // numbers of the lost frames
 	}{
 		{"a size that is too large", func(b []byte) { b[packet(10, 2)+4] = 0x70 }, []int{10}},
 		{"a size that covers other frames", func(b []byte) { b[packet(10, 2)+2]++ }, []int{10}},
@@ -264,7 +266,7 @@ func TestDamage(t *testing.T) {
 			require.Equal(t, codec.EventDamage, info.Events[0].Kind)
 		})
 	}
-	// Packets that cannot be decoded are in the messages and reported as events.
+	// Packets that cannot be decoded are in the messages, and Info has an event.
 	broken := newLog(t, UE4).frame(1)
 	broken.data = Packet{IDEventAdd, []byte("\x05\x00few")}.Append(broken.data)
 	r := openLog(t, broken.frame(2).data)
@@ -277,8 +279,8 @@ func TestDamage(t *testing.T) {
 	require.Len(t, info.Events, 1)
 }
 
-// Reading from the middle of a log gives the states of reading from the beginning after each frame. In a long log, some
-// frames are tried.
+// TestSeek checks that a reader that begins at any frame gets the state that a reader from the beginning has after the
+// frame. In long logs, it begins only at some frames.
 func TestSeek(t *testing.T) {
 	logs := map[string][]byte{"made": newLog(t, UE4).addTraffic(300).data}
 	for _, p := range Profiles() {
@@ -357,7 +359,7 @@ func TestSeek(t *testing.T) {
 	}
 }
 
-// requireEqualStates compares states. It compares the order of actors only as far as packets keep it.
+// requireEqualStates compares the packets of states.
 func requireEqualStates(t *testing.T, want, got *State) {
 	t.Helper()
 	a, err := want.AppendPackets(nil)
@@ -367,8 +369,8 @@ func requireEqualStates(t *testing.T, want, got *State) {
 	require.True(t, bytes.Equal(a, b))
 }
 
-// States are kept in large logs.
-func TestKeys(t *testing.T) {
+// TestCheckpoints checks that the index of a large log has checkpoints, but not too many.
+func TestCheckpoints(t *testing.T) {
 	l := newLog(t, UE4)
 	for i := range 200 {
 		add := EventAddList{{Actor: uint32(i), BlueprintID: string(bytes.Repeat([]byte("x"), 30000))}}
@@ -387,7 +389,7 @@ func TestKeys(t *testing.T) {
 	require.Less(t, len(r.index.checkpoints), 10)
 }
 
-// A state with more actors than a packet holds needs several packets.
+// TestManyActors checks that a state with more actors than a packet can hold is written to several packets.
 func TestManyActors(t *testing.T) {
 	s := NewState(UE4)
 	for i := range 70000 {
@@ -451,7 +453,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-// LogTime never decreases, even if times of a log decrease or are invalid.
+// TestTimes checks that LogTime never decreases, even if times of a log decrease or are invalid.
 func TestTimes(t *testing.T) {
 	l := newLog(t, UE4)
 	for i, elapsed := range []float64{0, 1, 0.5, math.NaN(), math.Inf(1), -5, 2} {
@@ -466,7 +468,7 @@ func TestTimes(t *testing.T) {
 	require.Equal(t, []int64{0, 1e9, 1e9, 1e9, 1e9, 1e9, 2e9}, got)
 }
 
-// Packets before the first frame and between frames are kept.
+// TestPacketsBetweenFrames checks that packets before the first frame and between frames are in messages.
 func TestPacketsBetweenFrames(t *testing.T) {
 	l := newLog(t, UE4).add(&unknownBody{}).frame(1).add(&unknownBody{Open: true}).frame(2).add(&unknownBody{})
 	r := openLog(t, l.data)
@@ -491,10 +493,10 @@ func TestOpenErrors(t *testing.T) {
 	require.NoError(t, r.Close())
 }
 
-// shrinking is a file that becomes shorter while it is read.
-type shrinking struct{ codectest.File }
+// shrinkingFile is a file that is cut off after its first read.
+type shrinkingFile struct{ codectest.File }
 
-func (s shrinking) ReadAt(b []byte, pos int64) (int, error) {
+func (s shrinkingFile) ReadAt(b []byte, pos int64) (int, error) {
 	if pos > 0 {
 		return 0, io.EOF
 	}
@@ -503,11 +505,12 @@ func (s shrinking) ReadAt(b []byte, pos int64) (int, error) {
 
 func TestShrinkingFile(t *testing.T) {
 	log := newLog(t, UE4).addTraffic(3000).data
-	_, err := newReader(shrinking{codectest.NewFile(log)}, int64(len(log)), "a.log")
+	_, err := newReader(shrinkingFile{codectest.NewFile(log)}, int64(len(log)), "a.log")
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }
 
-// Reading any log ends, and gives equal results each time. Seeking finds the frames that reading finds.
+// FuzzRead checks that reading any log ends, that Info counts the messages that reading returns, and that reading from
+// the middle returns the messages from there on.
 func FuzzRead(f *testing.F) {
 	for _, p := range Profiles() {
 		l := newLog(f, p).addTraffic(4)

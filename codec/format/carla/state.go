@@ -178,7 +178,7 @@ type packetWriter struct {
 }
 
 // writeRecords writes the records of all actors as one list.
-func writeRecords[T any, P listed[T]](w *packetWriter, actors []*Actor, records func(*Actor) []T) {
+func writeRecords[T any, P packetRecord[T]](w *packetWriter, actors []*Actor, records func(*Actor) []T) {
 	var list []T
 	for _, a := range actors {
 		list = append(list, records(a)...)
@@ -187,7 +187,7 @@ func writeRecords[T any, P listed[T]](w *packetWriter, actors []*Actor, records 
 }
 
 // writeList writes a list in as many packets as the list needs, and none if the list is empty.
-func writeList[T any, P listed[T]](w *packetWriter, list []T) {
+func writeList[T any, P packetRecord[T]](w *packetWriter, list []T) {
 	for chunk := range slices.Chunk(List[T, P](list), math.MaxUint16) {
 		if w.err == nil {
 			w.data, w.err = AppendPacket(w.data, w.profile, &chunk)

@@ -67,6 +67,7 @@ func TestRewriteSamples(t *testing.T) {
 	}
 }
 
+// convert copies the recording from to a new recording to. The names determine the formats.
 func convert(t testing.TB, from, to string) {
 	formats := codec.Formats{Format, mcap.Format, apollo.Format}
 	r, err := formats.Open(from)
@@ -79,7 +80,7 @@ func convert(t testing.TB, from, to string) {
 	copyAll(t, w, r)
 }
 
-// Frames survive the conversion to another profile and back.
+// TestTranscode checks that conversion to another profile and back does not change frames.
 func TestTranscode(t *testing.T) {
 	bodies := func(p Profile) (all []Body) {
 		for id := range 256 {
@@ -107,7 +108,7 @@ func TestTranscode(t *testing.T) {
 	}
 }
 
-// Only packets that a profile does not have are dropped.
+// TestTranscodeDrops checks that only packets are dropped that the profile does not have or that cannot be decoded.
 func TestTranscodeDrops(t *testing.T) {
 	frame := newLog(t, UE4New).frame(1, fullBody(UE4New, UE4New.DoorsID), &PositionList{{Actor: 1}},
 		fullBody(UE4New, IDPhysicsControl)).data[34:]
@@ -123,7 +124,7 @@ func TestTranscodeDrops(t *testing.T) {
 	require.Equal(t, []string{"physics of vehicles, which differ in profile ue5", "State that cannot be decoded"},
 		lost)
 	require.Equal(t, newLog(t, UE5).frame(1, fullBody(UE5, UE5.DoorsID), &PositionList{{Actor: 1}}).data[34:], got)
-	// Empty lists are no loss.
+	// Dropping empty lists is not a loss.
 	_, lost, err = Transcode(nil, UE4, &d, newLog(t, UE4New).frame(1, &VehicleDoorList{},
 		&PhysicsControlList{}).data[34:])
 	require.NoError(t, err)
@@ -132,7 +133,7 @@ func TestTranscodeDrops(t *testing.T) {
 	require.ErrorIs(t, err, ErrDamaged)
 }
 
-// Unknown durations are set by the next frame, whether the frame before is in the file already or not.
+// TestDurations checks that the next frame determines an unknown duration, whether the frame is already written or not.
 func TestDurations(t *testing.T) {
 	frames := func(durations ...float64) []byte {
 		l := newLog(t, UE4)
@@ -148,7 +149,8 @@ func TestDurations(t *testing.T) {
 	}
 }
 
-// In salvaged logs each duration leads to the next existing frame, and the last one is unknown, as CARLA leaves it.
+// TestSalvaged checks that each duration in a salvaged log leads to the next existing frame, and that the duration of
+// the last frame is unknown, as in logs of CARLA.
 func TestSalvaged(t *testing.T) {
 	frames := func(durations map[float64]float64) []byte {
 		l := newLog(t, UE4)
@@ -161,12 +163,12 @@ func TestSalvaged(t *testing.T) {
 		name      string
 		log, want map[float64]float64 // durations by Elapsed
 	}{
-		{"one that was not set", map[float64]float64{0: 0.5, 0.5: -1, 1: -1},
+		{"a duration was not set", map[float64]float64{0: 0.5, 0.5: -1, 1: -1},
 			map[float64]float64{0: 0.5, 0.5: 0.5, 1: -1}},
-		{"the last one is set", map[float64]float64{0: 0.5, 0.5: 0.25}, map[float64]float64{0: 0.5, 0.5: -1}},
+		{"the last duration is set", map[float64]float64{0: 0.5, 0.5: 0.25}, map[float64]float64{0: 0.5, 0.5: -1}},
 		{"frames are missing", map[float64]float64{0: 0.5, 2: 0.5, 2.5: -1},
 			map[float64]float64{0: 2, 2: 0.5, 2.5: -1}},
-		{"wrong ones", map[float64]float64{0: 7, 0.5: math.NaN(), 1: math.Inf(1), 1.5: -3},
+		{"wrong durations", map[float64]float64{0: 7, 0.5: math.NaN(), 1: math.Inf(1), 1.5: -3},
 			map[float64]float64{0: 0.5, 0.5: 0.5, 1: 0.5, 1.5: -1}},
 		{"one frame", map[float64]float64{0: 0.5}, map[float64]float64{0: -1}},
 		{"nothing is wrong", map[float64]float64{0: 0.1, 0.1: 0.2, 0.1 + 0.2: -1},
@@ -181,7 +183,8 @@ func TestSalvaged(t *testing.T) {
 	}
 }
 
-// Real logs that were cut become the logs that CARLA would have written up to the cut. Whole logs stay unchanged.
+// TestSalvagedSamples checks that salvaging a real log that was cut off gives the log that CARLA would have written up
+// to there, and that whole logs stay unchanged.
 func TestSalvagedSamples(t *testing.T) {
 	for _, name := range realLogs {
 		log, err := os.ReadFile(samplePath(t, name))
@@ -250,7 +253,7 @@ func (d *fullDisk) Create(path string, overwrite bool) (codec.DiskFile, error) {
 	return d.Disk.Create(path, overwrite)
 }
 
-// After a split that failed, the next file still begins with the state.
+// TestFailedSplit checks that the next file begins with the state even if a split failed before.
 func TestFailedSplit(t *testing.T) {
 	disk := &fullDisk{}
 	w, err := createOn(disk, "drive.log", codec.CreateOptions{})
@@ -351,7 +354,7 @@ func TestDiskErrors(t *testing.T) {
 	f.TestErrors(t, 1)
 }
 
-// Sync may be called concurrently with Write.
+// TestSyncWhileWriting calls Sync and Write concurrently.
 func TestSyncWhileWriting(t *testing.T) {
 	log := newLog(t, UE4).addTraffic(2000).data
 	disk := &disktest.Disk{}

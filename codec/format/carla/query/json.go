@@ -59,7 +59,7 @@ func newJSONPrinter(w io.Writer, r *carla.Reader, list string) *jsonPrinter {
 	return p
 }
 
-// element begins the next element of the list, on a line of its own.
+// element begins the next element of the list on a new line.
 func (p *jsonPrinter) element() {
 	if !p.first {
 		p.buf = append(p.buf, ',')

@@ -431,7 +431,8 @@ Frame 2 at 0.5 seconds
 `+wantTail, infoText(t, r, true, V0913))
 }
 
-// TestColumns checks that columns count bytes, move behind long values, and have NaN and infinity as in C.
+// TestColumns checks that the width of columns is in bytes, that columns move to the right after long values, and that
+// NaN and infinity are written as in C.
 func TestColumns(t *testing.T) {
 	long := strings.Repeat("x", 40)
 	r := buildLog(t, carla.UE4,
