@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"tapedeck/bridge/device/realman"
 	"tapedeck/codec/text/human"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/graph"
@@ -107,9 +108,10 @@ func check(a *hardware.Arm) error {
 	switch n := len(a.JointNames); {
 	case a.Host == "":
 		return errors.New("no host")
-	case a.Joints != 0 && a.Joints < 6:
-		return fmt.Errorf("joints: %d is not allowed, want 6, 7 or 0 (as many as it reports)", a.Joints)
-	case n > 0 && n != 6 && n != 7 || n > 0 && a.Joints > 0 && n != a.Joints:
+	case a.Joints != 0 && (a.Joints < realman.MinJoints || a.Joints > realman.MaxJoints):
+		return fmt.Errorf("joints: %d is not allowed, want %d to %d, or 0 (as many as the arm reports)", a.Joints,
+			realman.MinJoints, realman.MaxJoints)
+	case n > 0 && (n < realman.MinJoints || n > realman.MaxJoints || a.Joints > 0 && n != a.Joints):
 		return fmt.Errorf("joint_names: %s, want one for each joint", human.Count(n, "name"))
 	case a.Rate == 0 && a.Push == pushNone:
 		return errors.New("rate, push: the arm is neither queried nor does it push")

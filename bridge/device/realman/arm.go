@@ -16,7 +16,7 @@ import (
 type Arm struct {
 	Host      string  // name or address
 	Port      int     // TCP
-	Joints    int     // number of joints; 0: 6 or 7, as it reports
+	Joints    int     // number of joints, from MinJoints to MaxJoints; 0: as many as the arm reports
 	SpeedUnit float64 // of pushed speeds: CentidegreesPerSecond or another one
 
 	Polls   []Poll        // without any there is no connection

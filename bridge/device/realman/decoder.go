@@ -42,7 +42,7 @@ const (
 
 // decoder turns replies and packets of one arm into updates. Each call of decode overwrites the last update.
 type decoder struct {
-	joints int     // of the arm; 0: 6 or 7
+	joints int     // number of joints of the arm; 0: as many as the arm reports
 	speed  float64 // unit of speeds, in rad/s
 
 	packet     packet
@@ -50,8 +50,8 @@ type decoder struct {
 	count      int // of joints, by the first field with a number for each joint
 	err        error
 	errors     []int
-	codes      [7]int
-	enabled    [7]bool
+	codes      [MaxJoints]int
+	enabled    [MaxJoints]bool
 	pose       Pose
 	force      Force
 	gripper    Gripper
@@ -177,7 +177,7 @@ func (d *decoder) scaled(field string, n *numbers, least, most int, u unit, limi
 
 // perJoint returns the numbers of a field with one for each joint.
 func (d *decoder) perJoint(field string, n *numbers, q quantity) []float64 {
-	least, most := 6, 7
+	least, most := MinJoints, MaxJoints
 	if d.count > 0 {
 		least, most = d.count, d.count
 	}

@@ -9,6 +9,12 @@ package realman
 
 import "time"
 
+// Smallest and largest number of joints of RealMan's arms.
+const (
+	MinJoints = 6
+	MaxJoints = 7
+)
+
 // Possible units of the joint speeds that arms push, in rad/s. RealMan's documentation names one for the second and
 // third generation and another one for the fourth. RM_API2 names the third.
 const (
