@@ -42,7 +42,7 @@ func format(name string, encode encode) codec.Format {
 		Check: func(o codec.CreateOptions) error { return o.CheckUncompressed(name) },
 		Accepts: func(c *codec.Channel) error {
 			if c.Type != typeCloud && c.Type != typeScan {
-				return errors.New("they are neither point clouds nor laser scans")
+				return errors.New("the messages are neither point clouds nor laser scans")
 			}
 			return nil
 		},

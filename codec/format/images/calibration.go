@@ -16,8 +16,8 @@ import (
 	"tapedeck/msgs/sensor_msgs"
 )
 
-// calibration writes a CameraInfo into the folders of the cameras in its namespace, or into a folder of its own if
-// there are none. A CameraInfo is written only if it differs from the previous one in the folder.
+// calibration writes a CameraInfo into the folders of all cameras in the namespace of the topic. Without such cameras,
+// it writes into a folder for the topic. It skips a folder whose last calibration is equal.
 func (w *writer) calibration(m *stamped.Message) error {
 	var info sensor_msgs.CameraInfo
 	if err := cdr.Unmarshal(m.Data, &info); err != nil {

@@ -32,11 +32,12 @@ var Format = codec.Format{
 	Keeps:   codec.Keeps{Encodings: []string{codec.EncodingCDR}, PublishTime: true},
 }
 
+// accepts is codec.Format.Accepts.
 func accepts(c *codec.Channel) error {
 	if c.Type == typeInfo || c.Type == typeImage || c.Type == typeCompressed {
 		return nil
 	}
-	return errors.New("they are neither images nor calibrations")
+	return errors.New("the messages are neither images nor calibrations of cameras")
 }
 
 // writer writes the folders of a recording.
@@ -49,11 +50,11 @@ type writer struct {
 	png    pixel.PNGEncoder
 }
 
-// camera is the folder of a topic with images, or of calibrations without images.
+// camera is the folder of a topic with images, or of a topic with calibrations of a camera without images.
 type camera struct {
 	images bool   // the topic has images
-	info   string // the calibration that was written last
-	infos  int    // number of calibrations written
+	info   string // the last calibration, as YAML
+	infos  int    // number of written calibrations
 }
 
 func create(path string) (codec.Writer, error) {
@@ -69,6 +70,7 @@ func (w *writer) Declare(c *codec.Channel) error {
 	return err
 }
 
+// channel returns the channel with the folder of its topic.
 func (w *writer) channel(c *codec.Channel) (*stamped.Channel[camera], error) {
 	t, err := w.topics.Channel(c)
 	if err == nil && c.Type != typeInfo {

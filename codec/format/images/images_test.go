@@ -24,16 +24,19 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
+// header returns a header with a stamp of sec s and 5 ns.
 func header(sec int32) std_msgs.Header {
 	return std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: sec, Nanosec: 5}, FrameId: "lens, left"}
 }
 
-func raw(sec int32, encoding string, width, height, step uint32, data ...byte) *sensor_msgs.Image {
+// rawImage returns an Image with uncompressed pixels.
+func rawImage(sec int32, encoding string, width, height, step uint32, data ...byte) *sensor_msgs.Image {
 	return &sensor_msgs.Image{Header: header(sec), Encoding: encoding, Width: width, Height: height, Step: step,
 		Data: data}
 }
 
-func encoded(t *testing.T, encode func(b *bytes.Buffer, m image.Image) error) []byte {
+// encodePixels encodes two pixels of 16 bits.
+func encodePixels(t *testing.T, encode func(b *bytes.Buffer, m image.Image) error) []byte {
 	m := image.NewGray16(image.Rect(0, 0, 2, 1))
 	m.SetGray16(1, 0, color.Gray16{Y: 1234})
 	var b bytes.Buffer
@@ -41,38 +44,39 @@ func encoded(t *testing.T, encode func(b *bytes.Buffer, m image.Image) error) []
 	return b.Bytes()
 }
 
+// TestImages writes images and calibrations, valid and invalid ones. It checks the files, the losses and the errors.
 func TestImages(t *testing.T) {
-	photo := encoded(t, func(b *bytes.Buffer, m image.Image) error { return jpeg.Encode(b, m, nil) })
-	deep := encoded(t, func(b *bytes.Buffer, m image.Image) error { return png.Encode(b, m) })
+	photo := encodePixels(t, func(b *bytes.Buffer, m image.Image) error { return jpeg.Encode(b, m, nil) })
+	deep := encodePixels(t, func(b *bytes.Buffer, m image.Image) error { return png.Encode(b, m) })
 	topics := codectest.Topics{}
 	message := func(topic string, at int64, m msgs.Message) codec.Message { return topics.Message(t, topic, at, m) }
 	info := &sensor_msgs.CameraInfo{Header: header(1), Width: 640, Height: 480, DistortionModel: "plumb_bob",
 		D: []float64{-0.1, 1e-7, 0, 0, 0.5}, K: [9]float64{500.25, 0, 320, 0, 500, 240, 0, 0, 1},
 		R: [9]float64{1, 0, 0, 0, 1, 0, 0, 0, 1}, P: [12]float64{500, 0, 320, 0, 0, 500, 240, 0, 0, 0, 1, 0}}
-	moved := *info
-	moved.K[2], moved.BinningX = 321, 2
+	changed := *info
+	changed.K[2], changed.BinningX = 321, 2
 	compressed := func(sec int32, format string, data []byte) *sensor_msgs.CompressedImage {
 		return &sensor_msgs.CompressedImage{Header: header(sec), Format: format, Data: data}
 	}
 	path := filepath.Join(t.TempDir(), "out")
 	lost, refused := codectest.Export(t, images.Format, path,
 		message("/cam/image_raw/compressed", 10, compressed(1, "jpeg", photo)),
-		message("/cam/image_raw/compressed", 11, compressed(1, "jpeg", photo)), // repeats the stamp
+		message("/cam/image_raw/compressed", 11, compressed(1, "jpeg", photo)), // same stamp as the frame before
 		message("/cam/image_raw/compressed", 12, compressed(1, "jpeg", photo)),
 		message("/cam/image_raw/compressed", 13, compressed(2, "webp", []byte("RIFF"))),
 		message("/cam/camera_info", 14, info), message("/cam/camera_info", 15, info),
-		message("/cam/camera_info", 16, &moved),
+		message("/cam/camera_info", 16, &changed),
 		message("/other/camera_info", 17, info),
 		message("/depth/compressedDepth", 18, compressed(3, "16UC1; compressedDepth png",
 			append(make([]byte, 12), deep...))),
-		message("/depth", 19, raw(0, "16UC1", 2, 1, 6, 1, 2, 3, 4)), // the padding is missing
-		message("/de/pth", 20, raw(4, "mono8", 2, 2, 3, 1, 2, 9, 3, 4, 9)),
-		message("/de_pth", 21, raw(4, "bayer_rggb8", 2, 2, 2, 1, 2, 3, 4)),
-		message("/../x", 22, raw(5, "bgr8", 1, 1, 3, 1, 2, 3)),
-		message("/../x", 23, raw(6, "bgr8", 2, 1, 3, 1, 2, 3)),
-		message("/../x", 24, raw(7, "bgr8", 1<<31, 1<<31, 3, 1, 2, 3)),
-		message("/../x", 25, raw(8, "hologram", 1, 1, 3, 1, 2, 3)),
-		message("/../x", 26, raw(9, "nv12", 2, 2, 2, 128, 128, 128, 128, 128, 128)),
+		message("/depth", 19, rawImage(0, "16UC1", 2, 1, 6, 1, 2, 3, 4)), // the padding is missing
+		message("/de/pth", 20, rawImage(4, "mono8", 2, 2, 3, 1, 2, 9, 3, 4, 9)),
+		message("/de_pth", 21, rawImage(4, "bayer_rggb8", 2, 2, 2, 1, 2, 3, 4)),
+		message("/../x", 22, rawImage(5, "bgr8", 1, 1, 3, 1, 2, 3)),
+		message("/../x", 23, rawImage(6, "bgr8", 2, 1, 3, 1, 2, 3)),
+		message("/../x", 24, rawImage(7, "bgr8", 1<<31, 1<<31, 3, 1, 2, 3)),
+		message("/../x", 25, rawImage(8, "hologram", 1, 1, 3, 1, 2, 3)),
+		message("/../x", 26, rawImage(9, "nv12", 2, 2, 2, 128, 128, 128, 128, 128, 128)),
 	)
 	require.Equal(t, []codec.Loss{{Topic: "/../x", What: "colours of YUV, which RGB rounds", Messages: 1},
 		{Topic: "/cam/camera_info", What: "binning and region of interest of a camera", Messages: 1}}, lost)
@@ -130,15 +134,15 @@ projection_matrix:
 	require.Equal(t, color.RGBA{3, 2, 1, 255}, pixels("_._x/5.000000005.png").At(0, 0))
 }
 
-// TestDistances writes distances as mm of 16 bits, and counts a loss if they are no whole mm.
+// TestDistances writes distances in m. The files must have mm in 16 bits. A distance between two mm must be a loss.
 func TestDistances(t *testing.T) {
 	topics := codectest.Topics{}
 	path := filepath.Join(t.TempDir(), "out")
 	half, near := []byte{0, 0, 0, 0x3f}, []byte{0, 1, 0, 0x3f} // 0.5 m, and a little more
 	lost, refused := codectest.Export(t, images.Format, path,
-		topics.Message(t, "/depth", 1, raw(1, "32FC1", 1, 1, 4, half...)),
-		topics.Message(t, "/depth", 1, raw(3, "32FC1", 1, 1, 4, near...)),
-		topics.Message(t, "/depth", 2, raw(2, "16UC1", 1, 1, 2, 1, 2)))
+		topics.Message(t, "/depth", 1, rawImage(1, "32FC1", 1, 1, 4, half...)),
+		topics.Message(t, "/depth", 1, rawImage(3, "32FC1", 1, 1, 4, near...)),
+		topics.Message(t, "/depth", 2, rawImage(2, "16UC1", 1, 1, 2, 1, 2)))
 	require.Empty(t, refused)
 	require.Len(t, lost, 1)
 	require.EqualValues(t, 1, lost[0].Messages)
@@ -150,15 +154,16 @@ func TestDistances(t *testing.T) {
 	}
 }
 
-func TestOthers(t *testing.T) {
+// TestAccepts checks that other messages than images and calibrations are refused.
+func TestAccepts(t *testing.T) {
 	require.ErrorContains(t, images.Format.Accepts(&codec.Channel{Type: "sensor_msgs/msg/Imu"}), "neither images")
 }
 
-// FuzzImages writes messages of random bytes.
+// FuzzImages writes messages of random bytes. Closing must succeed.
 func FuzzImages(f *testing.F) {
 	topics := codectest.Topics{}
 	for _, m := range []codec.Message{
-		topics.Message(f, "/a", 1, raw(1, "rgb8", 1, 1, 3, 1, 2, 3)),
+		topics.Message(f, "/a", 1, rawImage(1, "rgb8", 1, 1, 3, 1, 2, 3)),
 		topics.Message(f, "/b", 1, &sensor_msgs.CompressedImage{Data: []byte("\xff\xd8\xff")}),
 		topics.Message(f, "/c", 1, &sensor_msgs.CameraInfo{D: []float64{1}}),
 	} {

@@ -14,7 +14,7 @@ func element(id uint32, content ...byte) []byte {
 	return append(begin(id, uint64(len(content))), content...)
 }
 
-// begin returns the head of an element with size bytes of content.
+// begin returns the id and size of an element with size bytes of content.
 func begin(id uint32, size uint64) (b []byte) {
 	for shift := 24; shift >= 0; shift -= 8 {
 		if v := byte(id >> shift); v != 0 || b != nil {
@@ -24,10 +24,12 @@ func begin(id uint32, size uint64) (b []byte) {
 	return binary.BigEndian.AppendUint64(b, 1<<56|size)
 }
 
+// number returns an element with a number.
 func number(id uint32, v uint64) []byte {
 	return element(id, binary.BigEndian.AppendUint64(nil, v)...)
 }
 
+// text returns an element with a text.
 func text(id uint32, s string) []byte { return element(id, []byte(s)...) }
 
 // master returns an element that consists of other elements.
@@ -42,7 +44,7 @@ func master(id uint32, elements ...[]byte) []byte {
 // unknownSize is the size of an element that ends where the data ends.
 const unknownSize = 1<<56 - 1
 
-// microsecond is the unit of times, in ns.
+// microsecond is the unit of times in the Matroska data, in ns.
 const microsecond = 1000
 
 // nominalPeriod is the period of 30 frames a second, in ns. Encoders want a rate; it does not change times of frames.

@@ -52,11 +52,13 @@ func (o Options) check() error {
 	return nil
 }
 
+// isFile reports whether the output at path is one video, not a folder.
 func isFile(path string) bool { return strings.EqualFold(filepath.Ext(path), extension) }
 
+// accepts is codec.Format.Accepts.
 func accepts(c *codec.Channel) error {
 	if c.Type != "sensor_msgs/msg/Image" && c.Type != "sensor_msgs/msg/CompressedImage" {
-		return errors.New("they are no images")
+		return errors.New("the messages are not images")
 	}
 	return nil
 }
@@ -100,6 +102,7 @@ func (w *writer) Declare(c *codec.Channel) error {
 	return err
 }
 
+// channel returns the channel, with the path of its video.
 func (w *writer) channel(channel *codec.Channel) (*stamped.Channel[camera], error) {
 	c, err := w.topics.Channel(channel)
 	switch {
@@ -191,8 +194,8 @@ func (c *camera) prepare(m *pixel.Image) error {
 
 var errDeep = errors.New("images of 16 bits, such as depths, have no place in a video; write images instead")
 
-// Losses implements codec.Writer. Losses are pixels, which all encoders change, fractions of µs, and frames that
-// ffmpeg could not decode.
+// Losses implements codec.Writer. It lists pixels, which all encoders change, fractions of µs in times, and the errors
+// that ffmpeg reported.
 func (w *writer) Losses() (all []codec.Loss) {
 	for _, c := range w.topics.List {
 		if n := c.State.frames; n > 0 {
@@ -228,13 +231,13 @@ func (w *writer) Close() error {
 // maxGap is the longest time between two frames. MP4 allows a little more.
 const maxGap = time.Hour
 
-// video is a running ffmpeg.
+// video is a running ffmpeg that writes a video.
 type video struct {
 	*ffmpeg.Process
-	encoding      string
+	encoding      string // of all frames, as are width and height
 	width, height int
-	frames        int
-	first, last   int64 // ns since the Unix epoch, of frames
+	frames        int   // number of written frames
+	first, last   int64 // times of the first and the last frame, in ns since the Unix epoch
 }
 
 // start starts ffmpeg for a video of images with the encoding and size of m. at is the time of the first frame, in ns
@@ -261,7 +264,8 @@ func (w *writer) start(path string, m *pixel.Image, at int64) (*video, error) {
 	return &video{Process: process, encoding: m.Encoding, width: m.Width, height: m.Height}, nil
 }
 
-// check returns an error if the frame cannot follow the previous frames.
+// check returns an error if a frame cannot follow the previous frames. at is the time of the frame, in ns since the
+// Unix epoch.
 func (v *video) check(m *pixel.Image, at int64) error {
 	switch {
 	case m.Encoding != v.encoding || m.Width != v.width || m.Height != v.height:
@@ -270,14 +274,14 @@ func (v *video) check(m *pixel.Image, at int64) error {
 	case v.frames == 0:
 		return nil
 	case at/1000 <= v.last/1000:
-		return errors.New("the stamp of a frame is not after that of the one before")
+		return errors.New("the stamp is not after the stamp of the previous frame")
 	case at-v.last > int64(maxGap):
-		return fmt.Errorf("the stamp of a frame is more than %v after that of the one before", maxGap)
+		return fmt.Errorf("the stamp is more than %v after the stamp of the previous frame", maxGap)
 	}
 	return nil
 }
 
-// write appends a frame.
+// write appends a frame. at is the time of the frame, in ns since the Unix epoch.
 func (v *video) write(m *pixel.Image, at int64) error {
 	var head []byte
 	if v.frames == 0 {

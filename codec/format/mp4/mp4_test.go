@@ -27,11 +27,12 @@ import (
 // times are the times of frames at an irregular rate, in ns after 1e18.
 var times = []int64{0, 33_000_000, 34_000_000, 1_234_567_000, 1_300_000_000, 20_000_000_000}
 
+// header returns a header with a stamp at ns after 1e18.
 func header(at int64) std_msgs.Header {
 	return std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: int32(1e9 + at/1e9), Nanosec: uint32(at % 1e9)}}
 }
 
-// gray returns a frame of uniform brightness.
+// gray returns an Image with equal bytes in all pixels.
 func gray(at int64, encoding string, width, height int, brightness byte) msgs.Message {
 	channels := map[string]int{"rgb8": 3, "bgr8": 3, "rgba8": 4, "bgra8": 4, "yuv422": 2, "yuv422_yuy2": 2}[encoding]
 	step := width*max(channels, 1) + 3
@@ -40,6 +41,7 @@ func gray(at int64, encoding string, width, height int, brightness byte) msgs.Me
 	return m
 }
 
+// compressed returns a grey CompressedImage.
 func compressed(t *testing.T, at int64, format string, width, height int, brightness byte) msgs.Message {
 	m := image.NewRGBA(image.Rect(0, 0, width, height))
 	for i := range m.Pix {
@@ -90,6 +92,8 @@ func brightness(t *testing.T, path string) (all []byte) {
 	return all
 }
 
+// TestVideos writes videos of several encodings. The videos must have the size, the times and the brightness of the
+// frames.
 func TestVideos(t *testing.T) {
 	needFFmpeg(t)
 	for _, c := range []struct {
@@ -159,7 +163,7 @@ func TestWrongFrames(t *testing.T) {
 		{Topic: "/lens", What: "ns of times, as videos have µs", Messages: 1},
 		{Topic: "/cam", What: pixels, Messages: 2}}, lost)
 	for i, want := range []string{"16 bits", "bytes of data cannot hold|unsupported image encoding \"fog\"",
-		"at least 2", "odd width", "cut off", "not after", "not after",
+		"at least 2", "odd width", "cut off", "not after the stamp of the previous frame", "not after",
 		"rgb8 image of 48×64 pixels in a video of rgb8",
 		"mono8 image", "more than 1h0m0s"} {
 		require.Regexp(t, want, refused[i])
