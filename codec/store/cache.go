@@ -12,42 +12,43 @@ import (
 
 const (
 	cacheSize = 96 << 20 // bytes of blocks, without blocks that are being fetched
-	sequences = 4        // places at which a File is read in order
-	window    = 16 << 20 // bytes that are read ahead of a sequence
-	slack     = 1 << 20  // bytes that a read in order may skip
-	overlap   = 4 << 10  // bytes that a read in order may read twice
+	sequences = 4        // greatest number of places at which a File is read in order
+	window    = 16 << 20 // greatest number of bytes that are read ahead at a place
+	slack     = 1 << 20  // greatest number of bytes that a read in order skips
+	overlap   = 4 << 10  // greatest number of bytes that a read in order repeats
 )
 
 // cache holds the blocks of the open objects of a Files value.
 type cache struct {
 	mu      sync.Mutex
 	objects map[string]*object // open objects by URL
-	recent  list.List          // of *block: blocks with data, the last used first
-	size    int64              // bytes of recent
+	recent  list.List          // *block with data, the last used first
+	size    int64              // bytes of the blocks in recent
 	ahead   int64              // bytes of blocks that were read ahead and not used yet, at most half of limit
-	limit   int64              // maximum of size
-	pause   time.Duration      // before a request is repeated; longer each time
+	limit   int64              // greatest size
+	pause   time.Duration      // pause before the first repetition of a request
 }
 
-// block is a range of an object. Its data does not change while it has users: the cache, its fetch, and readers. After
-// the last user its memory is reused: the first touch of fresh memory takes longer than all copies of it.
+// block is a range of an object. Users of a block are the cache, the goroutine that fetches it, and readers. The data
+// does not change while the block has users. After the last release, other blocks reuse the memory, because the first
+// access to fresh memory takes longer than all copies of the data.
 type block struct {
 	object *object
 	index  int64
 	ready  chan struct{} // closed when data or err is set
 	data   []byte
-	memory *[blockSize]byte // array of data; nil for the tail, which is larger
+	memory *[blockSize]byte // array of data; nil for a tail larger than blockSize
 	err    error
 
 	// The cache's mutex guards the fields below.
-	users int
-	ahead bool          // the block was read ahead and not used yet
-	asked bool          // Prefetch was called for the block
-	place *list.Element // in cache.recent; nil while it is fetched
+	users      int
+	ahead      bool          // the block was read ahead and not used yet
+	prefetched bool          // Prefetch was called for the block
+	element    *list.Element // element of cache.recent; nil while the block is fetched
 }
 
-// memories are *[blockSize]byte.
-var memories = sync.Pool{New: func() any { return new([blockSize]byte) }}
+// blockPool holds *[blockSize]byte.
+var blockPool = sync.Pool{New: func() any { return new([blockSize]byte) }}
 
 // open returns the object at a URL. The caller must call release.
 func (f *Files) open(path string) (*object, error) {
@@ -56,7 +57,7 @@ func (f *Files) open(path string) (*object, error) {
 		return nil, err
 	}
 	o := f.cache.object(path, s)
-	o.opened.Do(o.begin)
+	o.opened.Do(o.open)
 	if o.err != nil {
 		f.cache.release(o)
 		return nil, o.err
@@ -64,6 +65,7 @@ func (f *Files) open(path string) (*object, error) {
 	return o, nil
 }
 
+// object returns the open object at a URL, or a new one if there is none or it was replaced. It counts a File.
 func (c *cache) object(path string, s Store) *object {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +79,7 @@ func (c *cache) object(path string, s Store) *object {
 	return o
 }
 
-// release ends the use of o by a File.
+// release ends the use of o by a File. After the last File it frees the object.
 func (c *cache) release(o *object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,41 +99,41 @@ func (c *cache) release(o *object) {
 	}
 }
 
-// drop removes a block.
+// drop removes a block from the cache. c.mu is held.
 func (c *cache) drop(b *block) {
 	if b.object.blocks[b.index] == b {
 		delete(b.object.blocks, b.index)
 	}
-	c.used(b)
-	if b.place != nil {
-		c.recent.Remove(b.place)
+	c.markUsed(b)
+	if b.element != nil {
+		c.recent.Remove(b.element)
 		c.size -= int64(len(b.data))
-		b.place = nil
-		b.leave()
+		b.element = nil
+		b.release()
 	}
 }
 
-// allocate sets data to n bytes.
+// allocate sets data to n bytes of memory.
 func (b *block) allocate(n int) {
 	if n > blockSize {
 		b.data = make([]byte, n)
 		return
 	}
-	b.memory = memories.Get().(*[blockSize]byte)
+	b.memory = blockPool.Get().(*[blockSize]byte)
 	b.data = b.memory[:n]
 }
 
-// leave ends a use of b.
-func (b *block) leave() {
+// release ends a use of b. The cache's mutex is held.
+func (b *block) release() {
 	b.users--
 	if b.users == 0 && b.memory != nil {
-		memories.Put(b.memory)
+		blockPool.Put(b.memory)
 		b.memory, b.data = nil, nil
 	}
 }
 
-// used is called when a block is used or dropped.
-func (c *cache) used(b *block) {
+// markUsed marks a block as no longer read ahead, because it is used or dropped. c.mu is held.
+func (c *cache) markUsed(b *block) {
 	if b.ahead {
 		start, end := b.object.extent(b.index)
 		c.ahead -= end - start
@@ -146,11 +148,11 @@ func (c *cache) loaded(b *block) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if b.object.files == 0 {
-		b.leave()
+		b.release()
 		return
 	}
 	b.object.blocks[b.index] = b
-	b.place = c.recent.PushFront(b)
+	b.element = c.recent.PushFront(b)
 	c.size += int64(len(b.data))
 	for c.size > c.limit && c.recent.Len() > 1 {
 		c.drop(c.recent.Back().Value.(*block))
@@ -165,41 +167,42 @@ func (c *cache) fail(blocks []*block, err error) {
 		b.data, b.err = nil, err
 		b.object.changed = b.object.changed || errors.Is(err, ErrReplaced)
 		c.drop(b)
-		b.leave()
+		b.release()
 		close(b.ready)
 	}
 }
 
-// want starts to fetch the missing blocks between two offsets.
-func (c *cache) want(o *object, from, to int64, ahead bool) {
+// startFetch starts to fetch the missing blocks between two offsets. ahead reports whether nobody waits for them.
+func (c *cache) startFetch(o *object, from, to int64, ahead bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.request(o, from, to, ahead)
+	c.startFetchLocked(o, from, to, ahead)
 }
 
-// take returns the block with the byte at off, and starts to fetch it if it is missing. The caller must call done.
-func (c *cache) take(o *object, off int64) *block {
+// acquire returns the block with the byte at off, and starts to fetch it if it is missing. The caller must call
+// releaseBlock.
+func (c *cache) acquire(o *object, off int64) *block {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.request(o, off, off+1, false)
+	c.startFetchLocked(o, off, off+1, false)
 	b := o.blocks[o.index(off)]
-	c.used(b)
-	if b.place != nil {
-		c.recent.MoveToFront(b.place)
+	c.markUsed(b)
+	if b.element != nil {
+		c.recent.MoveToFront(b.element)
 	}
 	b.users++
 	return b
 }
 
-// done ends the use of a block that take returned.
-func (c *cache) done(b *block) {
+// releaseBlock ends the use of a block that acquire returned.
+func (c *cache) releaseBlock(b *block) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	b.leave()
+	b.release()
 }
 
-// request is want. mu is held.
-func (c *cache) request(o *object, from, to int64, ahead bool) {
+// startFetchLocked is startFetch. c.mu is held.
+func (c *cache) startFetchLocked(o *object, from, to int64, ahead bool) {
 	var run []*block
 	size := int64(0)
 	flush := func() {
@@ -223,34 +226,34 @@ func (c *cache) request(o *object, from, to int64, ahead bool) {
 		}
 		o.blocks[i] = b
 		run, size = append(run, b), size+end-start
-		if size >= mostFetch {
+		if size >= maxRequest {
 			flush()
 		}
 	}
 	flush()
 }
 
-// ask starts to fetch the missing blocks between two offsets, for Prefetch.
-func (c *cache) ask(o *object, from, to int64) {
+// prefetch starts to fetch the missing blocks between two offsets, and marks all blocks between them as prefetched.
+func (c *cache) prefetch(o *object, from, to int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.request(o, from, to, true)
+	c.startFetchLocked(o, from, to, true)
 	for i := o.index(from); i <= o.index(to-1); i++ {
 		if b := o.blocks[i]; b != nil {
-			b.asked = true
+			b.prefetched = true
 		}
 	}
 }
 
-// asked reports whether ask was called for the byte at off.
-func (c *cache) asked(o *object, off int64) bool {
+// prefetched reports whether prefetch was called for the block with the byte at off.
+func (c *cache) prefetched(o *object, off int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b := o.blocks[o.index(off)]
-	return b != nil && b.asked
+	return b != nil && b.prefetched
 }
 
-// handle is a File of an object.
+// handle is an open File of an object. It implements File.
 type handle struct {
 	*io.SectionReader
 	object *object
@@ -262,9 +265,9 @@ type handle struct {
 
 // sequence is a place at which a File is read in order.
 type sequence struct {
-	next  int64 // where reading continues
-	read  int64 // bytes that were read in order
-	ahead int64 // where reading ahead ends
+	next  int64 // offset at which reading continues
+	read  int64 // number of bytes that were read in order
+	ahead int64 // offset at which reading ahead ends
 }
 
 // continues reports whether a read at off continues the sequence.
@@ -278,6 +281,7 @@ func newHandle(o *object) *handle {
 	return h
 }
 
+// readerAt implements io.ReaderAt by a function.
 type readerAt func(b []byte, off int64) (int, error)
 
 func (f readerAt) ReadAt(b []byte, off int64) (int, error) { return f(b, off) }
@@ -299,12 +303,13 @@ func (h *handle) Close() error {
 func (h *handle) Prefetch(off, n int64) {
 	o := h.object
 	off, n = max(off, 0), min(n, cacheSize/4)
-	if end := min(off+n, o.size); off < end && o.local == nil && h.alive() == nil {
-		o.cache.ask(o, off, end)
+	if end := min(off+n, o.size); off < end && o.local == nil && h.checkOpen() == nil {
+		o.cache.prefetch(o, off, end)
 	}
 }
 
-func (h *handle) alive() error {
+// checkOpen returns an error if h is closed.
+func (h *handle) checkOpen() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -313,9 +318,9 @@ func (h *handle) alive() error {
 	return nil
 }
 
-// readAt reads len(b) bytes, which the object has.
+// readAt reads len(b) bytes at off. The object must have these bytes.
 func (h *handle) readAt(b []byte, off int64) (int, error) {
-	if err := h.alive(); err != nil {
+	if err := h.checkOpen(); err != nil {
 		return 0, err
 	}
 	o := h.object
@@ -323,21 +328,21 @@ func (h *handle) readAt(b []byte, off int64) (int, error) {
 		return o.local.ReadAt(b, off)
 	}
 	end := off + int64(len(b))
-	if !o.cache.asked(o, end-1) { // otherwise the reader fetches ahead itself
+	if !o.cache.prefetched(o, end-1) { // a caller of Prefetch knows better what to fetch
 		h.readAhead(off, end)
 	}
 	for pos, wanted := off, off; pos < end; {
 		if wanted-pos < window/2 && wanted < end {
 			wanted = min(pos+window, end)
-			o.cache.want(o, pos, wanted, false)
+			o.cache.startFetch(o, pos, wanted, false)
 		}
-		block := o.cache.take(o, pos)
+		block := o.cache.acquire(o, pos)
 		<-block.ready
 		if block.err == nil {
 			start, _ := o.extent(block.index)
 			pos += int64(copy(b[pos-off:], block.data[pos-start:]))
 		}
-		o.cache.done(block)
+		o.cache.releaseBlock(block)
 		if block.err != nil {
 			return int(pos - off), block.err
 		}
@@ -345,8 +350,8 @@ func (h *handle) readAt(b []byte, off int64) (int, error) {
 	return len(b), nil
 }
 
-// readAhead starts to fetch the following bytes if the bytes from off to end continue a sequence. It fetches several
-// times as much as was read in order until now, because a round trip costs as much as megabytes.
+// readAhead starts to fetch the following bytes if the bytes from off to end continue a sequence. It fetches up to four
+// times as many bytes as the sequence has read, because a round trip takes as long as the transfer of megabytes.
 func (h *handle) readAhead(off, end int64) {
 	o := h.object
 	h.mu.Lock()
@@ -365,7 +370,7 @@ func (h *handle) readAhead(off, end int64) {
 	s.next, s.ahead = max(s.next, end), max(s.ahead, end)
 	size := min(4*s.read, window)
 	if to := min(end+size, o.tail); inOrder && size > blockSize && s.ahead < min(end+size/2, to) {
-		o.cache.want(o, s.ahead, to, true)
+		o.cache.startFetch(o, s.ahead, to, true)
 		s.ahead = to
 	}
 	h.sequences[0] = s

@@ -41,7 +41,7 @@ func (f *Files) stat(path string) (*fileInfo, error) {
 	return o.info(), nil
 }
 
-// folder returns the store of a folder, and its URL with a slash at its end.
+// folder returns the store of the folder at path, and the URL of the folder with a slash at the end.
 func (f *Files) folder(path string) (s Store, url string, err error) {
 	s, err = f.store(path)
 	p := split(path)
@@ -51,12 +51,12 @@ func (f *Files) folder(path string) (s Store, url string, err error) {
 	return s, p.String(), err
 }
 
-// probe returns an error if the folder at a URL is empty. missing is the error about an object of that name, or nil if
-// the object was not requested.
+// probe returns an error if the folder at a URL is empty. missing is the error of requesting an object at the URL, nil
+// if no object was requested.
 func (f *Files) probe(path string, missing error) error {
 	switch {
 	case errors.Is(missing, fs.ErrPermission):
-		return fmt.Errorf("%w (which stores may also answer if nothing is there)", missing)
+		return fmt.Errorf("%w (a store may also answer this if the object does not exist)", missing)
 	case missing != nil && !errors.Is(missing, fs.ErrNotExist):
 		return missing
 	}
@@ -88,7 +88,7 @@ func (f *Files) readFolder(path string) ([]fs.DirEntry, error) {
 		switch plain := strings.TrimSuffix(name, "/"); {
 		case name == "": // an object that stands for the folder
 		case plain == "" || plain == "." || plain == "..":
-			bad = fmt.Errorf("%q is in it, which %w", split(url).key+name, ErrKey)
+			bad = fmt.Errorf("the key %q %w", split(url).key+name, ErrKey)
 		default:
 			entries = append(entries, &fileInfo{Join(path, plain), o})
 		}

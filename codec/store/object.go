@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	tailSize  = 256 << 10 // bytes of the first request
-	blockSize = 64 << 10
-	mostFetch = 4 << 20 // bytes of a request; larger ranges are several parallel requests
+	tailSize   = 256 << 10 // bytes of the first request
+	blockSize  = 64 << 10  // bytes of a block
+	maxRequest = 4 << 20   // bytes of a request; larger ranges are several parallel requests
 
-	mostBreaks = 6 // consecutive breaks of a body without any byte
-	shortPause = 100 * time.Millisecond
-	mostPause  = 5 * time.Second
+	maxBreaks  = 6                      // failures of requests and bodies in sequence, without any byte
+	firstPause = 100 * time.Millisecond // pause before the first repetition of a request; doubled each time
+	maxPause   = 5 * time.Second
 )
 
 // object is an object of a store, or a file of a web server, with open Files.
@@ -28,7 +28,7 @@ type object struct {
 	store  Store
 	ctx    context.Context // of the object's requests
 	cancel func()
-	files  int // number of open Files; guarded by the cache
+	files  int // number of open Files; guarded by the cache's mutex
 
 	opened   sync.Once
 	err      error // error of opening
@@ -40,16 +40,16 @@ type object struct {
 
 	// The cache's mutex guards the fields below.
 	blocks  map[int64]*block
-	changed bool
+	changed bool // the object was replaced after it was opened
 }
 
 func (o *object) info() *fileInfo {
 	return &fileInfo{o.path, &Object{Size: o.size, ETag: o.etag, Modified: o.modified}}
 }
 
-// begin fetches the last bytes, the size and the ETag.
-func (o *object) begin() {
-	r := &resuming{object: o, off: -tailSize}
+// open fetches the last bytes, the size and the ETag. It sets err.
+func (o *object) open() {
+	r := &resumingReader{object: o, off: -tailSize}
 	defer r.close()
 	o.err = r.request()
 	if o.err != nil {
@@ -75,12 +75,12 @@ func (o *object) begin() {
 		r.off, r.end = o.tail, o.size
 	}
 	if o.err == nil {
-		o.err = o.load(r, o.last())
+		o.err = o.load(r, o.tailIndex())
 	}
 }
 
 // load reads a block while the object is opened.
-func (o *object) load(r *resuming, index int64) error {
+func (o *object) load(r *resumingReader, index int64) error {
 	start, end := o.extent(index)
 	b := &block{object: o, index: index, ready: make(chan struct{}), users: 1}
 	b.allocate(int(end - start))
@@ -109,29 +109,29 @@ func (o *object) spool(b *Body) error {
 	return err
 }
 
-// last returns the index of the last block, the tail. The blocks before it have blockSize bytes, except the one that
-// ends at the tail.
-func (o *object) last() int64 { return (o.tail + blockSize - 1) / blockSize }
+// tailIndex returns the index of the last block, the tail. All other blocks have blockSize bytes, but the block before
+// the tail may be shorter.
+func (o *object) tailIndex() int64 { return (o.tail + blockSize - 1) / blockSize }
 
 // index returns the index of the block with the byte at off.
 func (o *object) index(off int64) int64 {
 	if off >= o.tail {
-		return o.last()
+		return o.tailIndex()
 	}
 	return off / blockSize
 }
 
 // extent returns the offsets of a block's begin and end.
 func (o *object) extent(index int64) (start, end int64) {
-	if index == o.last() {
+	if index == o.tailIndex() {
 		return o.tail, o.size
 	}
 	return index * blockSize, min((index+1)*blockSize, o.tail)
 }
 
-// fetch fills blocks, which are adjacent.
+// fetch reads the data of adjacent blocks and wakes their readers.
 func (o *object) fetch(blocks []*block) {
-	r := &resuming{object: o}
+	r := &resumingReader{object: o}
 	r.off, _ = o.extent(blocks[0].index)
 	_, r.end = o.extent(blocks[len(blocks)-1].index)
 	defer r.close()
@@ -146,30 +146,30 @@ func (o *object) fetch(blocks []*block) {
 	}
 }
 
-// resuming reads a range of an object. It repeats requests that fail, and continues where a body was cut.
-type resuming struct {
+// resumingReader reads a range of an object. It repeats requests that fail, and continues where a body was cut.
+type resumingReader struct {
 	*object
-	off, end int64
-	body     *Body
-	breaks   int // number of breaks since the last byte
+	off, end int64 // the rest of the range
+	body     *Body // body of the current request; nil: none
+	breaks   int   // number of failures since the last byte
 }
 
 // request requests the rest of the range.
-func (r *resuming) request() error {
+func (r *resumingReader) request() error {
 	for {
 		body, err := r.store.Get(r.ctx, r.path, r.etag, r.off, r.end)
 		if err == nil {
 			r.body = body
 			return r.check()
 		}
-		if again := (temporaryError{}); !errors.As(err, &again) || !r.pause() {
+		if temporary := (temporaryError{}); !errors.As(err, &temporary) || !r.pause() {
 			return err
 		}
 	}
 }
 
 // check returns an error if the answer does not match the request.
-func (r *resuming) check() error {
+func (r *resumingReader) check() error {
 	b := r.body
 	switch {
 	case r.off < 0: // the first request
@@ -182,13 +182,13 @@ func (r *resuming) check() error {
 	return nil
 }
 
-// pause waits before another attempt. It returns false if there may be no further attempt.
-func (r *resuming) pause() bool {
+// pause waits before another attempt. It returns false after too many failures, or if the object was closed.
+func (r *resumingReader) pause() bool {
 	r.breaks++
-	if r.breaks >= mostBreaks {
+	if r.breaks >= maxBreaks {
 		return false
 	}
-	pause := min(r.cache.pause<<r.breaks, mostPause)
+	pause := min(r.cache.pause<<r.breaks, maxPause)
 	select {
 	case <-time.After(pause/2 + rand.N(pause/2)):
 		return true
@@ -197,7 +197,7 @@ func (r *resuming) pause() bool {
 	}
 }
 
-func (r *resuming) Read(b []byte) (int, error) {
+func (r *resumingReader) Read(b []byte) (int, error) {
 	for r.off < r.end {
 		if r.body == nil {
 			if err := r.request(); err != nil {
@@ -224,7 +224,7 @@ func (r *resuming) Read(b []byte) (int, error) {
 	return 0, io.EOF
 }
 
-func (r *resuming) close() {
+func (r *resumingReader) close() {
 	if r.body != nil {
 		r.body.Close()
 		r.body = nil

@@ -6,15 +6,15 @@ import (
 )
 
 const (
-	fewPages    = 16       // up to so many pages are read through the cache
-	nearPages   = 32 << 10 // maximum of bytes between pages that one request reads
-	mostPages   = 1 << 20  // maximum of bytes of a request
-	pageStreams = 64       // parallel requests
+	fewPages = 16       // greatest number of pages that are read through the cache
+	maxGap   = 32 << 10 // greatest number of bytes between pages that one request reads
+	maxRun   = 1 << 20  // greatest number of bytes of a request
+	maxRuns  = 64       // greatest number of parallel requests
 )
 
-// ReadPages calls do with each page of size bytes at one of the offsets offs, in this order. It fetches many pages of a
-// file in a store at once. More than a few pages are fetched without their surroundings and not cached, because they
-// may be far apart.
+// ReadPages calls do with the pages at the offsets offs, in this order. Each page has size bytes. In a file of a store,
+// it fetches many pages in parallel. More than fewPages pages are not cached, because blocks around pages that are far
+// apart would take much memory.
 func ReadPages(f io.ReaderAt, offs []int64, size int64, do func(off int64, page []byte) error) error {
 	h, remote := f.(*handle)
 	few := remote && len(offs) <= fewPages
@@ -37,10 +37,10 @@ func ReadPages(f io.ReaderAt, offs []int64, size int64, do func(off int64, page 
 	}
 	for len(offs) > 0 {
 		var runs []pageRun
-		for len(offs) > 0 && len(runs) < pageStreams {
+		for len(offs) > 0 && len(runs) < maxRuns {
 			n := 1
-			for n < len(offs) && offs[n] > offs[n-1] && offs[n]-offs[n-1]-size < nearPages &&
-				offs[n]+size-offs[0] <= mostPages {
+			for n < len(offs) && offs[n] > offs[n-1] && offs[n]-offs[n-1]-size < maxGap &&
+				offs[n]+size-offs[0] <= maxRun {
 				n++
 			}
 			runs = append(runs, pageRun{offs: offs[:n]})
@@ -60,15 +60,16 @@ type pageRun struct {
 	err     error
 }
 
+// readRuns fetches runs in parallel, and then calls do with the pages of size bytes in them.
 func (h *handle) readRuns(runs []pageRun, size int64, do func(off int64, page []byte) error) error {
-	if err := h.alive(); err != nil {
+	if err := h.checkOpen(); err != nil {
 		return err
 	}
 	var group sync.WaitGroup
 	for i := range runs {
 		group.Go(func() {
 			r := &runs[i]
-			in := &resuming{object: h.object, off: r.offs[0], end: r.offs[len(r.offs)-1] + size}
+			in := &resumingReader{object: h.object, off: r.offs[0], end: r.offs[len(r.offs)-1] + size}
 			defer in.close()
 			if in.off < 0 || in.end > h.object.size {
 				r.err = io.ErrUnexpectedEOF

@@ -1,17 +1,18 @@
-// Package store reads files and folders whose path may be a URL of an object store: the methods of Files are the
-// functions of package os, which they call for local paths. A prefix of a bucket that ends with a slash is a folder.
+// Package store reads files and folders whose path may be a URL of an object store. Files has methods with the names of
+// functions of package os. For local paths the methods call these functions. A prefix of keys that ends with a slash is
+// a folder.
 //
-//	s3://bucket/key   S3 and stores that speak it (AWS_ENDPOINT_URL): package s3
+//	s3://bucket/key   S3 and stores with its interface (AWS_ENDPOINT_URL): package s3
 //	gs://bucket/key   Google's store, by its S3 interface, with HMAC keys: package s3
-//	https://host/path a server that answers requests for ranges; others are fetched to a temporary file: package http
+//	https://host/path a web server; from a server without ranges, files are fetched to temporary files: package http
 //	file:///path      a local path
 //
 // This package knows no protocol: a program passes the stores that it links to New.
 //
-// A File of a URL begins with one request for its last 256 kB, which also returns its size and its ETag. The rest is
-// read in blocks: adjacent blocks by one request, and further blocks ahead while the file is read in order. All open
-// Files of a URL share its blocks, and all URLs of a Files value a bounded cache. The ETag is pinned: reading an object
-// that was replaced since it was opened is an error. Requests that fail and bodies that are cut are repeated.
+// Opening a URL makes one request for the last 256 kB, which also returns the size and the ETag. The rest is read in
+// blocks: one request reads adjacent blocks, and blocks are read ahead while the file is read in order. All open Files
+// of a URL share its blocks, and all blocks of a Files value are in one bounded cache. Reading an object that was
+// replaced after it was opened is an error. Requests that fail and bodies that are cut are repeated.
 package store
 
 import (
@@ -26,10 +27,10 @@ import (
 )
 
 // ErrKey is returned for keys of a store that cannot be paths.
-var ErrKey = errors.New("cannot be a path; rename what begins with it in the store")
+var ErrKey = errors.New("cannot be a path; rename the objects in the store whose keys begin with it")
 
 // errLocal is returned for URLs if Files is nil.
-var errLocal = errors.New("only local files are read here; download it first")
+var errLocal = errors.New("only local files are read here; download the file first")
 
 // File is an open file: an *os.File for a local path.
 type File interface {
@@ -89,7 +90,7 @@ func (f *Files) disk() Disk {
 // New returns local files and the files of stores.
 func New(stores ...Store) *Files {
 	f := &Files{stores: map[string]Store{},
-		cache: cache{objects: map[string]*object{}, limit: cacheSize, pause: shortPause}}
+		cache: cache{objects: map[string]*object{}, limit: cacheSize, pause: firstPause}}
 	for _, s := range stores {
 		for _, scheme := range s.Schemes() {
 			f.stores[scheme] = s
@@ -160,7 +161,7 @@ func (f *Files) Lstat(path string) (fs.FileInfo, error) {
 func isFolder(path string) bool {
 	scheme, _, _ := strings.Cut(path, "://")
 	p := split(path)
-	return !web(scheme) && (p.key == "" || strings.HasSuffix(p.key, "/"))
+	return !escaped(scheme) && (p.key == "" || strings.HasSuffix(p.key, "/"))
 }
 
 // ReadFile returns the content of the file at path.
@@ -173,8 +174,8 @@ func (f *Files) ReadFile(path string) ([]byte, error) {
 	return io.ReadAll(file) // do not allocate the size that a server claims
 }
 
-// ReadDir returns the entries of the folder at path by name. With an error it returns the entries read so far; with
-// ErrKey these are all entries but keys that cannot be paths. Info of an entry makes no request.
+// ReadDir returns the entries of the folder at path, sorted by name. With an error it returns the entries read so far.
+// With ErrKey it returns all entries except the keys that cannot be paths. Info of an entry makes no request.
 func (f *Files) ReadDir(path string) ([]fs.DirEntry, error) {
 	if !IsURL(path) {
 		return f.disk().ReadDir(Local(path))
@@ -201,6 +202,7 @@ func (f *Files) WalkDir(root string, fn fs.WalkDirFunc) error {
 	return err
 }
 
+// walk calls fn with a file, or with a folder and everything in it.
 func (f *Files) walk(path string, d fs.DirEntry, fn fs.WalkDirFunc) error {
 	if err := fn(path, d, nil); err != nil || !d.IsDir() {
 		if errors.Is(err, fs.SkipDir) && d.IsDir() {
@@ -227,7 +229,8 @@ func (f *Files) walk(path string, d fs.DirEntry, fn fs.WalkDirFunc) error {
 	return nil
 }
 
-// Glob returns the paths below a folder that match a pattern of path.Match, in order.
+// Glob returns the paths below a folder that match a pattern, in order. Each element of the pattern is a pattern of
+// path.Match.
 func (f *Files) Glob(folder, pattern string) ([]string, error) {
 	first, rest, more := strings.Cut(pattern, "/")
 	entries, err := f.ReadDir(folder)
@@ -320,6 +323,7 @@ func (i *fileInfo) Mode() fs.FileMode {
 	return 0o444
 }
 
+// pathError returns err with the path. If err already names a path, pathError returns err.
 func pathError(op, path string, err error) error {
 	var known *fs.PathError
 	if errors.As(err, &known) {

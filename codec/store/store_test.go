@@ -23,10 +23,11 @@ import (
 	"tapedeck/codec/store/storetest"
 )
 
-// content returns bytes that differ everywhere. They must not be changed.
-func content(n int) []byte { return most()[:n:n] }
+// content returns the first n bytes of patternBytes. Callers must not change them.
+func content(n int) []byte { return patternBytes()[:n:n] }
 
-var most = sync.OnceValue(func() []byte {
+// patternBytes returns 20 MiB of bytes in which no 8 bytes repeat.
+var patternBytes = sync.OnceValue(func() []byte {
 	b := make([]byte, 20<<20)
 	for i := 0; i < len(b); i += 8 {
 		binary.LittleEndian.PutUint64(b[i:], uint64(i)*0x9e3779b97f4a7c15)
@@ -34,6 +35,7 @@ var most = sync.OnceValue(func() []byte {
 	return b
 })
 
+// TestOpen opens files of several sizes, and compares name, size and content. Closed files must refuse reads.
 func TestOpen(t *testing.T) {
 	s := storetest.New(t)
 	files := s.Files()
@@ -66,6 +68,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// TestRequests counts the requests of two Files of one URL. They must share blocks, and reads after Prefetch must make
+// no further request.
 func TestRequests(t *testing.T) {
 	s := storetest.New(t)
 	files := s.Files()
@@ -88,7 +92,7 @@ func TestRequests(t *testing.T) {
 	}
 	require.NoError(t, f.Close())
 	n, size := s.Count()
-	require.Equal(t, 2, n, "the tail and the head, once for both")
+	require.Equal(t, 2, n, "one request for the tail and one for the head")
 	require.LessOrEqual(t, size, int64(512<<10))
 
 	store.Prefetch(g, 10<<20, 3<<20)
@@ -102,7 +106,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestRandomReads reads more than the cache holds, so that memory is reused, while connections break.
+// TestRandomReads reads more than the cache holds from several goroutines, while connections break. All bytes must be
+// right although memory is reused.
 func TestRandomReads(t *testing.T) {
 	s := storetest.New(t)
 	files := s.Files()
@@ -154,8 +159,7 @@ func TestCloseWhileReading(t *testing.T) {
 	s := storetest.New(t)
 	files := s.Files()
 	files.Hurry()
-	whole := content(4 << 20)
-	want := [][]byte{whole[:2<<20], whole[2<<20:]}
+	want := [][]byte{content(4 << 20)[:2<<20], content(4 << 20)[2<<20:]}
 	for i, name := range []string{"0", "1"} {
 		s.Serve(name, bytes.NewReader(want[i]), int64(len(want[i])), name)
 	}
@@ -190,6 +194,7 @@ func TestCloseWhileReading(t *testing.T) {
 	group.Wait()
 }
 
+// TestChanged replaces an open object. Reading the open File must fail; opening again must read the new object.
 func TestChanged(t *testing.T) {
 	s := storetest.New(t)
 	files := s.Files()
@@ -209,6 +214,7 @@ func TestChanged(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestMissing opens URLs of objects, folders and buckets that do not exist. The error must be fs.ErrNotExist.
 func TestMissing(t *testing.T) {
 	s := storetest.New(t)
 	files := s.Files()
@@ -229,7 +235,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestWithoutStores uses local files without stores. URLs are errors, not local names.
+// TestWithoutStores uses Files without stores. Local files must work. URLs must be errors, not names of local files.
 func TestWithoutStores(t *testing.T) {
 	for name, files := range map[string]*store.Files{"nil": nil, "none": store.New()} {
 		t.Run(name, func(t *testing.T) {
@@ -259,6 +265,7 @@ func TestWithoutStores(t *testing.T) {
 	}
 }
 
+// TestFolders walks the same files in a local folder and in a store. Paths and contents must be equal.
 func TestFolders(t *testing.T) {
 	s := storetest.New(t)
 	files := s.Files()
@@ -294,7 +301,8 @@ func TestFolders(t *testing.T) {
 	require.Equal(t, tree(local), tree(store.Clean(s.URL(""))))
 }
 
-// A key that cannot be a path is an error. The other keys are returned, too.
+// TestKeysThatAreNoPaths reads a folder with a key that cannot be a path. ReadDir and WalkDir must return an error and
+// all other keys.
 func TestKeysThatAreNoPaths(t *testing.T) {
 	s := storetest.New(t)
 	files := s.Files()
@@ -320,6 +328,7 @@ func TestKeysThatAreNoPaths(t *testing.T) {
 	require.Len(t, entries, 1)
 }
 
+// TestNames checks Base, Dir and Join for URLs and local paths, and which texts are URLs.
 func TestNames(t *testing.T) {
 	for _, c := range []struct{ path, base, dir, joined string }{
 		{"s3://b", "b", "s3://b", "s3://b/x/y"},
@@ -357,6 +366,7 @@ func TestCanUpload(t *testing.T) {
 	}
 }
 
+// TestReadPages reads pages of a local and a remote file. The bytes must be right, and only the pages may be fetched.
 func TestReadPages(t *testing.T) {
 	s := storetest.New(t)
 	files := s.Files()
@@ -384,5 +394,5 @@ func TestReadPages(t *testing.T) {
 		require.Error(t, store.ReadPages(f, []int64{int64(len(want))}, size, func(int64, []byte) error { return nil }))
 	}
 	_, n := s.Count()
-	require.LessOrEqual(t, n, int64(len(offs)*size), "pages alone are fetched")
+	require.LessOrEqual(t, n, int64(len(offs)*size), "fetched bytes must not exceed the pages")
 }

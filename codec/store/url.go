@@ -23,7 +23,7 @@ func IsURL(path string) bool {
 func CanUpload(url string) error {
 	scheme, _, _ := strings.Cut(url, "://")
 	switch root := split(url).root; {
-	case !IsURL(url) || web(scheme):
+	case !IsURL(url) || escaped(scheme):
 		return fmt.Errorf("%s is no URL of a store that can be written to, such as s3://bucket/folder", url)
 	case root == scheme+"://":
 		return fmt.Errorf("%s names no bucket: write %s://BUCKET/FOLDER", url, scheme)
@@ -47,13 +47,14 @@ func Local(path string) string {
 	return rest
 }
 
-// urlParts are root, key and query of a URL: "s3://bucket", "a/b", or "https://host:80", "a/b", "?query".
-type urlParts struct{ root, key, query string }
+// urlFields are root, key and query of a URL: "s3://bucket", "a/b", or "https://host:80", "a/b", "?query".
+type urlFields struct{ root, key, query string }
 
-func split(path string) urlParts {
-	var p urlParts
+// split divides a URL into root, key and query.
+func split(path string) urlFields {
+	var p urlFields
 	scheme, rest, _ := strings.Cut(path, "://")
-	if web(scheme) {
+	if escaped(scheme) {
 		if i := strings.IndexAny(rest, "?#"); i >= 0 {
 			rest, p.query = rest[:i], rest[i:]
 		}
@@ -63,10 +64,10 @@ func split(path string) urlParts {
 	return p
 }
 
-// web reports whether keys of URLs with this scheme are escaped. Other URLs have keys as in the store.
-func web(scheme string) bool { return scheme == "http" || scheme == "https" }
+// escaped reports whether keys are escaped in URLs with a scheme. In URLs of other schemes, keys are as in the store.
+func escaped(scheme string) bool { return scheme == "http" || scheme == "https" }
 
-func (p urlParts) String() string {
+func (p urlFields) String() string {
 	if p.key == "" {
 		return p.root + p.query
 	}
@@ -80,7 +81,7 @@ func Join(base string, elements ...string) string {
 	}
 	p := split(base)
 	below := path.Join("/", path.Join(elements...))[1:]
-	if scheme, _, _ := strings.Cut(base, "://"); web(scheme) {
+	if scheme, _, _ := strings.Cut(base, "://"); escaped(scheme) {
 		below = (&url.URL{Path: below}).EscapedPath()
 	}
 	p.key = strings.TrimRight(p.key, "/")
@@ -114,7 +115,7 @@ func Base(name string) string {
 		return host
 	}
 	base := key[strings.LastIndexByte(key, '/')+1:]
-	if web(scheme) {
+	if escaped(scheme) {
 		if plain, err := url.PathUnescape(base); err == nil && !strings.Contains(plain, "/") {
 			return plain
 		}

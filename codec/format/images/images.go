@@ -37,7 +37,7 @@ func accepts(c *codec.Channel) error {
 	if c.Type == typeInfo || c.Type == typeImage || c.Type == typeCompressed {
 		return nil
 	}
-	return errors.New("the messages are neither images nor calibrations of cameras")
+	return errors.New("the messages are neither images nor calibrations")
 }
 
 // writer writes the folders of a recording.

@@ -10,8 +10,8 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// scene returns a picture as a camera has one: shapes and shades, and the noise of its sensor.
-func scene(width, height int) episode.Frame {
+// cameraFrame returns a frame similar to a camera's: shapes, shades, and the noise of a sensor.
+func cameraFrame(width, height int) episode.Frame {
 	random := rand.New(rand.NewPCG(1, 2))
 	f := episode.Frame{Encoding: "rgb8", Width: width, Height: height, Data: make([]byte, width*height*3)}
 	for y := range height {
@@ -28,9 +28,9 @@ func scene(width, height int) episode.Frame {
 	return f
 }
 
-// BenchmarkFrame writes frames of three cameras.
+// BenchmarkFrame writes uncompressed frames of three cameras, which workers encode as PNG.
 func BenchmarkFrame(b *testing.B) {
-	f := scene(640, 480)
+	f := cameraFrame(640, 480)
 	w, err := Create(filepath.Join(b.TempDir(), "session"), Options{})
 	if err != nil {
 		b.Fatal(err)
@@ -52,7 +52,7 @@ func BenchmarkFrame(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "frames/s")
 }
 
-// BenchmarkSample writes the joints of an arm.
+// BenchmarkSample writes samples of the joints of an arm.
 func BenchmarkSample(b *testing.B) {
 	w, err := Create(filepath.Join(b.TempDir(), "session"), Options{})
 	if err != nil {

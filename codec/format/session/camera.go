@@ -17,10 +17,10 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// maxFrame limits the bytes of a picture that is read.
+// maxFrame is the greatest number of bytes of a frame that is read.
 const maxFrame = 1 << 30
 
-// cameras lists the cameras and their frames.
+// cameras returns the cameras in a folder, with the stamps of all frames.
 func (s *Source) cameras(folder string, m *metadata) ([]*episode.Camera, error) {
 	entries, err := s.files.ReadDir(folder)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *Source) cameras(folder string, m *metadata) ([]*episode.Camera, error) 
 			}
 			continue
 		}
-		// Git LFS fetches all images of a camera, or none: the first one tells.
+		// Git LFS fetches all images of a camera or none, so checking the first image is enough.
 		err := codec.CheckContents(s.files, store.Join(f.folder, f.list[0].name))
 		if errors.Is(err, codec.ErrLFSPointer) {
 			s.missing(f.folder, e.Name(), len(f.list), err)
@@ -76,7 +76,7 @@ type frameFile struct {
 	name  string
 }
 
-// find sets list. It reports files that are not frames.
+// find sets list to the frames in the folder. It calls damaged for files that are not frames.
 func (f *frames) find(damaged func(error)) error {
 	entries, err := f.files.ReadDir(f.folder)
 	if err != nil {
@@ -86,7 +86,7 @@ func (f *frames) find(damaged func(error)) error {
 	for _, e := range entries {
 		name := e.Name()
 		ext := filepath.Ext(name)
-		if e.IsDir() || strings.HasPrefix(name, ".") || ext == partSuffix {
+		if e.IsDir() || strings.HasPrefix(name, ".") || ext == tempSuffix {
 			continue
 		}
 		text, ok := strings.CutPrefix(strings.TrimSuffix(name, ext), framePrefix)
@@ -124,6 +124,7 @@ func (f *frames) Frame(i int) (episode.Frame, error) {
 	return frame, nil
 }
 
+// read returns the frame in a file.
 func (f *frames) read(path string) (episode.Frame, error) {
 	file, err := f.files.Open(path)
 	if err != nil {
@@ -137,7 +138,7 @@ func (f *frames) read(path string) (episode.Frame, error) {
 	data := f.buffer.Bytes()
 	switch {
 	case len(data) > maxFrame:
-		return episode.Frame{}, damaged(fmt.Errorf("it has more than %d bytes", maxFrame))
+		return episode.Frame{}, damaged(fmt.Errorf("the frame has more than %d bytes", maxFrame))
 	case len(data) == 0:
 		return episode.Frame{}, damaged(errors.New("the file is empty"))
 	}
@@ -149,7 +150,7 @@ func (f *frames) read(path string) (episode.Frame, error) {
 	return episode.Frame{Encoding: encoding, Data: data}, nil
 }
 
-// damaged returns the error about a damaged frame.
+// damaged returns an error that marks a frame as damaged.
 func damaged(err error) error { return &episode.DamagedError{Err: err} }
 
 // Close implements episode.Frames.

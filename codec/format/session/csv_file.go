@@ -23,7 +23,7 @@ type csvFile struct {
 
 	mu      sync.Mutex // guards the fields up to end
 	buffer  []byte
-	samples uint64 // samples in buffer
+	samples uint64 // number of samples in buffer
 	start   int64  // earliest stamp in buffer
 	end     int64  // latest stamp in buffer
 
@@ -34,17 +34,17 @@ type csvFile struct {
 	bytes   *atomic.Int64 // bytes written to all files of the session
 }
 
-// failure is an error of the disk, with the samples or frames of a stream that could not be written.
+// failure is an error of the disk, with the samples or frames that could not be written.
 type failure struct {
 	name       string // topic of the camera, or name of the stream
-	path       string // file about which the error is
+	path       string // file in which the error occurred
 	table      string // path of the table; "" for frames
 	count      uint64 // samples or frames
-	start, end int64  // earliest and latest stamp
+	start, end int64  // earliest and latest stamp of the samples or frames
 	err        error
 }
 
-// createTable begins a table with its header. It adds written bytes to bytes.
+// createTable begins a table with its header. The table adds the number of written bytes to bytes.
 func createTable(d codec.Disk, path, name string, bytes *atomic.Int64) (*csvFile, error) {
 	file, err := d.Create(path, false)
 	if err != nil {
@@ -57,7 +57,7 @@ func createTable(d codec.Disk, path, name string, bytes *atomic.Int64) (*csvFile
 type key struct {
 	text   string  // index of the column in the table
 	whole  bool    // whole numbers are written as ints
-	factor float64 // from the unit of the numbers to the unit of the table
+	factor float64 // factor from the unit of the numbers to the unit of the table
 }
 
 // append adds a sample. It leaves out missing values.
@@ -86,8 +86,8 @@ func (f *csvFile) append(stamp int64, keys []key, values []float64) *failure {
 	return nil
 }
 
-// flush writes the collected samples. If that fails, flush cuts the file back to its size before, so that it ends with
-// a whole sample.
+// flush writes the collected samples. After an error it truncates the file to its previous size, so that the file ends
+// with a complete sample.
 func (f *csvFile) flush() *failure {
 	f.writing.Lock()
 	defer f.writing.Unlock()

@@ -15,19 +15,19 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// maxMetadata limits the bytes of metadata.json.
+// maxMetadata is the greatest number of bytes of metadata.json that are read.
 const maxMetadata = 16 << 20
 
-// metadata is the content of metadata.json. Devices are listed by kind, as EasyTeleop documents it, or all in one
-// object, as EasyTeleop writes it.
+// metadata is the content of metadata.json. EasyTeleop documents that "devices" has the objects "cameras" and "robots",
+// but EasyTeleop writes all devices into one object. Both forms are read.
 type metadata struct {
 	id, task   string
 	success    *bool
 	discarded  bool
-	start, end int64 // ns since the Unix epoch; 0: unknown
-	devices    map[string]json.RawMessage
+	start, end int64                      // ns since the Unix epoch; 0: unknown
+	devices    map[string]json.RawMessage // descriptions by name of the camera or arm
 	events     []codec.Event
-	raw        json.RawMessage
+	raw        json.RawMessage // the whole file; nil: not a JSON object
 }
 
 // event is an event in metadata.json. Times are ns since the Unix epoch.
@@ -40,12 +40,12 @@ type event struct {
 	Text  string `json:"text"`
 }
 
-// readMetadata reads metadata.json. It reports invalid members and reads the others.
+// readMetadata reads metadata.json. It calls wrong for each invalid member, and reads the other members.
 func readMetadata(r io.Reader, wrong func(error)) *metadata {
 	m := &metadata{devices: map[string]json.RawMessage{}}
 	text, err := io.ReadAll(io.LimitReader(r, maxMetadata+1))
 	if err == nil && len(text) > maxMetadata {
-		err = fmt.Errorf("it has more than %d bytes", maxMetadata)
+		err = fmt.Errorf("the file has more than %d bytes", maxMetadata)
 	}
 	if err != nil {
 		wrong(err)
@@ -110,7 +110,8 @@ func readMetadata(r io.Reader, wrong func(error)) *metadata {
 	return m
 }
 
-// parseTime reads seconds since 1970, as a number or a text, or a date in the form of RFC 3339. It returns ns.
+// parseTime returns a time in ns since the Unix epoch. value is JSON: seconds since 1970 as a number or a text, or a
+// date in the form of RFC 3339.
 func parseTime(value string) (int64, error) {
 	var text string
 	if json.Unmarshal([]byte(value), &text) != nil {
@@ -133,8 +134,8 @@ type armInfo struct {
 	GripperRange [2]float64 `json:"gripper_range"`
 }
 
-// parseArm reads the description of an arm. unit is the default of the joint unit. With an error, parseArm returns the
-// defaults.
+// parseArm reads the description of an arm. unit is the default of the joint unit. For an invalid description, parseArm
+// returns an error and the defaults.
 func parseArm(info json.RawMessage, unit string) (armInfo, error) {
 	var a armInfo
 	if info != nil {
@@ -170,8 +171,8 @@ func defaultUnit(a *episode.Arm) string {
 	return unitOfEasyTeleop
 }
 
-// describe returns metadata.json for the data written so far. If finished is false, devices and times are left out:
-// readers take them from the files of an unfinished session. w.describing is held.
+// describe returns metadata.json for the data written so far. For an unfinished session it omits devices and times,
+// because readers take them from the other files. w.describing is held.
 func (w *Writer) describe(finished bool) []byte {
 	if w.given != nil {
 		return w.given
@@ -232,8 +233,8 @@ func marshal(all map[string]any) []byte {
 	return b.Bytes()
 }
 
-// revised returns the metadata of a session, updated where the task, the success, the discard mark or a gripper range
-// of e has changed.
+// revised returns the metadata of a session with the task, the success, the discard mark and the gripper ranges of e.
+// Without a change it returns metadata itself.
 func revised(metadata json.RawMessage, e *episode.Episode) json.RawMessage {
 	was := readMetadata(bytes.NewReader(metadata), func(error) {})
 	all, changed := members(metadata, map[string]any{}), false
@@ -272,7 +273,7 @@ func revised(metadata json.RawMessage, e *episode.Episode) json.RawMessage {
 	return marshal(all)
 }
 
-// members returns the members of a JSON object together with more.
+// members returns more with the members of a JSON object. Members of the object replace equal keys of more.
 func members(text json.RawMessage, more map[string]any) map[string]any {
 	var known map[string]any
 	d := json.NewDecoder(bytes.NewReader(text))

@@ -10,13 +10,15 @@ import (
 	"tapedeck/test/samples"
 )
 
+// TestMetadata reads texts of metadata.json. Invalid members must be reported and all others read. Errors must be short
+// even if members are long.
 func TestMetadata(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
 		id, task   string
 		start, end int64
 		devices    map[string]string
-		wrong      []string
+		wrong      []string // expected errors
 	}{
 		{
 			name: "as documented",
@@ -32,12 +34,12 @@ func TestMetadata(t *testing.T) {
 		},
 		{name: "dates and texts", text: `{"start_time": "2026-01-14T12:00:00.5Z", "end_time": "12.25"}`,
 			start: 1768392000500000000, end: 12250000000},
-		{name: "nothing", text: `{"session_id": null, "devices": null}`},
+		{name: "members are null", text: `{"session_id": null, "devices": null}`},
 		{name: "no JSON", text: `{"a": `, wrong: []string{"not a JSON object: unexpected end of JSON input"}},
 		{name: "no object", text: `[1]`, wrong: []string{"not a JSON object: json: cannot unmarshal array into Go " +
 			"value of type map[string]json.RawMessage"}},
 		{
-			name: "wrong here and there", text: `{"session_id": 7, "start_time": 1e9, "devices": {"camera_0": 5, ` +
+			name: "some members are invalid", text: `{"session_id": 7, "start_time": 1e9, "devices": {"camera_0": 5, ` +
 				`"arm_0": {"joints": 6}}}`, devices: map[string]string{"arm_0": `{"joints": 6}`},
 			wrong: []string{
 				"session_id: json: cannot unmarshal number into Go value of type string",
@@ -71,9 +73,10 @@ func TestMetadata(t *testing.T) {
 	var wrong []string
 	readMetadata(strings.NewReader(strings.Repeat(" ", maxMetadata)+"{}"),
 		func(err error) { wrong = append(wrong, err.Error()) })
-	require.Equal(t, []string{"it has more than 16777216 bytes"}, wrong)
+	require.Equal(t, []string{"the file has more than 16777216 bytes"}, wrong)
 }
 
+// TestArmInfo parses descriptions of arms. For an invalid one, parseArm must return the defaults.
 func TestArmInfo(t *testing.T) {
 	for text, want := range map[string]armInfo{
 		"": {JointUnit: "deg"}, `{"joint_unit": "rad", "gripper_range": [0, 1000]}`: {"rad", [2]float64{0, 1000}},
@@ -92,6 +95,8 @@ func TestArmInfo(t *testing.T) {
 	require.Equal(t, armInfo{JointUnit: "deg"}, got)
 }
 
+// FuzzMetadata reads any text as metadata.json. Without errors, the text must be JSON; descriptions always must be
+// JSON.
 func FuzzMetadata(f *testing.F) {
 	f.Add([]byte(`{"session_id": "a", "start_time": 1634567890.123, "devices": {"cameras": {"camera_0": {}}, ` +
 		`"robots": {"arm_0": {"joint_unit": "rad"}}}, "events": [{"kind": "drop"}]}`))

@@ -10,7 +10,7 @@ import (
 	"tapedeck/codec/training/align"
 )
 
-// parseNumber reads a value as Python writes it: a float, an int, a bool, or nothing for None.
+// parseNumber reads a value in Python's notation: a float, an int, a bool, or an empty text for None.
 func parseNumber(text string) (float64, error) {
 	switch text {
 	case "":
@@ -32,7 +32,8 @@ func parseNumber(text string) (float64, error) {
 	return v, nil
 }
 
-// appendNumber appends a value as Python writes a float. If mayBeInt, it appends a whole value as Python writes an int.
+// appendNumber appends a value in Python's notation of a float. If mayBeInt is set, it appends a whole value in the
+// notation of an int.
 func appendNumber(b []byte, v float64, mayBeInt bool) []byte {
 	size := math.Abs(v)
 	switch {

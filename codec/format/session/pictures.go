@@ -10,12 +10,12 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// pictures encodes frames as PNG in a pool of workers. At most 2n+1 frames wait or are encoded at a time, for n
-// workers; take waits for a free picture.
+// pictures encodes frames as PNG in a pool of workers. With n workers, at most 2n+1 frames wait or are encoded. If
+// there are as many, take blocks.
 type pictures struct {
 	disk    codec.Disk
-	free    chan *picture
-	tasks   chan *picture
+	free    chan *picture // pictures without a frame
+	tasks   chan *picture // pictures that wait for a worker
 	workers sync.WaitGroup
 	done    func(p *picture, size int64, err error) // called after each picture, by any worker
 
@@ -30,11 +30,12 @@ type picture struct {
 	number uint64
 	topic  string // topic of the camera
 	path   string
-	stamp  int64
-	frame  episode.Frame // the picture owns its Data
-	lost   *pixel.LossCounter
+	stamp  int64              // ns since the Unix epoch
+	frame  episode.Frame      // Data belongs to the picture
+	lost   *pixel.LossCounter // losses of the camera
 }
 
+// newPictures starts workers goroutines. The caller must call close.
 func newPictures(d codec.Disk, workers int, done func(*picture, int64, error)) *pictures {
 	p := &pictures{disk: d, free: make(chan *picture, 2*workers+1), tasks: make(chan *picture, 2*workers+1), done: done}
 	p.written.L = &p.mu
@@ -47,7 +48,8 @@ func newPictures(d codec.Disk, workers int, done func(*picture, int64, error)) *
 	return p
 }
 
-// take copies a frame of a camera, which a worker then writes to path. It reports whether it had to wait.
+// take copies a frame of a camera. A worker then writes the copy to path. take reports whether it had to wait for a
+// free picture.
 func (p *pictures) take(c *cameraWriter, path string, stamp int64, f *episode.Frame) (late bool) {
 	var next *picture
 	select {
@@ -85,7 +87,7 @@ func (p *pictures) work() {
 	}
 }
 
-// wait waits until all frames that were taken before the call are written. It may be called concurrently with take.
+// wait waits until all frames that take accepted before the call are written. It may be called concurrently with take.
 func (p *pictures) wait() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,15 +102,15 @@ func (p *pictures) close() {
 	p.workers.Wait()
 }
 
-// writePicture writes a file, which gets its name only when it is whole.
+// writePicture writes a file. The file has another name until it is complete.
 func writePicture(d codec.Disk, path string, data []byte) error {
-	part := path + partSuffix
-	err := output.WriteFile(d, part, data, false)
+	temp := path + tempSuffix
+	err := output.WriteFile(d, temp, data, false)
 	if err == nil {
-		err = d.Rename(part, path)
+		err = d.Rename(temp, path)
 	}
 	if err != nil {
-		_ = d.Remove(part)
+		_ = d.Remove(temp)
 	}
 	return err
 }

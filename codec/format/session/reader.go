@@ -17,7 +17,7 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// maxDamage limits the damaged places that are reported one by one.
+// maxDamage is the greatest number of damaged places that are reported one by one.
 const maxDamage = 100
 
 // Source reads a session, or a folder of sessions.
@@ -25,8 +25,8 @@ type Source struct {
 	episode.Findings
 	files   *store.Files
 	path    string
-	folders []string
-	more    int // number of further damaged places
+	folders []string // folders of the sessions
+	more    int      // number of damaged places beyond maxDamage
 }
 
 var _ episode.Source = (*Source)(nil)
@@ -71,7 +71,7 @@ func sessions(files *store.Files, path string) ([]string, error) {
 func isSession(files *store.Files, path string, entries []os.DirEntry) bool {
 	for _, e := range entries {
 		switch name := e.Name(); {
-		case name == metadataName, name == metadataName+partSuffix:
+		case name == metadataName, name == metadataName+tempSuffix:
 			if isMetadata(files, store.Join(path, name)) {
 				return true
 			}
@@ -122,8 +122,8 @@ func isFolder(files *store.Files, path string, e os.DirEntry) bool {
 	return err == nil && stat.IsDir()
 }
 
-// Episodes implements episode.Source. It reads whole tables, but no pictures. Damaged data is left out and listed in
-// Damage. Episodes returns only errors of the disk.
+// Episodes implements episode.Source. It reads whole tables, but no frames. It omits damaged data and lists it in
+// Damage. All returned errors are errors of the disk.
 func (s *Source) Episodes() (all []*episode.Episode, err error) {
 	for _, folder := range s.folders {
 		e, err := s.episode(folder)
@@ -138,6 +138,7 @@ func (s *Source) Episodes() (all []*episode.Episode, err error) {
 	return all, nil
 }
 
+// damaged adds an error to Damage, or counts it beyond maxDamage.
 func (s *Source) damaged(err error) {
 	if len(s.Damage) < maxDamage {
 		s.Damage = append(s.Damage, err)
@@ -204,7 +205,7 @@ func (s *Source) episode(folder string) (*episode.Episode, error) {
 
 // metadata reads the metadata of a session, and reports whether the session was closed.
 func (s *Source) metadata(folder string) (m *metadata, complete bool, err error) {
-	for _, name := range []string{metadataName, metadataName + partSuffix} {
+	for _, name := range []string{metadataName, metadataName + tempSuffix} {
 		path := store.Join(folder, name)
 		file, err := s.files.Open(path)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -223,7 +224,8 @@ func (s *Source) metadata(folder string) (m *metadata, complete bool, err error)
 	return &metadata{}, false, nil
 }
 
-// arm reads the tables of an arm, nil if they are empty.
+// arm reads the tables of an arm. It returns nil if all tables are empty. complete reports whether the session was
+// closed.
 func (s *Source) arm(folder string, m *metadata, complete bool) (*episode.Arm, error) {
 	arm := &episode.Arm{Name: filepath.Base(folder)}
 	arm.Device = m.devices[arm.Name]
@@ -234,14 +236,14 @@ func (s *Source) arm(folder string, m *metadata, complete bool) (*episode.Arm, e
 			err.Error()))
 	}
 	found := false
-	for stream := range episode.Roles {
-		v, err := s.vector(folder, stream, info.JointUnit, complete)
+	for role := range episode.Roles {
+		v, err := s.vector(folder, role, info.JointUnit, complete)
 		if err != nil {
 			return nil, err
 		}
 		if v != nil {
-			v.Name = arm.Name + "/" + stream.String()
-			arm.Streams[stream] = v
+			v.Name = arm.Name + "/" + role.String()
+			arm.Streams[role] = v
 			found = true
 		}
 	}
@@ -251,11 +253,11 @@ func (s *Source) arm(folder string, m *metadata, complete bool) (*episode.Arm, e
 	return arm, nil
 }
 
-// vector reads a table of an arm, nil if it is empty or does not exist.
-func (s *Source) vector(folder string, stream episode.Role, unit string, complete bool) (*align.Vector, error) {
-	column := func(i, n int, index string) align.Column { return columnOf(stream, i, n, index, unit) }
-	v, err := readVector(s.files, store.Join(folder, fileNames[stream]), complete, column, s.damaged)
-	if err != nil || stream != episode.Gripper {
+// vector reads the table of a role of an arm. It returns nil if the table is empty or does not exist.
+func (s *Source) vector(folder string, role episode.Role, unit string, complete bool) (*align.Vector, error) {
+	column := func(i, n int, index string) align.Column { return columnOf(role, i, n, index, unit) }
+	v, err := readVector(s.files, store.Join(folder, fileNames[role]), complete, column, s.damaged)
+	if err != nil || role != episode.Gripper {
 		return v, err
 	}
 	other, err := readVector(s.files, store.Join(folder, endEffector), complete, column, s.damaged)

@@ -20,10 +20,10 @@ type Recording struct {
 	*output.Recording
 	options  Options
 	task     string                 // task of the next session
-	another  bool                   // the next session is of another episode
-	sessions []*Writer              // all sessions of the current or last episode
-	writer   atomic.Pointer[Writer] // the current or last session
-	bytes    int64                  // bytes of the sessions before writer
+	another  bool                   // the next session begins another episode
+	sessions []*Writer              // all sessions of the current episode, or of the last one after Close
+	writer   atomic.Pointer[Writer] // the current session, or the last one after Close
+	bytes    int64                  // bytes of all sessions before writer
 
 	discarded atomic.Int64 // number of discarded episodes
 
@@ -62,7 +62,7 @@ type folders struct{ codec.Disk }
 // Remove implements codec.Disk.
 func (d folders) Remove(path string) error { return remove(d.Disk, path) }
 
-// open is output.Format.Open.
+// open is output.Format.Open: it begins the next session.
 func (r *Recording) open(path string, _ output.FileWriter) (output.FileWriter, error) {
 	o, before := r.options, r.writer.Load()
 	o.Task, o.Overwrite = r.task, before == nil && o.Overwrite
@@ -85,8 +85,8 @@ func (r *Recording) open(path string, _ output.FileWriter) (output.FileWriter, e
 	return w, nil
 }
 
-// Discard marks the current or last episode as discarded, and returns the paths of its sessions. Sessions that were
-// removed are left out. Discard may be called after Close.
+// Discard marks the current episode as discarded, or the last episode after Close. It returns the paths of the
+// episode's sessions, without removed sessions.
 func (r *Recording) Discard() (paths []string, err error) {
 	before := r.writer.Load().discarded
 	for _, w := range r.sessions {

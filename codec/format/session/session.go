@@ -26,10 +26,10 @@ import (
 // Names in a session.
 const (
 	metadataName = "metadata.json"
-	partSuffix   = ".part" // suffix of a file that is being written
-	framesName   = "frames"
-	cameraPrefix = "camera_" // of the folders of cameras
-	framePrefix  = "frame_"
+	tempSuffix   = ".part"   // suffix of a file that is being written
+	framesName   = "frames"  // folder of the cameras' folders
+	cameraPrefix = "camera_" // prefix of a camera's folder
+	framePrefix  = "frame_"  // prefix of a frame's file
 )
 
 // Name is the name of the format.

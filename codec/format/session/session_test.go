@@ -16,10 +16,10 @@ import (
 	"tapedeck/test/samples"
 )
 
-// reference is a session that EasyTeleop wrote.
+// reference is the path of a session that EasyTeleop wrote, in the samples.
 const reference = "session/easyteleop_reference/temp/20261121_082214"
 
-// read returns the only episode of a session without damage.
+// read reads a session. It must have one episode and no damage.
 func read(t *testing.T, path string) *episode.Episode {
 	list, damage := readAll(t, path)
 	require.Empty(t, damage)
@@ -27,6 +27,7 @@ func read(t *testing.T, path string) *episode.Episode {
 	return list[0]
 }
 
+// readAll returns the episodes and the damage of a session or a folder of sessions.
 func readAll(t *testing.T, path string) ([]*episode.Episode, []error) {
 	s, err := session.Open(nil, path)
 	require.NoError(t, err)
@@ -36,7 +37,7 @@ func readAll(t *testing.T, path string) ([]*episode.Episode, []error) {
 	return list, s.Damage
 }
 
-// content returns all files below a folder.
+// content returns the contents of all files below a folder, by relative path.
 func content(t *testing.T, path string) map[string]string {
 	files := map[string]string{}
 	require.NoError(t, filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
@@ -51,6 +52,7 @@ func content(t *testing.T, path string) map[string]string {
 	return files
 }
 
+// TestSample reads a session of EasyTeleop and compares some of its data. A copy of the session must have equal files.
 func TestSample(t *testing.T) {
 	sample := samples.Path(t, reference)
 	e := read(t, sample)
@@ -78,7 +80,8 @@ func TestSample(t *testing.T) {
 	require.Equal(t, content(t, sample), content(t, copied))
 }
 
-// Sessions in a folder are episodes, in the order of their names. Other files and folders are ignored.
+// TestFolder reads a folder of sessions. The sessions must be episodes, in the order of their names. Other files and
+// folders must be ignored.
 func TestFolder(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"take_10", "take_9", "notes", ".hidden"} {
@@ -97,7 +100,7 @@ func TestFolder(t *testing.T) {
 	require.ErrorContains(t, damage[0], filepath.Join(folder, "take_10/arm_0/joints.csv")+`:3: value "x" is not a `+
 		`number`)
 
-	// As messages.
+	// The folder as a recording with messages.
 	r, err := codec.Formats{session.Format}.Open(folder)
 	require.NoError(t, err)
 	defer r.Close()
@@ -128,13 +131,14 @@ func TestFolder(t *testing.T) {
 	require.Len(t, reported, 1)
 }
 
-func put(t testing.TB, parts ...string) {
-	content := parts[len(parts)-1]
-	path := filepath.Join(parts[:len(parts)-1]...)
+// put writes a file and creates its folder.
+func put(t testing.TB, folder, name, content string) {
+	path := filepath.Join(folder, name)
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
 	require.NoError(t, os.WriteFile(path, []byte(content), 0o666))
 }
 
+// TestNoSession opens folders that are not sessions. The error must be codec.ErrUnknownFormat.
 func TestNoSession(t *testing.T) {
 	folder := t.TempDir()
 	_, err := session.Open(nil, folder)
@@ -151,7 +155,7 @@ func TestNoSession(t *testing.T) {
 	require.ErrorContains(t, err, "can be read, not written")
 }
 
-// If data of a session is damaged or missing, all other data is read.
+// TestDamage reads a session with damaged and missing data. The damage must be listed, and all other data read.
 func TestDamage(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a")
 	png := "\x89PNG\r\n\x1a\n…"

@@ -26,7 +26,7 @@ var fileNames = [episode.Roles]string{
 // endEffector is the name that EasyTeleop gives to the table that it documents as grippers.csv.
 const endEffector = "end_effector.csv"
 
-// columnOf describes the i-th of n columns of a table. index is the column's index in the file.
+// columnOf returns column i of the n columns of a table. index is the text that names the column in the file.
 func columnOf(r episode.Role, i, n int, index, jointUnit string) align.Column {
 	if _, numbered := wholeIndex(index); !numbered {
 		return align.Column{Name: index}
@@ -37,7 +37,7 @@ func columnOf(r episode.Role, i, n int, index, jointUnit string) align.Column {
 	return r.Column(r.ColumnName(i, n), r.Unit(jointUnit))
 }
 
-// indexOf returns the index in the file of c, the i-th column of a stream.
+// indexOf returns the text that names c, column i of a stream, in the file.
 func indexOf(r episode.Role, i int, c *align.Column) string {
 	if r.Base() == episode.Gripper {
 		return c.Name
@@ -45,23 +45,23 @@ func indexOf(r episode.Role, i int, c *align.Column) string {
 	return strconv.Itoa(i)
 }
 
-// Limits for tables, against files that are not tables.
+// Limits of tables. Files that are not tables may exceed them.
 const (
-	maxRow     = 64 << 10 // bytes
-	maxIndex   = 1023     // largest index of a column
-	maxColumns = 1024
-	sparse     = 64 // greatest ratio of columns times stamps to rows of the file and maxColumns
+	maxRow     = 64 << 10 // bytes of a row
+	maxIndex   = 1023     // greatest number of a column
+	maxColumns = 1024     // number of columns
+	maxSparse  = 64       // columns*stamps / (rows of the file + maxColumns)
 )
 
 // table reads a file of samples row by row.
 type table struct {
-	path     string
-	r        *bufio.Reader
-	line     int
-	last     string // first field of the row before
-	stamp    int64  // last in ns since the Unix epoch
-	complete bool   // the writer closed the table: the last row is whole even without an end of line
-	damaged  func(error)
+	path      string
+	r         *bufio.Reader
+	line      int         // number of the last line that was read, from 1
+	stampText string      // stamp of the last row, as text
+	stamp     int64       // stamp of the last row, in ns since the Unix epoch
+	complete  bool        // the writer closed the table, so the last row is complete even without an end of line
+	damaged   func(error) // called for each damaged row
 }
 
 // row is one value of a sample.
@@ -109,9 +109,10 @@ func (t *table) next() (row, error) {
 	}
 }
 
+// damage reports an error in the current line.
 func (t *table) damage(err error) { t.damaged(fmt.Errorf("%s:%d: %w", t.path, t.line, err)) }
 
-// parse reads timestamp,index,value.
+// parse parses a row: timestamp,index,value.
 func (t *table) parse(line string) (row, error) {
 	var fields [3]string
 	rest := line
@@ -129,24 +130,24 @@ func (t *table) parse(line string) (row, error) {
 	if rest != "" {
 		return row{}, fmt.Errorf("want timestamp,index,value, not %.40q", line)
 	}
-	if fields[0] != t.last || t.last == "" { // the rows of a sample have one stamp
+	if fields[0] != t.stampText || t.stampText == "" { // the rows of a sample have equal stamps
 		stamp, err := parseStamp(fields[0])
 		if err != nil {
 			return row{}, err
 		}
-		t.last, t.stamp = fields[0], stamp
+		t.stampText, t.stamp = fields[0], stamp
 	}
 	if fields[1] == "" {
 		return row{}, errors.New("the index is empty")
 	}
 	if n, ok := wholeIndex(fields[1]); ok && n > maxIndex {
-		return row{}, fmt.Errorf("index %.40q is too large, at most %d is", fields[1], maxIndex)
+		return row{}, fmt.Errorf("index %.40q is greater than %d", fields[1], maxIndex)
 	}
 	value, err := parseNumber(fields[2])
 	return row{t.stamp, fields[1], value}, err
 }
 
-// field returns the first field of a row, and the rest from the comma on.
+// field returns the first field of a row without quotation marks, and the rest of the row from the comma on.
 func field(s string) (value, rest string, err error) {
 	s = strings.TrimLeft(s, " \t")
 	if !strings.HasPrefix(s, `"`) {
@@ -177,8 +178,8 @@ func field(s string) (value, rest string, err error) {
 	return b.String(), s, nil
 }
 
-// wholeIndex returns an index as a number, and false if it is not a number as Python writes it. maxIndex+1 stands for
-// any number above maxIndex.
+// wholeIndex returns an index as a number. It returns false if the index is a word, or a number with leading zeros. For
+// numbers that do not fit into an int, it returns maxIndex+1.
 func wholeIndex(s string) (int, bool) {
 	if s == "" || !allDigits(s) || s[0] == '0' && len(s) > 1 {
 		return 0, false
@@ -190,7 +191,8 @@ func wholeIndex(s string) (int, bool) {
 	return n, true
 }
 
-// readVector reads the table at path, nil if it has no rows. It reports damage.
+// readVector reads the table at path. It returns nil if the table has no rows or does not exist. It calls damaged for
+// damaged rows.
 func readVector(files *store.Files, path string, complete bool, name func(i, n int, index string) align.Column,
 	damaged func(error)) (*align.Vector, error) {
 	file, err := files.Open(path)
@@ -209,14 +211,14 @@ func readVector(files *store.Files, path string, complete bool, name func(i, n i
 	return v, nil
 }
 
-// cell keeps a row until all columns are known.
+// cell is a row of the file in memory.
 type cell struct {
-	sample, index int32
+	sample, index int32 // indices in stamps and names
 	value         float64
 }
 
-// vectorOf reads a table to its end. All rows with one stamp are one sample, wherever they are. The last row with an
-// index counts.
+// vectorOf reads a table to its end. All rows with equal stamps are one sample, even if other rows are between them. Of
+// several rows with equal stamp and index, the last one counts.
 func vectorOf(t *table, name func(i, n int, index string) align.Column) (*align.Vector, error) {
 	var cells []cell
 	var stamps []int64
@@ -272,9 +274,9 @@ func vectorOf(t *table, name func(i, n int, index string) align.Column) (*align.
 		return nil, nil
 	}
 	columns := columnsOf(names)
-	if len(columns)*len(stamps) > sparse*(len(cells)+maxColumns) {
-		return nil, fmt.Errorf("only %s for %s of %s: it is not a table of samples", plural.Count(len(cells), "row"),
-			plural.Count(len(stamps), "sample"), plural.Count(len(columns), "column"))
+	if len(columns)*len(stamps) > maxSparse*(len(cells)+maxColumns) {
+		return nil, fmt.Errorf("only %s for %s of %s: the file is not a table of samples",
+			plural.Count(len(cells), "row"), plural.Count(len(stamps), "sample"), plural.Count(len(columns), "column"))
 	}
 	v := &align.Vector{Stamps: stamps, Values: make([]float64, len(stamps)*len(columns))}
 	for i := range v.Values {

@@ -11,8 +11,8 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// Write writes an episode as a session. An episode that was read from a session keeps its metadata.json, except for
-// members that have changed since, and the layout of EasyTeleop, if it had this layout.
+// Write writes an episode as a session. If the episode was read from a session, metadata.json keeps its members, except
+// those that have changed, and the layout of EasyTeleop is kept.
 func Write(path string, e *episode.Episode, o Options) error {
 	var members struct {
 		Devices map[string]json.RawMessage `json:"devices"`
@@ -33,32 +33,32 @@ func Write(path string, e *episode.Episode, o Options) error {
 	if given {
 		w.given = revised(e.Metadata, e)
 	}
-	err = w.episode(e)
+	err = w.writeEpisode(e)
 	return cmp.Or(err, w.Complete(true))
 }
 
-// episode writes the streams of an episode.
-func (w *Writer) episode(e *episode.Episode) error {
+// writeEpisode writes the streams and frames of an episode.
+func (w *Writer) writeEpisode(e *episode.Episode) error {
 	for _, a := range e.Arms {
 		for role, v := range a.Streams {
 			if v == nil {
 				continue
 			}
-			if err := w.all(a, episode.Role(role)); err != nil {
+			if err := w.writeStream(a, episode.Role(role)); err != nil {
 				return err
 			}
 		}
 	}
 	for _, c := range e.Cameras {
-		if err := w.film(c); err != nil {
+		if err := w.writeCamera(c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// all writes a stream of an arm. Columns of a gripper are ints if all their numbers are whole.
-func (w *Writer) all(a *episode.Arm, role episode.Role) error {
+// writeStream writes a stream of an arm. It writes the numbers of a gripper's column as ints if all are whole.
+func (w *Writer) writeStream(a *episode.Arm, role episode.Role) error {
 	v := a.Streams[role]
 	if err := v.Check(); err != nil {
 		return fmt.Errorf("write %s: %w", w.path, err)
@@ -84,8 +84,8 @@ func (w *Writer) all(a *episode.Arm, role episode.Role) error {
 	return nil
 }
 
-// film writes all frames of a camera.
-func (w *Writer) film(c *episode.Camera) error {
+// writeCamera writes all frames of a camera.
+func (w *Writer) writeCamera(c *episode.Camera) error {
 	frames, err := c.Open()
 	if err != nil {
 		return err

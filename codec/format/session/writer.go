@@ -26,9 +26,9 @@ import (
 
 // Options are the options of writing a session.
 type Options struct {
-	// EasyTeleop writes the layout that EasyTeleop 0.1 writes, not the one that it documents: grippers are in
-	// end_effector.csv, tables of arm_0 and arm_1 exist even if they are empty, and metadata.json has all devices in
-	// one object, but neither the name nor the start.
+	// EasyTeleop selects the layout that EasyTeleop 0.1 writes, instead of the documented layout. Grippers are in
+	// end_effector.csv. Tables of arm_0 and arm_1 exist even if they are empty. metadata.json has all devices in one
+	// object, but neither the name nor the start.
 	EasyTeleop bool
 	// Quaternions keeps the quaternions of poses: seven numbers instead of six.
 	Quaternions bool
@@ -38,11 +38,11 @@ type Options struct {
 	Workers     int              // goroutines that encode PNGs; 0: one for each processor
 	Task        string           // the task in words
 	Success     *bool            // whether the task succeeded; nil: unknown
-	Discarded   bool             // the mark that Discard sets
+	Discarded   bool             // the episode is discarded, as by Discard
 	Metadata    json.RawMessage  // a JSON object with more members of metadata.json; nil: none
-	// Lost, unless it is nil, is called with losses of images. Complete calls it with the losses of images as PNGs, and
-	// Write with the number of damaged images that it leaves out. topic is the name of a camera that has no topic. If
-	// Lost is nil, Write returns the error of a damaged image.
+	// Lost is called with losses of images. Complete calls it with losses of images that became PNGs, and Write with
+	// the number of damaged images that it omitted. For a camera without a topic, topic is the camera's name. If Lost
+	// is nil, Write returns the error of a damaged image.
 	Lost func(topic, what string, images uint64)
 	// Ending is codec.CreateOptions.Ending.
 	Ending func(path string, missing *codec.MissingError) []codec.Event
@@ -51,43 +51,43 @@ type Options struct {
 // flushPace is the longest time for which samples wait to be written.
 const flushPace = time.Second
 
-// Writer writes a session. Samples are in their tables within a second, pictures get their names when they are whole,
-// and metadata.json is written last. So a session can be read even if its writer is killed. The methods are not for
-// concurrent use, except that Sync, Size and Late may be called concurrently with the others.
+// Writer writes a session. It writes samples to tables within a second, renames frames when they are complete, and
+// writes metadata.json last. So a session can be read even if the writer is killed. The methods are not for concurrent
+// use, except that Sync, Size and Late may be called concurrently with all other methods.
 //
 // Frame and Sample take a stamp in ns since the Unix epoch. When the disk fails, Frame, Sample, Sync and Complete
-// return a *codec.MissingError. It lists cameras and streams by topic, or by name if they have no topic, and the
-// declared channels.
+// return a *codec.MissingError. The error lists the declared channels of cameras and streams with missing data, or
+// their names if no channel is declared.
 type Writer struct {
 	disk    codec.Disk
 	path    string
 	options Options
-	cameras map[string]*cameraWriter
-	arms    map[string]*armWriter
-	start   int64  // earliest stamp
-	end     int64  // latest stamp
-	taken   uint64 // number of frames and samples
+	cameras map[string]*cameraWriter // by name
+	arms    map[string]*armWriter    // by name
+	start   int64                    // earliest stamp
+	end     int64                    // latest stamp
+	taken   uint64                   // number of frames and samples
 	events  []event
-	given   json.RawMessage // metadata.json of the episode; nil: describe makes it
+	given   json.RawMessage // complete metadata.json, from Write; nil: describe makes it
 
 	describing sync.Mutex // held while metadata.json is written; locked before mu
 	discarded  bool
-	complete   bool // whether metadata.json is written
+	complete   bool // metadata.json has its final name
 
 	pictures *pictures
 	stop     chan struct{}  // closed to end flushRegularly
 	ticking  sync.WaitGroup // waits for flushRegularly
 
 	bytes atomic.Int64  // bytes of frames and tables
-	late  atomic.Uint64 // frames that had to wait
+	late  atomic.Uint64 // number of frames that had to wait for a worker
 
 	mu       sync.Mutex                // guards the fields below
 	channels map[string]*codec.Channel // by topic, for errors
 	err      error                     // first error of the disk
 	tables   []*csvFile
 	lost     map[[2]string]*failure // by name and table
-	missing  *codec.MissingError    // the error that was returned; nil: none
-	closed   bool
+	missing  *codec.MissingError    // the error that methods return after err; nil: not returned yet
+	closed   bool                   // Complete has returned
 }
 
 var _ output.FileWriter = (*Writer)(nil)
@@ -97,7 +97,7 @@ type cameraWriter struct {
 	device json.RawMessage
 	topic  string
 	folder string
-	latest int64
+	latest int64 // latest stamp
 	lost   pixel.LossCounter
 }
 
@@ -105,12 +105,12 @@ type cameraWriter struct {
 type armWriter struct {
 	device json.RawMessage
 	info   armInfo
-	grip   [2]float64
+	grip   [2]float64 // range of the gripper; zero: unknown
 	folder string
 	tables [episode.Roles]*tableWriter
 }
 
-// Create begins a session in the folder path, which must not exist unless o.Overwrite is set and it is a session.
+// Create begins a session in the folder path. The folder must not exist; with o.Overwrite it may be a session.
 func Create(path string, o Options) (*Writer, error) {
 	w := &Writer{
 		disk: cmp.Or[codec.Disk](o.Disk, codec.OS{}), path: filepath.Clean(path), options: o,
@@ -128,7 +128,7 @@ func Create(path string, o Options) (*Writer, error) {
 		return nil, fmt.Errorf("create %s: %w", path, codec.Pathless(err))
 	}
 	workers := cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
-	w.pictures = newPictures(w.disk, max(workers, 1), w.pictured)
+	w.pictures = newPictures(w.disk, max(workers, 1), w.pictureDone)
 	w.ticking.Go(w.flushRegularly)
 	return w, nil
 }
@@ -145,10 +145,10 @@ func (w *Writer) create() error {
 	}
 	err := w.disk.Mkdir(filepath.Join(w.path, framesName))
 	if err == nil {
-		err = output.WriteFile(w.disk, w.metadataPath()+partSuffix, w.describe(false), false)
+		err = output.WriteFile(w.disk, w.metadataPath()+tempSuffix, w.describe(false), false)
 	}
 	if err == nil && w.options.EasyTeleop {
-		err = w.createPair()
+		err = w.createEasyTeleopTables()
 	}
 	if err == nil {
 		w.disk.SyncFolder(filepath.Dir(w.path))
@@ -156,8 +156,8 @@ func (w *Writer) create() error {
 	return err
 }
 
-// createPair creates the tables that EasyTeleop creates in every session.
-func (w *Writer) createPair() error {
+// createEasyTeleopTables creates the tables that EasyTeleop creates in every session.
+func (w *Writer) createEasyTeleopTables() error {
 	for _, name := range []string{"arm_0", "arm_1"} {
 		a, err := w.arm(&episode.Arm{Name: name})
 		if err != nil {
@@ -187,12 +187,13 @@ func remove(d codec.Disk, path string) error {
 	return d.RemoveAll(path)
 }
 
+// metadataPath returns the final path of metadata.json.
 func (w *Writer) metadataPath() string { return filepath.Join(w.path, metadataName) }
 
 // Size returns how many bytes of frames and tables were written.
 func (w *Writer) Size() int64 { return w.bytes.Load() }
 
-// Late returns how many frames had to wait for a worker that encodes PNGs. Frame blocked meanwhile.
+// Late returns the number of frames for which Frame blocked because all workers were busy.
 func (w *Writer) Late() uint64 { return w.late.Load() }
 
 // Declare sets the channel that errors name for its topic.
@@ -220,9 +221,8 @@ func (w *Writer) Write(m *codec.Message) error {
 	return nil
 }
 
-// Frame adds a frame of a camera. It writes JPEGs and PNGs as they are. Pixels are encoded as PNG in the background;
-// Frame blocks if that cannot keep up. The caller may reuse f when Frame returns. A second frame with one stamp is an
-// error.
+// Frame adds a frame of a camera. It writes JPEGs and PNGs unchanged. Workers encode pixels as PNG; Frame blocks if the
+// workers cannot keep up. The caller may reuse f when Frame returns. A second frame with an equal stamp is an error.
 func (w *Writer) Frame(c *episode.Camera, stamp int64, f episode.Frame) error {
 	if err := w.failed(); err != nil {
 		return err
@@ -251,14 +251,15 @@ func (w *Writer) frame(c *episode.Camera, stamp int64, f *episode.Frame) error {
 		w.pictures.wait()
 		for _, ext := range []string{".png", ".jpg"} {
 			if _, err := w.disk.Lstat(name + ext); err == nil {
-				return errors.New("there is a frame with that stamp already")
+				return errors.New("a frame with this stamp exists already")
 			}
 		}
 	}
 	switch f.Encoding {
 	case "jpeg", "png":
 		if found := pixel.Detect(f.Data); found != f.Encoding {
-			return fmt.Errorf("the picture is not a %s: it begins with %q", f.Encoding, f.Data[:min(len(f.Data), 8)])
+			return fmt.Errorf("the frame is not a %s: its data begins with %q", f.Encoding,
+				f.Data[:min(len(f.Data), 8)])
 		}
 		ext := map[string]string{"jpeg": ".jpg", "png": ".png"}[f.Encoding]
 		if err := writePicture(w.disk, name+ext, f.Data); err != nil {
@@ -274,12 +275,12 @@ func (w *Writer) frame(c *episode.Camera, stamp int64, f *episode.Frame) error {
 		}
 	}
 	camera.latest = max(camera.latest, stamp)
-	w.took(stamp)
+	w.count(stamp)
 	return nil
 }
 
-// pictured is called when writing a picture has ended, with or without an error.
-func (w *Writer) pictured(p *picture, size int64, err error) {
+// pictureDone is called by a worker after writing a picture, with or without an error.
+func (w *Writer) pictureDone(p *picture, size int64, err error) {
 	if err == nil {
 		w.bytes.Add(size)
 		return
@@ -287,8 +288,8 @@ func (w *Writer) pictured(p *picture, size int64, err error) {
 	w.fail(&failure{name: p.topic, path: p.path, count: 1, start: p.stamp, end: p.stamp, err: codec.Pathless(err)})
 }
 
-// took counts a frame or a sample, and extends the time of the session.
-func (w *Writer) took(stamp int64) {
+// count counts a frame or a sample, and extends the time of the session.
+func (w *Writer) count(stamp int64) {
 	if w.taken == 0 {
 		w.start, w.end = stamp, stamp
 	}
@@ -296,8 +297,8 @@ func (w *Writer) took(stamp int64) {
 	w.taken++
 }
 
-// Sample adds a sample of the arm's stream in a role. It has a value for each column that the stream has now; later
-// samples may have more columns. Missing values are left out. Angles are converted from the units of the columns to the
+// Sample adds a sample of the arm's stream in a role. values has a value for each current column of the stream; later
+// samples may have more columns. Sample omits missing values, and converts angles from the units of the columns to the
 // unit of the table. The caller may reuse values when Sample returns.
 func (w *Writer) Sample(a *episode.Arm, role episode.Role, stamp int64, values []float64) error {
 	if err := w.failed(); err != nil {
@@ -325,7 +326,7 @@ func (w *Writer) sample(a *episode.Arm, role episode.Role, stamp int64, values [
 		values = out.euler(values)
 	}
 	w.fail(out.append(stamp, out.keys, values))
-	w.took(stamp)
+	w.count(stamp)
 	return nil
 }
 

@@ -16,7 +16,7 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// refuse returns the error about a frame or a sample that was not written. An error of the disk ends the session.
+// refuse returns the error of a frame or a sample that was not written. An error of the disk ends the session.
 func (w *Writer) refuse(err error, what string, args ...any) error {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
@@ -26,7 +26,7 @@ func (w *Writer) refuse(err error, what string, args ...any) error {
 	return w.failed()
 }
 
-// pathOf returns the path that an error of package os names.
+// pathOf returns the path in an error of package os, "" if there is none.
 func pathOf(err error) string {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -60,7 +60,7 @@ func (w *Writer) fail(l *failure) {
 	}
 }
 
-// failed returns an error if the disk has failed. The error lists all missing data.
+// failed returns an error if the disk has failed or the session is closed. An error of the disk lists all missing data.
 func (w *Writer) failed() error {
 	w.mu.Lock()
 	err, missing, closed := w.err, w.missing, w.closed
@@ -112,6 +112,7 @@ func (w *Writer) flush() {
 	}
 }
 
+// flushRegularly calls flush once per flushPace until w.stop is closed. It runs on its own goroutine.
 func (w *Writer) flushRegularly() {
 	tick := time.NewTicker(flushPace)
 	defer tick.Stop()
@@ -131,7 +132,7 @@ func (w *Writer) Sync() error {
 	w.flush()
 	switch err := w.failed(); {
 	case errors.Is(err, fs.ErrClosed):
-		return nil // Complete has done it
+		return nil // Complete has written all data to the disk
 	case err != nil:
 		return err
 	}
@@ -142,8 +143,8 @@ func (w *Writer) Sync() error {
 	return nil
 }
 
-// Complete implements output.FileWriter. It writes all frames and samples, and then metadata.json. The session is on
-// the disk when Complete returns, whatever its argument.
+// Complete implements output.FileWriter. It writes all frames and samples, and then metadata.json. The session is
+// always on the disk when Complete returns; the argument has no effect.
 func (w *Writer) Complete(bool) error {
 	w.mu.Lock()
 	returned := w.missing
@@ -214,15 +215,15 @@ func (w *Writer) Info() *codec.Info {
 func (w *Writer) finish() error {
 	w.describing.Lock()
 	defer w.describing.Unlock()
-	part := w.metadataPath() + partSuffix
+	temp := w.metadataPath() + tempSuffix
 	err := codec.Pathless(w.disk.SyncAll(w.path)) // metadata.json means that all other files are complete
 	if err == nil {
-		err = output.Replace(w.disk, part, w.describe(true))
+		err = output.Replace(w.disk, temp, w.describe(true))
 	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", part, err)
+		return fmt.Errorf("write %s: %w", temp, err)
 	}
-	if err := w.disk.Rename(part, w.metadataPath()); err != nil {
+	if err := w.disk.Rename(temp, w.metadataPath()); err != nil {
 		return fmt.Errorf("write %s: %w", w.metadataPath(), codec.Pathless(err))
 	}
 	w.disk.SyncFolder(w.path)
@@ -230,14 +231,15 @@ func (w *Writer) finish() error {
 	return nil
 }
 
-// Discard marks the episode as discarded, also after Complete. The mark is on the disk when Discard returns.
+// Discard marks the episode as discarded. It may be called after Complete. The mark is on the disk when Discard
+// returns.
 func (w *Writer) Discard() error {
 	w.describing.Lock()
 	defer w.describing.Unlock()
 	w.discarded = true // finish writes it even if Discard fails
 	path := w.metadataPath()
 	if !w.complete {
-		path += partSuffix
+		path += tempSuffix
 	}
 	if err := output.Replace(w.disk, path, w.describe(w.complete)); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)

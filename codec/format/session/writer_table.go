@@ -13,15 +13,16 @@ import (
 type tableWriter struct {
 	*csvFile
 	role       episode.Role
-	unit       string     // unit of joints in the table; "": no stream is written yet
+	unit       string     // unit of joints in the table; "": no sample is written yet
 	keys       []key      // by column of the table
 	fractions  []bool     // by column, whether it has numbers that are not whole; nil: unknown
 	quaternion bool       // samples have a quaternion that becomes Euler angles
-	turn       [4]int     // indices of the quaternion's x, y, z and w in a sample
+	rotation   [4]int     // indices of the quaternion's x, y, z and w in a sample
 	values     [6]float64 // result of euler
 }
 
-// settle decides how columns are written, unless it has done so for as many columns. euler converts quaternions.
+// settle decides how columns are written. It does nothing if it was called for as many columns before. If euler is set,
+// quaternions become Euler angles.
 func (out *tableWriter) settle(columns []align.Column, euler bool) error {
 	if len(out.keys) == len(columns) || out.quaternion && len(columns) == 7 {
 		return nil
@@ -32,14 +33,14 @@ func (out *tableWriter) settle(columns []align.Column, euler bool) error {
 	out.keys = out.keys[:0]
 	out.quaternion = euler && out.role.Base() == episode.Pose && len(columns) == 7
 	if out.quaternion {
-		out.turn, out.quaternion = quaternionOf(columns)
+		out.rotation, out.quaternion = quaternionOf(columns)
 	}
 	if out.quaternion {
 		columns = columns[:6]
 	}
 	seen := map[string]bool{}
 	for i := range columns {
-		k := key{text: unlike(indexOf(out.role, i, &columns[i]), seen),
+		k := key{text: uniqueIndex(indexOf(out.role, i, &columns[i]), seen),
 			whole:  out.role.Base() == episode.Gripper && (i >= len(out.fractions) || !out.fractions[i]),
 			factor: out.factor(columns[i].Unit)}
 		if n, ok := wholeIndex(k.text); k.text == "" || strings.ContainsAny(k.text, ",\"\r\n") ||
@@ -55,9 +56,9 @@ func (out *tableWriter) settle(columns []align.Column, euler bool) error {
 	return nil
 }
 
-// unlike returns an index that is not in seen: position_2 for the second column with the name position. A table can
-// keep only one number for each stamp and index.
-func unlike(index string, seen map[string]bool) string {
+// uniqueIndex returns an index that is not in seen: position_2 for the second column with the name position. A table
+// can keep only one number for each stamp and index.
+func uniqueIndex(index string, seen map[string]bool) string {
 	unique := index
 	for n := 2; seen[unique]; n++ {
 		unique = fmt.Sprintf("%s_%d", index, n)
@@ -75,26 +76,27 @@ func (out *tableWriter) factor(unit string) float64 {
 
 // quaternionOf returns the indices of x, y, z and w of the quaternion in a pose of seven columns. It finds them by
 // name, or else takes the last four columns. ok is false if there is no quaternion.
-func quaternionOf(pose []align.Column) (turn [4]int, ok bool) {
+func quaternionOf(pose []align.Column) (rotation [4]int, ok bool) {
 	named := make([]align.Column, 4)
 	for i, c := range pose[3:] {
 		if c.Interp != align.Quaternion && !strings.HasPrefix(c.Name, "q") {
-			return turn, false
+			return rotation, false
 		}
-		named[i].Name, turn[i] = episode.Pose.ColumnName(3+i, 7), 3+i
+		named[i].Name, rotation[i] = episode.Pose.ColumnName(3+i, 7), 3+i
 	}
 	if places := align.Places(named, pose[3:]); !slices.Contains(places, -1) {
 		for i, place := range places {
-			turn[i] = 3 + place
+			rotation[i] = 3 + place
 		}
 	}
-	return turn, true
+	return rotation, true
 }
 
-// euler returns a pose with its quaternion as roll, pitch and yaw about fixed axes.
+// euler returns a pose with roll, pitch and yaw about fixed axes in place of the quaternion. The next call overwrites
+// the result.
 func (out *tableWriter) euler(pose []float64) []float64 {
 	copy(out.values[:], pose[:3])
-	out.values[3], out.values[4], out.values[5] = align.ToEuler(pose[out.turn[0]], pose[out.turn[1]],
-		pose[out.turn[2]], pose[out.turn[3]])
+	out.values[3], out.values[4], out.values[5] = align.ToEuler(pose[out.rotation[0]],
+		pose[out.rotation[1]], pose[out.rotation[2]], pose[out.rotation[3]])
 	return out.values[:]
 }

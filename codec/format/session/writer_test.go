@@ -26,10 +26,11 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-func camera(name string) *episode.Camera { return &episode.Camera{Track: align.Track{Name: name}} }
+// newCamera returns a camera without frames.
+func newCamera(name string) *episode.Camera { return &episode.Camera{Track: align.Track{Name: name}} }
 
-// jpegOf returns a JPEG of a grey level.
-func jpegOf(t *testing.T, level byte) episode.Frame {
+// grayJPEG returns a JPEG of a grey level.
+func grayJPEG(t *testing.T, level byte) episode.Frame {
 	m := image.NewGray(image.Rect(0, 0, 8, 8))
 	for i := range m.Pix {
 		m.Pix[i] = level
@@ -39,6 +40,7 @@ func jpegOf(t *testing.T, level byte) episode.Frame {
 	return episode.Frame{Encoding: "jpeg", Data: b.Bytes()}
 }
 
+// read reads a session with one episode.
 func read(t *testing.T, path string) (*Source, *episode.Episode) {
 	s, err := Open(nil, path)
 	require.NoError(t, err)
@@ -48,22 +50,24 @@ func read(t *testing.T, path string) (*Source, *episode.Episode) {
 	return s, list[0]
 }
 
-func text(t *testing.T, parts ...string) string {
-	data, err := os.ReadFile(filepath.Join(parts...))
+// text returns the content of a file in a folder.
+func text(t *testing.T, folder, name string) string {
+	data, err := os.ReadFile(filepath.Join(folder, name))
 	require.NoError(t, err)
 	return string(data)
 }
 
-// Frames and samples are written while they are received, so that an unclosed session has them.
+// TestLive writes frames and samples of all kinds, and reads the session before and after Complete. After Sync, the
+// unfinished session must have all frames and samples. After Complete, it must also have metadata and events.
 func TestLive(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "20260114_120000")
 	w, err := Create(path, Options{Task: "fold the towel", Metadata: json.RawMessage(`{"operator": "left"}`)})
 	require.NoError(t, err)
-	c := camera("camera_0")
+	c := newCamera("camera_0")
 	c.Device, c.Topic = json.RawMessage(`{"fps": 30}`), "/wrist/image/compressed"
-	first := jpegOf(t, 10)
+	first := grayJPEG(t, 10)
 	require.NoError(t, w.Frame(c, 1764000000_033_000_000, first))
-	require.NoError(t, w.Frame(c, 1764000000_066_123_456, jpegOf(t, 20)))
+	require.NoError(t, w.Frame(c, 1764000000_066_123_456, grayJPEG(t, 20)))
 	joint := &align.Vector{Name: "arm_0/joint", Columns: []align.Column{{Name: "a", Unit: "rad"},
 		{Name: "b", Unit: "deg"}}}
 	gripper := &align.Vector{Name: "arm_0/gripper", Columns: []align.Column{{Name: "position"}}}
@@ -109,7 +113,7 @@ func TestLive(t *testing.T) {
 	require.NoError(t, w.Complete(false))
 	require.NoError(t, w.Sync())
 	require.ErrorIs(t, w.Frame(c, 1, first), os.ErrClosed)
-	require.NoFileExists(t, filepath.Join(path, metadataName+partSuffix))
+	require.NoFileExists(t, filepath.Join(path, metadataName+tempSuffix))
 	s, e = read(t, path)
 	require.False(t, s.Incomplete)
 	require.Equal(t, "fold the towel", e.Task)
@@ -133,16 +137,17 @@ func TestLive(t *testing.T) {
 	require.Equal(t, "timestamp,index,value\r\n1764000000.010,position,40\r\n1764000000.020,force,0.5\r\n",
 		text(t, path, "arm_0/grippers.csv"))
 	require.Equal(t, "force position | 1764000000.010: - 40| 1764000000.020: 0.5 -",
-		show(e.Arms[0].Streams[episode.Gripper]))
+		format(e.Arms[0].Streams[episode.Gripper]))
 	p := e.Arms[0].Streams[episode.Pose]
 	require.Len(t, p.Columns, 6)
 	require.InDeltaSlice(t, []float64{1, 2, 3, 0, 0, math.Pi / 2}, p.Values, 1e-12)
 	require.Equal(t, []float64{0, 8}, e.Arms[0].Streams[episode.CommandJoint].Values)
 }
 
-// Fields of an episode replace the corresponding members of its metadata and of its devices' descriptions.
+// TestRevisedMetadata writes an episode with the metadata of a session. Changed fields of the episode must replace the
+// members of the metadata and of the arm's description. All other members must stay.
 func TestRevisedMetadata(t *testing.T) {
-	done := true
+	success := true
 	for name, metadata := range map[string]string{
 		"documented": `{"task": "old", "devices": {"robots": {"arm_0": {"gripper_range": [0, 1000], "ip": "::1"}}, ` +
 			`"lights": {}}, "operator": 12345678901234567}`,
@@ -156,12 +161,12 @@ func TestRevisedMetadata(t *testing.T) {
 				GripperRange: [2]float64{0, 1},
 				Device:       json.RawMessage(`{"gripper_range": [0, 1000], "ip": "::1"}`)}
 			path := filepath.Join(t.TempDir(), "take")
-			require.NoError(t, Write(path, &episode.Episode{Task: "new", Success: &done, Arms: []*episode.Arm{arm},
+			require.NoError(t, Write(path, &episode.Episode{Task: "new", Success: &success, Arms: []*episode.Arm{arm},
 				Metadata: json.RawMessage(metadata)}, Options{}))
 			s, e := read(t, path)
 			require.Empty(t, s.Damage)
 			require.Equal(t, "new", e.Task)
-			require.Equal(t, &done, e.Success)
+			require.Equal(t, &success, e.Success)
 			require.Equal(t, [2]float64{0, 1}, e.Arms[0].GripperRange)
 			require.Contains(t, string(e.Arms[0].Device), `"ip": "::1"`)
 			if name != "EasyTeleop" {
@@ -174,7 +179,8 @@ func TestRevisedMetadata(t *testing.T) {
 	}
 }
 
-// A session whose writer was killed at once can be read like any unfinished session.
+// TestKilled reads sessions whose writers were killed, with an incomplete frame and without metadata. They must be
+// incomplete, without damage.
 func TestKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	w, err := Create(path, Options{})
@@ -182,28 +188,29 @@ func TestKilled(t *testing.T) {
 	s, e := read(t, path)
 	require.True(t, s.Incomplete)
 	require.Empty(t, e.Cameras)
-	require.NoError(t, w.Frame(camera("camera_0"), 1e9, jpegOf(t, 1)))
+	require.NoError(t, w.Frame(newCamera("camera_0"), 1e9, grayJPEG(t, 1)))
 	require.NoError(t, os.WriteFile(filepath.Join(path, "frames/camera_0/frame_2.000.png.part"), []byte("\x89PNG"),
 		0o666))
-	require.NoError(t, os.Remove(filepath.Join(path, metadataName+partSuffix)))
+	require.NoError(t, os.Remove(filepath.Join(path, metadataName+tempSuffix)))
 	s, e = read(t, path)
 	require.Empty(t, s.Damage)
 	require.Equal(t, []int64{1e9}, e.Cameras[0].Stamps)
 	require.NoError(t, w.Complete(false))
 }
 
-// The mark of a discarded episode is on the disk when Discard returns, however the writer ends.
+// TestDiscard discards episodes before and after Complete. The mark must be on the disk when Discard returns, and later
+// writes must keep it.
 func TestDiscard(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	w, err := Create(path, Options{Task: "fold"})
 	require.NoError(t, err)
-	c := camera("camera_0")
+	c := newCamera("camera_0")
 	c.Device = json.RawMessage(`{"fps": 30}`)
-	require.NoError(t, w.Frame(c, 1e9, jpegOf(t, 1)))
-	// A failing disk leaves the old metadata whole. The next write of the metadata has the mark.
-	fresh := filepath.Join(path, metadataName+partSuffix+".tmp")
+	require.NoError(t, w.Frame(c, 1e9, grayJPEG(t, 1)))
+	// If the disk fails, Discard returns an error and the old metadata stays.
+	fresh := filepath.Join(path, metadataName+tempSuffix+".tmp")
 	require.NoError(t, os.MkdirAll(filepath.Join(fresh, "x"), 0o777))
-	require.ErrorContains(t, w.Discard(), metadataName+partSuffix)
+	require.ErrorContains(t, w.Discard(), metadataName+tempSuffix)
 	s, e := read(t, path)
 	require.True(t, s.Incomplete)
 	require.False(t, e.Discarded)
@@ -211,21 +218,21 @@ func TestDiscard(t *testing.T) {
 	require.NoError(t, os.RemoveAll(fresh))
 	require.NoError(t, w.Discard())
 	require.NoError(t, w.Discard())
-	s, e = read(t, path) // as after kill -9
+	s, e = read(t, path) // before Complete, as after kill -9
 	require.True(t, s.Incomplete)
 	require.Empty(t, s.Damage)
 	require.True(t, e.Discarded)
 	require.Equal(t, "fold", e.Task)
 	require.Len(t, e.Cameras[0].Stamps, 1)
-	require.NoError(t, w.Frame(c, 2e9, jpegOf(t, 2)))
+	require.NoError(t, w.Frame(c, 2e9, grayJPEG(t, 2)))
 	require.NoError(t, w.Complete(false))
-	require.NoFileExists(t, filepath.Join(path, metadataName+partSuffix))
+	require.NoFileExists(t, filepath.Join(path, metadataName+tempSuffix))
 	s, e = read(t, path)
 	require.False(t, s.Incomplete)
 	require.True(t, e.Discarded)
 	require.EqualValues(t, 2e9, e.End)
 
-	// A copy of the episode has the mark if the episode is discarded.
+	// A copy of an episode has the mark exactly if the episode is discarded.
 	for _, discarded := range []bool{true, false} {
 		e.Discarded = discarded
 		copied := filepath.Join(t.TempDir(), "copy")
@@ -234,17 +241,17 @@ func TestDiscard(t *testing.T) {
 		require.Equal(t, discarded, again.Discarded)
 		require.Equal(t, discarded, episode.Summarize(again).Discarded)
 		require.JSONEq(t, `{"fps": 30}`, string(again.Cameras[0].Device))
-		again.Metadata = json.RawMessage(`{"operator": "left"}`) // of another format
+		again.Metadata = json.RawMessage(`{"operator": "left"}`) // metadata of another format
 		require.NoError(t, Write(copied+"2", again, Options{}))
 		_, again = read(t, copied+"2")
 		require.Equal(t, discarded, again.Discarded)
 	}
 
-	// An episode that has ended can also be discarded.
+	// An episode can be discarded after Complete.
 	path = filepath.Join(t.TempDir(), "b")
 	w, err = Create(path, Options{})
 	require.NoError(t, err)
-	require.NoError(t, w.Frame(c, 1e9, jpegOf(t, 1)))
+	require.NoError(t, w.Frame(c, 1e9, grayJPEG(t, 1)))
 	require.NoError(t, w.Complete(false))
 	require.NoError(t, w.Discard())
 	s, e = read(t, path)
@@ -252,34 +259,34 @@ func TestDiscard(t *testing.T) {
 	require.True(t, e.Discarded)
 	require.EqualValues(t, 1e9, e.End)
 	require.JSONEq(t, `{"fps": 30}`, string(e.Cameras[0].Device))
-	require.NoFileExists(t, filepath.Join(path, metadataName+partSuffix))
+	require.NoFileExists(t, filepath.Join(path, metadataName+tempSuffix))
 	require.NoFileExists(t, filepath.Join(path, metadataName+".tmp"))
 }
 
-// syncedDisk is a disk that calls a function instead of syncing everything.
-type syncedDisk struct {
+// syncHookDisk is a disk that calls sync instead of SyncAll.
+type syncHookDisk struct {
 	codec.OS
 	sync func(path string) error
 }
 
-func (d *syncedDisk) SyncAll(path string) error { return d.sync(path) }
+func (d *syncHookDisk) SyncAll(path string) error { return d.sync(path) }
 
-// After a power cut, a session with metadata.json is complete: metadata.json gets its name after all data is on the
-// disk.
+// TestMetadataComesLast checks that Complete renames metadata.json after all data is on the disk. So a session with
+// metadata.json is complete even after a power failure.
 func TestMetadataComesLast(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
-	disk := &syncedDisk{}
+	disk := &syncHookDisk{}
 	w, err := Create(path, Options{Disk: disk})
 	require.NoError(t, err)
 	v := &align.Vector{Name: "arm_0/joint", Columns: make([]align.Column, 1)}
 	require.NoError(t, w.Sample(&episode.Arm{Name: "arm_0", Streams: episode.Streams{episode.Joint: v}}, episode.Joint,
 		1e9, []float64{1}))
-	require.NoError(t, w.Frame(camera("camera_0"), 1e9, jpegOf(t, 1)))
+	require.NoError(t, w.Frame(newCamera("camera_0"), 1e9, grayJPEG(t, 1)))
 	synced := 0
 	disk.sync = func(string) error {
 		synced++
 		require.NoFileExists(t, filepath.Join(path, metadataName))
-		require.FileExists(t, filepath.Join(path, metadataName+partSuffix))
+		require.FileExists(t, filepath.Join(path, metadataName+tempSuffix))
 		require.FileExists(t, filepath.Join(path, "frames/camera_0/frame_1.000.jpg"))
 		require.Equal(t, tableHeader+"1.000,0,1.0\r\n", text(t, path, "arm_0/joints.csv"))
 		return nil
@@ -289,7 +296,8 @@ func TestMetadataComesLast(t *testing.T) {
 	require.FileExists(t, filepath.Join(path, metadataName))
 }
 
-// A crash at any moment leaves no metadata.json without the data that it describes.
+// TestCrash simulates crashes at many moments. All data before a Sync must be on the disk. If metadata.json exists, all
+// data must be there.
 func TestCrash(t *testing.T) {
 	t.Chdir(t.TempDir())
 	disk := &disktest.Disk{}
@@ -297,10 +305,10 @@ func TestCrash(t *testing.T) {
 	require.NoError(t, err)
 	v := &align.Vector{Name: "arm_0/joint", Columns: make([]align.Column, 1)}
 	arm := &episode.Arm{Name: "arm_0", Streams: episode.Streams{episode.Joint: v}}
-	picture := jpegOf(t, 1)
+	picture := grayJPEG(t, 1)
 	for i := range int64(3) {
 		require.NoError(t, w.Sample(arm, episode.Joint, i*1e9, []float64{1}))
-		require.NoError(t, w.Frame(camera("camera_0"), i*1e9, picture))
+		require.NoError(t, w.Frame(newCamera("camera_0"), i*1e9, picture))
 		require.NoError(t, w.Sync())
 		disk.Mark(int(i) + 1)
 	}
@@ -344,7 +352,7 @@ func TestCrash(t *testing.T) {
 	require.Empty(t, entries)
 }
 
-// Tables are written once a second, without Sync.
+// TestFlush checks that samples are written to the table after flushPace, without Sync.
 func TestFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "a")
@@ -361,27 +369,28 @@ func TestFlush(t *testing.T) {
 	})
 }
 
-// Invalid frames and samples are refused. All others are written.
-func TestRefused(t *testing.T) {
+// TestInvalidFramesAndSamples adds invalid frames and samples. Each must return an error. All valid ones must be
+// written.
+func TestInvalidFramesAndSamples(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	w, err := Create(path, Options{})
 	require.NoError(t, err)
 	pixels := func(encoding string, width, height, step, bytes int) episode.Frame {
 		return episode.Frame{Encoding: encoding, Width: width, Height: height, Step: step, Data: make([]byte, bytes)}
 	}
-	c := camera("camera_0")
+	c := newCamera("camera_0")
 	require.NoError(t, w.Frame(c, 2e9, pixels("mono8", 2, 2, 0, 4)))
-	require.NoError(t, w.Frame(c, 1e9, jpegOf(t, 0)))
+	require.NoError(t, w.Frame(c, 1e9, grayJPEG(t, 0)))
 	for _, r := range []struct {
 		camera string
 		stamp  int64
 		frame  episode.Frame
 		want   string
 	}{
-		{"camera_0", 1e9, pixels("mono8", 2, 2, 0, 4), "camera_0 at 1.000: there is a frame with that stamp already"},
-		{"camera_0", 2e9, jpegOf(t, 0), "camera_0 at 2.000: there is a frame with that stamp already"},
+		{"camera_0", 1e9, pixels("mono8", 2, 2, 0, 4), "camera_0 at 1.000: a frame with this stamp exists already"},
+		{"camera_0", 2e9, grayJPEG(t, 0), "camera_0 at 2.000: a frame with this stamp exists already"},
 		{"camera_0", 3e9, episode.Frame{Encoding: "jpeg", Data: []byte("GIF89a")},
-			`camera_0 at 3.000: the picture is not a jpeg: it begins with "GIF89a"`},
+			`camera_0 at 3.000: the frame is not a jpeg: its data begins with "GIF89a"`},
 		{"camera_0", 3e9, pixels("bayer_rggb8", 2, 2, 2, 4),
 			"camera_0 at 3.000: unsupported image encoding \"bayer_rggb8\": want one of jpeg, png, mono8, mono16, " +
 				"32FC1, rgb8, bgr8, rgba8, bgra8, yuv422_yuy2, yuv422"},
@@ -392,10 +401,10 @@ func TestRefused(t *testing.T) {
 		{"camera_0", 3e9, pixels("rgb8", 0, 2, 0, 12), "camera_0 at 3.000: invalid image size 0×2"},
 		{"camera_0", 3e9, pixels("yuyv", 3, 2, 0, 12),
 			"camera_0 at 3.000: odd width 3 of a yuyv image, whose pixels come in pairs"},
-		{"../x", 3e9, jpegOf(t, 0), "../x at 3.000: a device cannot be called \"../x\": want letters, digits, _, . " +
+		{"../x", 3e9, grayJPEG(t, 0), "../x at 3.000: a device cannot be called \"../x\": want letters, digits, _, . " +
 			"and -"},
 	} {
-		require.EqualError(t, w.Frame(camera(r.camera), r.stamp, r.frame), "write "+path+": "+r.want)
+		require.EqualError(t, w.Frame(newCamera(r.camera), r.stamp, r.frame), "write "+path+": "+r.want)
 	}
 	v := &align.Vector{Name: "arm_0/gripper", Columns: []align.Column{{Name: "a"}}}
 	a := &episode.Arm{Name: "arm_0", Streams: episode.Streams{episode.Gripper: v}}
@@ -413,7 +422,8 @@ func TestRefused(t *testing.T) {
 	require.Empty(t, e.Arms)
 }
 
-// A table has one number for each stamp and index. So columns with one name get different indices.
+// TestColumnsOfOneName writes a sample of two columns with one name. The columns must get different indices, because a
+// table can hold only one number for each stamp and index.
 func TestColumnsOfOneName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	w, err := Create(path, Options{})
@@ -428,7 +438,8 @@ func TestColumnsOfOneName(t *testing.T) {
 	require.Equal(t, []float64{1, 2}, e.Arms[0].Streams[episode.Gripper].Values)
 }
 
-// When the disk fails, the error lists the frames and samples that were taken and are missing.
+// TestDiskFails writes samples to a full disk. The error must list the samples that are missing, and all later calls
+// but Complete must return this error.
 func TestDiskFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	w, err := Create(path, Options{})
@@ -453,18 +464,19 @@ func TestDiskFails(t *testing.T) {
 	require.EqualValues(t, 2e9, missing.Start)
 	require.EqualValues(t, 3e9, missing.End)
 	require.Equal(t, failure, w.Sample(a, episode.Joint, 4e9, []float64{4}))
-	require.Equal(t, failure, w.Frame(camera("camera_0"), 4e9, jpegOf(t, 0)))
-	require.NoError(t, w.Complete(false)) // the error was returned before
+	require.Equal(t, failure, w.Frame(newCamera("camera_0"), 4e9, grayJPEG(t, 0)))
+	require.NoError(t, w.Complete(false)) // Sync has returned the error
 	_, e := read(t, path)
 	require.Equal(t, []int64{1e9}, e.Arms[0].Streams[episode.Joint].Stamps)
 }
 
-// A picture that cannot be written is missing, although Frame returned nil.
+// TestPictureFails makes a worker fail after Frame returned nil. The next Frame must return an error that counts the
+// missing frame.
 func TestPictureFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	w, err := Create(path, Options{Workers: 1})
 	require.NoError(t, err)
-	c := camera("camera_0")
+	c := newCamera("camera_0")
 	raw := episode.Frame{Encoding: "mono8", Width: 1, Height: 1, Data: []byte{1}}
 	require.NoError(t, w.Frame(c, 1e9, raw))
 	require.NoError(t, w.Sync())
@@ -482,12 +494,13 @@ func TestPictureFails(t *testing.T) {
 	require.FileExists(t, filepath.Join(path, metadataName))
 }
 
+// TestOverwrite overwrites a session. Other folders must not be overwritten.
 func TestOverwrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	for i := range 2 {
 		w, err := Create(path, Options{Overwrite: true})
 		require.NoError(t, err)
-		require.NoError(t, w.Frame(camera(fmt.Sprint("camera_", i)), 1e9, jpegOf(t, 0)))
+		require.NoError(t, w.Frame(newCamera(fmt.Sprint("camera_", i)), 1e9, grayJPEG(t, 0)))
 		require.NoError(t, w.Complete(false))
 	}
 	_, e := read(t, path)
@@ -504,17 +517,17 @@ func TestOverwrite(t *testing.T) {
 	require.ErrorContains(t, err, "metadata is not a JSON object")
 }
 
-// A random episode is equal after writing and reading.
-func TestRandomTakes(t *testing.T) {
+// TestRandomEpisodes writes random episodes and reads them. They must be equal.
+func TestRandomEpisodes(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		e := &episode.Episode{Name: "a", Task: "t"}
 		for i := range random.IntN(3) {
-			c := camera(fmt.Sprint("camera_", i*9))
+			c := newCamera(fmt.Sprint("camera_", i*9))
 			for stamp := int64(1764000000e9); random.IntN(9) > 0; stamp += random.Int64N(50e6) + 1 {
 				c.Stamps = append(c.Stamps, stamp)
 			}
-			c.Open = func() (episode.Frames, error) { return grey{t}, nil }
+			c.Open = func() (episode.Frames, error) { return grayFrames{t}, nil }
 			if len(c.Stamps) > 0 {
 				e.Cameras = append(e.Cameras, c)
 			}
@@ -522,8 +535,8 @@ func TestRandomTakes(t *testing.T) {
 		for i := range 1 + random.IntN(2) {
 			a := &episode.Arm{Name: fmt.Sprint("arm_", i)}
 			e.Arms = append(e.Arms, a)
-			for s := range episode.Roles {
-				a.Streams[s] = randomVector(random, a.Name, s)
+			for role := range episode.Roles {
+				a.Streams[role] = randomVector(random, a.Name, role)
 			}
 		}
 		path := filepath.Join(t.TempDir(), "a")
@@ -537,33 +550,33 @@ func TestRandomTakes(t *testing.T) {
 			require.NoError(t, err)
 			f, err := frames.Frame(len(c.Stamps) - 1)
 			require.NoError(t, err)
-			require.Equal(t, jpegOf(t, byte(len(c.Stamps)-1)), f)
+			require.Equal(t, grayJPEG(t, byte(len(c.Stamps)-1)), f)
 		}
 		for i, a := range e.Arms {
-			for s := range episode.Roles {
-				require.Equal(t, show(a.Streams[s]), show(back.Arms[i].Streams[s]), "%s/%v", a.Name, s)
+			for role := range episode.Roles {
+				require.Equal(t, format(a.Streams[role]), format(back.Arms[i].Streams[role]), "%s/%v", a.Name, role)
 			}
 		}
 	}
 }
 
-// grey implements episode.Frames with grey images.
-type grey struct{ t *testing.T }
+// grayFrames implements episode.Frames. Frame i is a JPEG of grey level i.
+type grayFrames struct{ t *testing.T }
 
-func (g grey) Frame(i int) (episode.Frame, error) { return jpegOf(g.t, byte(i)), nil }
+func (g grayFrames) Frame(i int) (episode.Frame, error) { return grayJPEG(g.t, byte(i)), nil }
 
-func (g grey) Close() error { return nil }
+func (g grayFrames) Close() error { return nil }
 
-// randomVector returns a random stream in the form in which sessions are read.
-func randomVector(random *rand.Rand, arm string, s episode.Role) *align.Vector {
-	v := &align.Vector{Name: arm + "/" + s.String()}
+// randomVector returns a random stream with the columns that a session has for a role.
+func randomVector(random *rand.Rand, arm string, role episode.Role) *align.Vector {
+	v := &align.Vector{Name: arm + "/" + role.String()}
 	n := 1 + random.IntN(7)
 	for i := range n {
 		index := fmt.Sprint(i)
-		if s.Base() == episode.Gripper {
+		if role.Base() == episode.Gripper {
 			index = string(rune('a' + i))
 		}
-		v.Columns = append(v.Columns, columnOf(s, i, n, index, "deg"))
+		v.Columns = append(v.Columns, columnOf(role, i, n, index, "deg"))
 	}
 	for i := range 1 + random.IntN(30) {
 		v.Stamps = append(v.Stamps, int64(i)*20e6+random.Int64N(10e6))
@@ -579,7 +592,8 @@ func randomVector(random *rand.Rand, arm string, s episode.Role) *align.Vector {
 	return v
 }
 
-// Each session of a recording is complete in itself.
+// TestRecording splits a recording into three sessions, with another task for the third. Each session must have its
+// task, frames and samples. Names of existing files must be skipped.
 func TestRecording(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "take")
 	require.NoError(t, os.WriteFile(path+"_2", []byte("somebody else's"), 0o666))
@@ -590,7 +604,7 @@ func TestRecording(t *testing.T) {
 			info.EndTime/1e9, " ", err))
 	})
 	require.NoError(t, err)
-	c := camera("camera_0")
+	c := newCamera("camera_0")
 	v := &align.Vector{Name: "arm_0/joint", Columns: make([]align.Column, 1)}
 	a := &episode.Arm{Name: "arm_0", Streams: episode.Streams{episode.Joint: v}}
 	raw := episode.Frame{Encoding: "mono8", Width: 1, Height: 1, Data: []byte{1}}
@@ -619,27 +633,27 @@ func TestRecording(t *testing.T) {
 	require.Error(t, s.Remove(path))
 }
 
-// A task that is set before the first sample belongs to the first session.
-func TestTaskOfTheFirstTake(t *testing.T) {
+// TestTaskOfFirstSession sets a task before the first frame. The first session must have the task.
+func TestTaskOfFirstSession(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "take")
 	s, err := Record(path, Options{}, nil)
 	require.NoError(t, err)
 	require.NoError(t, s.SplitTask("fold"))
-	require.NoError(t, s.Frame(camera("camera_0"), 1e9, jpegOf(t, 0)))
+	require.NoError(t, s.Frame(newCamera("camera_0"), 1e9, grayJPEG(t, 0)))
 	require.NoError(t, s.Close())
 	_, e := read(t, path)
 	require.Equal(t, "fold", e.Task)
 	require.NoDirExists(t, path+"_1")
 }
 
-// An episode that a limit splits keeps its task in the next session.
+// TestSplitKeepsTask splits an episode with a task into three sessions. All sessions must have the task.
 func TestSplitKeepsTask(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "take")
 	s, err := Record(path, Options{Task: "any"}, nil)
 	require.NoError(t, err)
 	require.NoError(t, s.SplitTask("fold"))
 	for i := range int64(3) {
-		require.NoError(t, s.Frame(camera("camera_0"), i*1e9, jpegOf(t, 0)))
+		require.NoError(t, s.Frame(newCamera("camera_0"), i*1e9, grayJPEG(t, 0)))
 		if i < 2 {
 			require.NoError(t, s.Split())
 		}
@@ -651,22 +665,23 @@ func TestSplitKeepsTask(t *testing.T) {
 	}
 }
 
-// After an error of the disk another session can be written. The error is not reported again.
-func TestRecordingGoesOn(t *testing.T) {
+// TestRecordingAfterDiskError writes another session after an error of the disk. The error must not be reported again.
+func TestRecordingAfterDiskError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "take")
 	var reported []error
 	s, err := Record(path, Options{}, func(_ codec.FileInfo, err error) { reported = append(reported, err) })
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(path, "frames/camera_0"), nil, 0o666))
-	failure := s.Frame(camera("camera_0"), 1e9, jpegOf(t, 0))
+	failure := s.Frame(newCamera("camera_0"), 1e9, grayJPEG(t, 0))
 	require.ErrorIs(t, failure, syscall.ENOTDIR)
 	require.NoError(t, s.Split())
-	require.NoError(t, s.Frame(camera("camera_0"), 1e9, jpegOf(t, 0)))
+	require.NoError(t, s.Frame(newCamera("camera_0"), 1e9, grayJPEG(t, 0)))
 	require.NoError(t, s.Close())
 	require.Equal(t, []error{nil, nil}, reported)
 }
 
-// A quaternion may begin with w.
+// TestQuaternionByNames writes poses with quaternions. Names of columns must determine the order of x, y, z and w;
+// without clear names, w must be last.
 func TestQuaternionByNames(t *testing.T) {
 	half := math.Sqrt(0.5)
 	for name, values := range map[string][]float64{
@@ -690,11 +705,11 @@ func TestQuaternionByNames(t *testing.T) {
 	}
 }
 
-// TestRecordingLosses counts what frames of all sessions lose as PNGs.
+// TestRecordingLosses writes frames that lose data as PNGs to two sessions. Losses must count the frames of both.
 func TestRecordingLosses(t *testing.T) {
 	r, err := Record(filepath.Join(t.TempDir(), "take"), Options{}, nil)
 	require.NoError(t, err)
-	c := camera("camera_0")
+	c := newCamera("camera_0")
 	c.Topic = "/wrist"
 	frame := func(stamp int64, encoding string) {
 		require.NoError(t, r.Frame(c, stamp, episode.Frame{Encoding: encoding, Width: 2, Height: 1,

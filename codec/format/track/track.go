@@ -78,7 +78,7 @@ func (o Options) format(name string, encode encode) codec.Format {
 func (o Options) accepts(c *codec.Channel, geographic bool) error {
 	switch {
 	case kinds[c.Type] == nil:
-		return errors.New("they have no places")
+		return errors.New("the messages have no positions")
 	case c.Type == typeTF && len(o.Frames) == 0:
 		return errors.New("no frame of transforms is named; use --track-frames")
 	case c.Type != typeFix && geographic && o.Origin == "":

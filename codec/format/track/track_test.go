@@ -307,7 +307,7 @@ func TestFrames(t *testing.T) {
 	o := track.Options{}
 	require.ErrorContains(t, o.TUM().Accepts(topics["/tf"]), "--track-frames")
 	require.ErrorContains(t, o.GPX().Accepts(&codec.Channel{Type: "nav_msgs/msg/Odometry"}), "--track-origin")
-	require.ErrorContains(t, o.GPX().Accepts(&codec.Channel{Type: "sensor_msgs/msg/Imu"}), "have no places")
+	require.ErrorContains(t, o.GPX().Accepts(&codec.Channel{Type: "sensor_msgs/msg/Imu"}), "have no positions")
 
 	o.Frames = []string{"nobody"}
 	w, err := o.TUM().Create(filepath.Join(t.TempDir(), "x.tum"), codec.CreateOptions{})

@@ -79,7 +79,7 @@ func TestErrors(t *testing.T) {
 	_, err = files.Open(s.URL("dir/f"))
 	require.ErrorIs(t, err, fs.ErrPermission)
 	require.ErrorContains(t, err, "there are no credentials")
-	require.ErrorContains(t, err, "if nothing is there")
+	require.ErrorContains(t, err, "if the object does not exist")
 
 	// Credentials may be set later.
 	t.Setenv("AWS_ACCESS_KEY_ID", key)

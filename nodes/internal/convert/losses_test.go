@@ -153,12 +153,12 @@ func TestLossesOfFormats(t *testing.T) {
 		{"out", "csv", joints, plain, "", envelope},
 		{"out", "parquet", "", plain, attachment + arrays, nil},
 		{"out", "parquet", joints, plain, "", nil},
-		{"out", "images", "", plain, "topics that images cannot hold: they are neither images nor calibrations " +
+		{"out", "images", "", plain, "topics that images cannot hold: the messages are neither images nor calibrations " +
 			"(15 messages on /arm/joint_states, /fix, /note, /points, /scan)\n" + attachment + metres + yuv,
 			envelope},
 		{"out", "images", "/cam/jpeg,/cam/png16,/cam/png_clear,/cam/rgba,/cam/gray", plain, "",
 			envelope},
-		{"out", "mp4", "", plain, "topics that mp4 cannot hold: they are no images (15 messages on " +
+		{"out", "mp4", "", plain, "topics that mp4 cannot hold: the messages are not images (15 messages on " +
 			"/arm/joint_states, /fix, /note, /points, /scan)\n" + attachment + "messages that mp4 does not accept: " +
 			"images of 16 bits, such as depths, have no place in a video; write images instead (3 messages on " +
 			"/cam/depth)\npixels of images that become video (18 messages on /cam/gray, /cam/jpeg, /cam/png16, " +

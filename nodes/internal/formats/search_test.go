@@ -101,6 +101,6 @@ func TestSearchBesideOddKeys(t *testing.T) {
 	paths, err := series.Search(s.Files(), all.Formats(), s.URL("d"))
 	require.Equal(t, []string{s.URL("d/a.mcap"), s.URL("d/e/c.mcap"), s.URL("d/z.mcap")}, paths)
 	require.ErrorIs(t, err, store.ErrKey)
-	require.ErrorContains(t, err, `search `+s.URL("d")+`: "d//" is in it, which cannot be a path`)
-	require.ErrorContains(t, err, `search `+s.URL("d/e")+`: "d/e/../" is in it, which cannot be a path`)
+	require.ErrorContains(t, err, `search `+s.URL("d")+`: the key "d//" cannot be a path`)
+	require.ErrorContains(t, err, `search `+s.URL("d/e")+`: the key "d/e/../" cannot be a path`)
 }
