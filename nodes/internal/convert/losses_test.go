@@ -153,8 +153,8 @@ func TestLossesOfFormats(t *testing.T) {
 		{"out", "csv", joints, plain, "", envelope},
 		{"out", "parquet", "", plain, attachment + arrays, nil},
 		{"out", "parquet", joints, plain, "", nil},
-		{"out", "images", "", plain, "topics that images cannot hold: the messages are neither images nor calibrations " +
-			"(15 messages on /arm/joint_states, /fix, /note, /points, /scan)\n" + attachment + metres + yuv,
+		{"out", "images", "", plain, "topics that images cannot hold: the messages are neither images nor " +
+			"calibrations (15 messages on /arm/joint_states, /fix, /note, /points, /scan)\n" + attachment + metres + yuv,
 			envelope},
 		{"out", "images", "/cam/jpeg,/cam/png16,/cam/png_clear,/cam/rgba,/cam/gray", plain, "",
 			envelope},
