@@ -59,7 +59,8 @@ func TestExports(t *testing.T) {
 		{"out", "ply", "", []string{"out/scan/1000.000000000.ply", "out/scan/index.csv"}, "", 1},
 		{"out.gpx", "", "", []string{"out.gpx"}, "topics that gpx cannot hold: the messages have no positions " +
 			"(5 messages on /cam/image, /other, /scan)\ntopics that gpx cannot hold: their places are in metres; use " +
-			"--track-origin to say where that is (1 message on /odom)\nall but times and positions (1 message on /fix)\n", 1},
+			"--track-origin to say where that is (1 message on /odom)\nall but times and positions (1 message on " +
+			"/fix)\n", 1},
 		{"out.GeoJSON", "", "1,2", []string{"out.GeoJSON"}, "", 2},
 		{"track", "kml", "1,2", []string{"track"}, "", 2},
 		{"out", "tum", "", []string{"out/fix.tum", "out/odom.tum"}, "", 2},

@@ -154,8 +154,8 @@ func TestLossesOfFormats(t *testing.T) {
 		{"out", "parquet", "", plain, attachment + arrays, nil},
 		{"out", "parquet", joints, plain, "", nil},
 		{"out", "images", "", plain, "topics that images cannot hold: the messages are neither images nor " +
-			"calibrations (15 messages on /arm/joint_states, /fix, /note, /points, /scan)\n" + attachment + metres + yuv,
-			envelope},
+			"calibrations (15 messages on /arm/joint_states, /fix, /note, /points, /scan)\n" + attachment + metres +
+			yuv, envelope},
 		{"out", "images", "/cam/jpeg,/cam/png16,/cam/png_clear,/cam/rgba,/cam/gray", plain, "",
 			envelope},
 		{"out", "mp4", "", plain, "topics that mp4 cannot hold: the messages are not images (15 messages on " +
