@@ -16,7 +16,7 @@ import (
 // bag builds a bag record by record.
 type bag struct {
 	bytes.Buffer
-	index         []byte
+	index         []byte // encoded records of the index
 	conns, chunks int
 }
 
@@ -41,7 +41,7 @@ func field(name string, value any) []byte {
 	return append(append(append(b, name...), '='), v...)
 }
 
-// testRecord returns a record; fields are names and values in turn.
+// testRecord returns a record. fields are the names and values of its header in turn.
 func testRecord(data []byte, fields ...any) []byte {
 	var head []byte
 	for i := 0; i < len(fields); i += 2 {
@@ -51,11 +51,13 @@ func testRecord(data []byte, fields ...any) []byte {
 	return append(le.AppendUint32(b, uint32(len(data))), data...)
 }
 
+// testMessage returns a message record.
 func testMessage(conn uint32, time int64, data string) []byte {
 	return testRecord([]byte(data), "op", opMessage, "conn", conn, "time", time)
 }
 
-// testConnection returns a connection record; fields are further fields of its header.
+// testConnection returns the connection record of a std_msgs/String. fields are names and values of more fields of its
+// data in turn.
 func testConnection(conn uint32, topic string, fields ...any) []byte {
 	var head []byte
 	for i := 0; i < len(fields); i += 2 {
@@ -67,6 +69,7 @@ func testConnection(conn uint32, topic string, fields ...any) []byte {
 	return testRecord(head, "op", opConnection, "conn", conn, "topic", topic)
 }
 
+// newBag returns a bag with a file header.
 func newBag() *bag {
 	b := &bag{}
 	b.WriteString(version2)
@@ -74,6 +77,7 @@ func newBag() *bag {
 	return b
 }
 
+// testFileHeader returns the padded first record.
 func testFileHeader(index, conns, chunks int) []byte {
 	head := func(padding []byte) []byte {
 		return testRecord(padding, "op", opFile, "index_pos", uint64(index), "conn_count", uint32(conns), "chunk_count",
@@ -82,7 +86,7 @@ func testFileHeader(index, conns, chunks int) []byte {
 	return head(bytes.Repeat([]byte(" "), fileHeaderSize-len(head(nil))))
 }
 
-// chunk adds a chunk with its entries in the index. stored are the records as stored in the file.
+// chunk adds a chunk, and its entries to the index. stored are the records as they are in the file.
 func (b *bag) chunk(compression string, records, stored []byte) {
 	offset := b.Len()
 	b.Write(testRecord(stored, "op", opChunk, "compression", compression, "size", uint32(len(records))))
@@ -120,7 +124,7 @@ func (b *bag) connection(record []byte) {
 	b.index = append(bytes.Clone(record), b.index...)
 }
 
-// close writes the index and returns the whole bag.
+// close writes the index and returns the bytes of the bag.
 func (b *bag) close() []byte {
 	at := b.Len()
 	b.Write(b.index)

@@ -60,7 +60,7 @@ type connectionTable struct {
 	numbers map[uint32]int // channel numbers by connection number in the file
 
 	// For version 1.2, in which the header of a message has topic, type, MD5 sum, caller and latching:
-	names       map[string]int    // channel numbers by these fields
+	names       map[string]int    // channel numbers by the fields above
 	definitions map[string][]byte // definitions by type and MD5 sum
 	key         []byte            // buffer for a key of names
 }

@@ -9,7 +9,7 @@ import (
 	"tapedeck/codec"
 )
 
-// MD5 returns the sums that ROS stored in real bags.
+// TestMD5 compares results of MD5 with the sums in bags of ROS.
 func TestMD5(t *testing.T) {
 	seen := map[string]bool{}
 	for _, name := range []string{"cruise_example.bag", "py_none.bag"} {

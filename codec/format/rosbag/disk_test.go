@@ -11,7 +11,7 @@ import (
 	"tapedeck/codec/internal/codectest"
 )
 
-// diskFormat describes the format for tests on a simulated disk.
+// diskFormat returns the description of the format for tests on a simulated disk.
 func diskFormat() disktest.Format {
 	channels := testChannels()
 	return disktest.Format{
@@ -25,7 +25,7 @@ func diskFormat() disktest.Format {
 
 func TestDiskErrors(t *testing.T) { diskFormat().TestErrors(t, 1) }
 
-// A bag has events about its missing messages.
+// TestLossIsAnEvent checks that a bag has an event about messages that could not be written.
 func TestLossIsAnEvent(t *testing.T) {
 	writes := 0
 	disk := &disktest.Disk{Fail: func(_ string, n int) (int, error) {
@@ -58,6 +58,7 @@ func TestLossIsAnEvent(t *testing.T) {
 	require.Positive(t, info.Events[0].Count)
 }
 
+// TestCrash checks that a bag can be read after a crash at any time.
 func TestCrash(t *testing.T) {
 	factor, stride := 1, 1
 	if testing.Short() {

@@ -16,8 +16,8 @@ import (
 	"tapedeck/codec"
 )
 
-// fileHeaderSize is the size of the first record. Spaces pad the record, so that it can be rewritten. As in ROS, header
-// and data have 4096 bytes without their lengths.
+// fileHeaderSize is the size of the first record: two lengths of 4 bytes, and 4096 bytes of header and data as in ROS.
+// Spaces pad the data, so that the record can be rewritten.
 const fileHeaderSize = 4 + 4 + 4096
 
 // appendField appends a field of a header.
@@ -104,7 +104,7 @@ func encodeConnection(c *codec.Channel) []byte {
 	return b
 }
 
-// encodeChunkHead returns the head of a chunk with these records, which take stored bytes in the file.
+// encodeChunkHead returns the head of a chunk. records are not compressed; stored is their size in the file, in bytes.
 func encodeChunkHead(compression string, records []byte, stored int) []byte {
 	b := appendRecord(nil, opChunk, func(b []byte) []byte {
 		b = appendField(b, "compression", compression)
@@ -164,6 +164,7 @@ type packer struct {
 	packed      bytes.Buffer          // result of the last pack
 }
 
+// newPacker returns a packer for a compression: none, lz4 or bz2. "" is none.
 func newPacker(compression string) (packer, error) {
 	switch compression {
 	case "", "none":

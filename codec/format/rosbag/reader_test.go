@@ -15,7 +15,7 @@ import (
 	"tapedeck/codec/internal/codectest"
 )
 
-// bagOfTwoChunks returns a bag whose chunks overlap and have two publishers of a topic.
+// bagOfTwoChunks returns a bag whose chunks overlap in time. Topic /a has two publishers.
 func bagOfTwoChunks() *bag {
 	b := newBag()
 	first := slices.Concat(
@@ -74,7 +74,7 @@ func TestRead(t *testing.T) {
 			require.Nil(t, three.Channel.QoS)
 
 			read := func(q codec.Query) []string {
-				q.Damaged = func(error) {} // the index is wrong, not the messages
+				q.Damaged = func(error) {} // damage of the index; messages are whole
 				return texts(readAll(t, r, q))
 			}
 			require.Equal(t, []string{"a10", "b20", "b30", "a50", "c50", "c3"}, read(codec.Query{}))
@@ -92,6 +92,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// packLZ4 compresses records to a frame with blocks of 64 KiB.
 func packLZ4(t testing.TB, records []byte) []byte {
 	var b bytes.Buffer
 	w := lz4.NewWriter(&b)
@@ -119,7 +120,7 @@ func TestUnknownCompression(t *testing.T) {
 	require.ErrorContains(t, damage[0], "snappy")
 }
 
-// An encrypted bag is not reported as damaged.
+// TestEncrypted checks that the error for an encrypted bag names the encryption, not damage.
 func TestEncrypted(t *testing.T) {
 	content := newBag().close()
 	head := testRecord(nil, "op", opFile, "index_pos", uint64(4109), "conn_count", uint32(0), "chunk_count", uint32(0),
@@ -141,7 +142,7 @@ func TestOtherVersions(t *testing.T) {
 	}
 }
 
-// C Turtle wrote a wrong length of the index behind a chunk.
+// TestWrongIndexLength reads a bag in which the index record after a chunk has a wrong length, as ROS C Turtle wrote.
 func TestWrongIndexLength(t *testing.T) {
 	records := slices.Concat(testConnection(0, "/a"), testMessage(0, 10, "a"))
 	index := testRecord(make([]byte, 12), "op", opIndex, "ver", uint32(1), "conn", uint32(0), "count", uint32(1))
@@ -158,7 +159,8 @@ func TestWrongIndexLength(t *testing.T) {
 	require.Equal(t, []string{"a", "b"}, texts(readAll(t, r, codec.Query{})))
 }
 
-// Old versions of rosbag record --split store connections only in the index.
+// TestConnectionsAtTheEnd reads a bag with connections only in the index, as old versions of rosbag record --split
+// wrote.
 func TestConnectionsAtTheEnd(t *testing.T) {
 	b := newBag()
 	records := testMessage(5, 10, "a")
@@ -171,7 +173,7 @@ func TestConnectionsAtTheEnd(t *testing.T) {
 	require.Equal(t, []string{"a"}, texts(readAll(t, r, codec.Query{})))
 }
 
-// version1Bag returns a bag of version 1.2 with an index or without.
+// version1Bag returns a bag of version 1.2, with an index if closed.
 func version1Bag(closed bool) []byte {
 	definition := testRecord(nil, "op", opDefinition, "topic", "/a", "type", "std_msgs/String", "md5", "992c", "def",
 		"string data\n")
@@ -219,7 +221,7 @@ func TestVersion1(t *testing.T) {
 	}
 }
 
-// The open chunk of a killed writer is read, compressed or not.
+// TestOpenChunk checks that the whole messages of an open chunk, which a killed writer left, are read.
 func TestOpenChunk(t *testing.T) {
 	records := slices.Concat(testConnection(1, "/b"), testMessage(1, 20, "b20"),
 		testMessage(1, 21, strings.Repeat("b", 200_000)), testMessage(1, 22, "b22"))
@@ -258,7 +260,8 @@ func TestOpenChunk(t *testing.T) {
 	}
 }
 
-// Wherever a bag is cut off, its whole messages are read without a report of damage.
+// TestCutAnywhere checks that the whole messages of a bag that is cut off at any byte are read, and that no damage is
+// reported.
 func TestCutAnywhere(t *testing.T) {
 	whole := bagOfTwoChunks().close()
 	last := 0
@@ -269,7 +272,7 @@ func TestCutAnywhere(t *testing.T) {
 		require.Empty(t, damage, "at %d", size)
 		require.GreaterOrEqual(t, n, last, "at %d", size)
 		if size > 100 && size < 4000 {
-			size = 4000 // behind the padding
+			size = 4000 // skips most of the padding
 		}
 		last = n
 		require.NoError(t, r.Close())
@@ -277,12 +280,12 @@ func TestCutAnywhere(t *testing.T) {
 	require.Equal(t, 6, last)
 }
 
-// A changed byte loses at most the message that has it, unless the chunk is compressed.
+// TestDamageAnywhere checks that a changed byte in an uncompressed bag loses at most one message.
 func TestDamageAnywhere(t *testing.T) {
 	whole := bagOfTwoChunks().close()
 	for at := len(version2); at < len(whole); at += 3 {
 		if at > 100 && at < 4000 {
-			at = 4000 // behind the padding
+			at = 4000 // skips most of the padding
 		}
 		content := bytes.Clone(whole)
 		content[at] ^= 0x55
@@ -302,7 +305,7 @@ func TestDamageAnywhere(t *testing.T) {
 	}
 }
 
-// Wrong sizes in a bag do not make the reader allocate more memory than the content needs.
+// TestWrongSizes checks that sizes in a bag that are too large do not make the reader allocate much memory.
 func TestWrongSizes(t *testing.T) {
 	const huge = uint32(maxChunk - 1)
 	records := slices.Concat(testConnection(0, "/a"), testMessage(0, 10, "a"))
@@ -319,18 +322,19 @@ func TestWrongSizes(t *testing.T) {
 		b.conns, b.chunks = 1, 1
 		return b.close()
 	}
-	long := func(record []byte, length uint32) []byte { // of its data
+	// withLength returns a bag with a record whose data has a wrong length.
+	withLength := func(record []byte, length uint32) []byte {
 		le.PutUint32(record[4+le.Uint32(record):], length)
 		return append(newBag().Bytes(), record...)
 	}
 	for name, content := range map[string][]byte{
 		"none": chunk("none", records), "lz4": chunk("lz4", packLZ4(t, records)), "lz4 garbage": chunk("lz4", records),
 		"bz2": chunk("bz2", must(p.pack(records))), "bz2 garbage": chunk("bz2", records),
-		"message": long(testMessage(0, 10, "a"), huge), "connection": long(testConnection(0, "/a"), huge),
-		"open chunk":  long(testRecord(records, "op", opChunk, "compression", "lz4", "size", huge), 4*huge),
+		"message": withLength(testMessage(0, 10, "a"), huge), "connection": withLength(testConnection(0, "/a"), huge),
+		"open chunk":  withLength(testRecord(records, "op", opChunk, "compression", "lz4", "size", huge), 4*huge),
 		"connections": append(newBag().Bytes(), testMessage(math.MaxUint32, 10, "a")...),
 	} {
-		for _, cut := range []int{0, 8} { // without its end there is no index
+		for _, cut := range []int{0, 8} { // a bag that is cut off has no index
 			content := content[:len(content)-cut]
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
@@ -387,8 +391,8 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// TestWrongUncompressedSizes reads chunks of 8 MiB whose headers give a small size, and others whose headers give a
-// large size.
+// TestWrongUncompressedSizes decompresses 4 MiB of records with an expected size that is too small, and a part of them
+// with a size that is too large. The memory stays small.
 func TestWrongUncompressedSizes(t *testing.T) {
 	for _, compression := range []string{"bz2", "lz4"} {
 		p, err := newPacker(compression)

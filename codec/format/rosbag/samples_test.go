@@ -48,7 +48,7 @@ func TestSamples(t *testing.T) {
 			require.Equal(t, []int64{c.start, c.end}, []int64{info.StartTime, info.EndTime})
 			all := readAll(t, r, codec.Query{})
 			require.Len(t, all, int(c.messages))
-			if c.compression != "bz2" { // bzip2 is slow, and its messages have the same places as LZ4's
+			if c.compression != "bz2" { // bzip2 is slow, and the bag has the messages of the LZ4 bag
 				testTails(t, r, all)
 				testLatest(t, r, all)
 			}
@@ -79,7 +79,7 @@ func requireEqualMessages(t *testing.T, want, got []codec.Message) {
 	}
 }
 
-// testTails reads r from some times on, and compares the messages with the rest of all.
+// testTails reads r from several times on. all are the messages of r, with which it compares the results.
 func testTails(t *testing.T, r codec.Reader, all []codec.Message) {
 	for i := 0; i < len(all); i += 1 + len(all)/4 {
 		first := i
@@ -91,7 +91,8 @@ func testTails(t *testing.T, r codec.Reader, all []codec.Message) {
 	}
 }
 
-// testLatest compares the last messages before some times with the result of reading everything.
+// testLatest reads the last messages before several times, and compares them with the result of codec.ReadLast, which
+// reads all earlier messages.
 func testLatest(t *testing.T, r codec.Reader, all []codec.Message) {
 	keep := func(c *codec.Channel) int { return max(codec.LatchedDepth(c), len(c.Topic)%4) }
 	for i := 0; i < len(all); i += 1 + len(all)/3 {

@@ -120,8 +120,8 @@ func (r *reader) reportUndescribed() {
 func (r *reader) reportUnfinished() {
 	text := "the bag was not closed by its writer; everything up to its end was read"
 	if all, found := r.chunks(); all > found {
-		text = fmt.Sprintf("the bag is cut off: its header counts %s, %d were found; nothing tells how many "+
-			"messages the others had", plural.Count(all, "chunk"), found)
+		text = fmt.Sprintf("the bag is cut off: the header counts %s, %d were found; the number of messages "+
+			"in the others is unknown", plural.Count(all, "chunk"), found)
 	}
 	r.Contents.Event(codec.EventUnfinished, text)
 }

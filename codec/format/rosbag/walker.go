@@ -33,8 +33,8 @@ type walker struct {
 	content int64 // offset of the zeros that end an unfinished file; 0 if there are none
 }
 
-// next returns the next record. After a *chunked.GapError it continues behind the gap. After chunked.ErrCut, io.EOF or
-// an error of reading it does not continue.
+// next returns the next record. After a *chunked.GapError, the next call returns the record after the gap. After
+// chunked.ErrCut, io.EOF or an error of reading there are no more records.
 func (w *walker) next() (record, error) {
 	if w.off >= w.to {
 		return record{}, io.EOF

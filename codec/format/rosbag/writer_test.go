@@ -88,7 +88,7 @@ func TestWriteAndRead(t *testing.T) {
 	}
 }
 
-// A chunk ends after ChunkDuration, and at Sync: all earlier messages are in the file then.
+// TestChunksEnd checks that a chunk is written after ChunkDuration, and by Sync.
 func TestChunksEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.bag")
 	w, err := codec.Formats{Format}.Create(path, codec.CreateOptions{ChunkDuration: time.Second})
@@ -156,7 +156,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// A channel of another format gets the fields that it lacks.
+// TestForeignChannels checks that channels of other formats get md5sum and latching.
 func TestForeignChannels(t *testing.T) {
 	sum := codec.Channel{
 		Topic: "/sum", Type: "std_msgs/String", Encoding: codec.EncodingROS1, QoS: latched(),
@@ -177,7 +177,7 @@ func TestForeignChannels(t *testing.T) {
 	require.Equal(t, map[string]string{"md5sum": "*"}, info.Topics[1].Channel.Metadata)
 }
 
-// Every file of a recording has all connections, and can be read alone.
+// TestSplit checks that every file of a recording has all connections, and can be read alone.
 func TestSplit(t *testing.T) {
 	dir := t.TempDir()
 	var completed []string
@@ -208,11 +208,11 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// Damaged chunks are salvaged message by message, and in LZ4 block by block.
+// TestSalvage checks that the reader salvages the messages of damaged chunks, and of LZ4 chunks the whole blocks.
 func TestSalvage(t *testing.T) {
 	for _, c := range []struct {
 		compression string
-		kept        int
+		kept        int // least number of messages that are read
 	}{{"none", 299}, {"lz4", 100}} {
 		t.Run(c.compression, func(t *testing.T) {
 			random := rand.NewChaCha8([32]byte{})
@@ -240,14 +240,15 @@ func TestSalvage(t *testing.T) {
 	}
 }
 
-// ROS only reads LZ4 frames of version 1 with independent blocks, a checksum of the content, and no size.
+// TestLZ4Frame checks the flags of LZ4 frames. ROS only reads frames of version 1 with independent blocks, a checksum
+// of the content, and no size.
 func TestLZ4Frame(t *testing.T) {
 	p := must(newPacker("lz4"))
 	frame := must(p.pack([]byte("records")))
 	require.Equal(t, []byte{0x04, 0x22, 0x4d, 0x18, 0x64}, frame[:5])
 }
 
-// The bytes of a bag agree with the specification, record by record.
+// TestBytes compares a bag with the records that the specification demands.
 func TestBytes(t *testing.T) {
 	c := &codec.Channel{
 		Topic: "/a", Type: "std_msgs/String", Encoding: codec.EncodingROS1,
