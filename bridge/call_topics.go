@@ -32,14 +32,16 @@ type CallTopic struct {
 	Type    string // type of the service: "std_srvs/srv/SetBool"
 	Ending  string // ServiceEvents, CallRequests, CallReplies, ActionFeedback or ActionStatus
 	Action  string // "/dock"; "" if the topic does not belong to an action
-	Part    string // SendGoal, CancelGoal, GetResult, ActionFeedback or ActionStatus; "" without an action
+
+	// ActionSuffix is SendGoal, CancelGoal, GetResult, ActionFeedback or ActionStatus; "" without an action.
+	ActionSuffix string
 }
 
 // CallTopicOf returns the description of a topic of a service or an action. ok is false for other topics.
 func CallTopicOf(topic, typeName string) (t CallTopic, ok bool) {
-	for _, part := range []string{ActionFeedback, ActionStatus} {
-		if action, ok := strings.CutSuffix(topic, part); ok {
-			return CallTopic{Ending: part, Action: action, Part: part}, action != ""
+	for _, suffix := range []string{ActionFeedback, ActionStatus} {
+		if action, ok := strings.CutSuffix(topic, suffix); ok {
+			return CallTopic{Ending: suffix, Action: action, ActionSuffix: suffix}, action != ""
 		}
 	}
 	for i, suffix := range []string{"_Event", "_Request", "_Response"} {
@@ -50,9 +52,9 @@ func CallTopicOf(topic, typeName string) (t CallTopic, ok bool) {
 			continue
 		}
 		t = CallTopic{Service: service, Type: kind, Ending: serviceTopics[i]}
-		for _, part := range []string{SendGoal, CancelGoal, GetResult} {
-			if action, ok := strings.CutSuffix(service, part); ok && action != "" {
-				t.Action, t.Part = action, part
+		for _, actionSuffix := range []string{SendGoal, CancelGoal, GetResult} {
+			if action, ok := strings.CutSuffix(service, actionSuffix); ok && action != "" {
+				t.Action, t.ActionSuffix = action, actionSuffix
 			}
 		}
 		return t, true
@@ -63,8 +65,8 @@ func CallTopicOf(topic, typeName string) (t CallTopic, ok bool) {
 // ActionType returns the type of an action, "pkg/action/Dock", from the type of one of the action's topics or services.
 // It returns "" if topicType does not contain the action's type.
 func ActionType(topicType string) string {
-	for _, part := range []string{"_FeedbackMessage", "_SendGoal", "_GetResult"} {
-		if i := strings.LastIndex(topicType, part); i > 0 && strings.Contains(topicType[:i], "/action/") {
+	for _, suffix := range []string{"_FeedbackMessage", "_SendGoal", "_GetResult"} {
+		if i := strings.LastIndex(topicType, suffix); i > 0 && strings.Contains(topicType[:i], "/action/") {
 			return topicType[:i]
 		}
 	}

@@ -16,9 +16,9 @@ import (
 // Part is one of the recordings that a Recording reads.
 type Part struct {
 	Path     string
-	Source   codec.Reader    // reads the messages of the files unchanged
-	Episodes *episode.Reader // Source, if it reads episodes; else nil
-	Original *codec.Info     // Info of Source
+	Files    codec.Reader    // reads the messages of the files unchanged
+	Episodes *episode.Reader // Files, if it reads episodes; else nil
+	Original *codec.Info     // Info of Files
 	Reader   codec.Reader    // reads the messages translated and moved
 	Info     *codec.Info     // Info of Reader
 
@@ -45,13 +45,13 @@ func (o *Options) open(path string) (*Part, error) {
 	if open == nil {
 		open = func(path string) (codec.Reader, error) { return series.OpenRecording(o.Files, o.Formats, path) }
 	}
-	source, err := open(path)
+	files, err := open(path)
 	if err != nil {
 		return nil, err
 	}
-	p := &Part{Path: path, Source: source}
-	p.Episodes, _ = source.(*episode.Reader)
-	p.Reader = &bounded{source, o.Context, o.Intact, o.Verify, o.Sound}
+	p := &Part{Path: path, Files: files}
+	p.Episodes, _ = files.(*episode.Reader)
+	p.Reader = &bounded{files, o.Context, o.Intact, o.Verify, o.Sound}
 	if err := o.prepare(p); err != nil {
 		return nil, errors.Join(err, p.Reader.Close())
 	}

@@ -124,10 +124,10 @@ func (r *Recording) Originals() (all []*codec.Info) {
 	return all
 }
 
-// Sources returns Part.Source of each part.
-func (r *Recording) Sources() (all []codec.Reader) {
+// FileReaders returns Part.Files of each part.
+func (r *Recording) FileReaders() (all []codec.Reader) {
 	for _, p := range r.Parts {
-		all = append(all, p.Source)
+		all = append(all, p.Files)
 	}
 	return all
 }

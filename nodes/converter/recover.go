@@ -69,7 +69,7 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	job.Output, job.Sound, job.Events = path, o.Sound, found.events
 	job.Open = func(string) (codec.Reader, error) {
 		opened = true
-		return in.reader.Parts[0].Source, nil
+		return in.reader.Parts[0].Files, nil
 	}
 	job.Options.To, job.Options.Overwrite, job.Options.ChunkSize, job.Options.Compression = format, o.Overwrite,
 		o.ChunkSize, o.Compression

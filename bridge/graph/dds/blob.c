@@ -12,7 +12,7 @@
 
 static const struct ddsi_serdata_ops data_ops;
 
-// The payload is read up to the next multiple of 4, which is how it goes onto the wire.
+// padded returns the size of a payload on the wire. Cyclone DDS pads payloads to a multiple of 4 bytes.
 static size_t padded(size_t size) { return (size + 3) & ~(size_t)3; }
 
 // The memory of large samples is kept for reuse, up to POOL_LIMIT bytes: mapping and clearing fresh memory for each
@@ -129,7 +129,7 @@ bool blob_relate(struct blob *b, const struct identity *id) {
 
 void blob_free(uintptr_t blob) { ddsi_serdata_unref((struct ddsi_serdata *)blob); }
 
-static struct blob *of(const struct ddsi_serdata *d) { return (struct blob *)d; }
+static struct blob *as_blob(const struct ddsi_serdata *d) { return (struct blob *)d; }
 
 static uint32_t load32(const unsigned char *p) {
 	uint32_t v;
@@ -173,8 +173,9 @@ static void identify(struct blob *b, const struct nn_rdata *first) {
 	}
 }
 
-// from_ser assembles a sample from its fragments. Cyclone DDS does not check that fragments end within the sample, so
-// from_ser cuts off any bytes beyond the end of the sample.
+// from_ser assembles a sample from its fragments. size is the sample size in the datagram of the first fragment.
+// Cyclone DDS cuts each fragment at the sample size in the fragment's own datagram. If the datagrams of a faulty peer
+// differ in the sample size, a fragment may reach beyond size; from_ser ignores the excess bytes.
 static struct ddsi_serdata *from_ser(const struct ddsi_sertype *type, enum ddsi_serdata_kind kind,
 		const struct nn_rdata *fragments, size_t size) {
 	struct blob *b = alloc(type, kind, size);
@@ -195,20 +196,20 @@ static struct ddsi_serdata *from_ser(const struct ddsi_sertype *type, enum ddsi_
 		ddsi_serdata_unref(&b->c);
 		return NULL;
 	}
-	b->received = dds_time(); // after the copy: queue_delivered allows only STORING from here until it is stored
+	b->received = dds_time(); // after the copy, because queue_delivered allows only STORING until the sample is stored
 	b->received_monotonic = ddsrt_time_monotonic().v;
 	return &b->c;
 }
 
 static struct ddsi_serdata *from_ser_iov(const struct ddsi_sertype *type, enum ddsi_serdata_kind kind,
-		ddsrt_msg_iovlen_t count, const ddsrt_iovec_t *parts, size_t size) {
+		ddsrt_msg_iovlen_t count, const ddsrt_iovec_t *chunks, size_t size) {
 	struct blob *b = alloc(type, kind, size);
 	if (b == NULL)
 		return NULL;
 	unsigned char *payload = blob_payload(b), *end = payload + size;
-	for (ddsrt_msg_iovlen_t i = 0; i < count && parts[i].iov_len <= (size_t)(end - payload); i++) {
-		memcpy(payload, parts[i].iov_base, parts[i].iov_len);
-		payload += parts[i].iov_len;
+	for (ddsrt_msg_iovlen_t i = 0; i < count && chunks[i].iov_len <= (size_t)(end - payload); i++) {
+		memcpy(payload, chunks[i].iov_base, chunks[i].iov_len);
+		payload += chunks[i].iov_len;
 	}
 	if (payload < end) {
 		ddsi_serdata_unref(&b->c);
@@ -250,33 +251,33 @@ static bool untyped_to_sample(const struct ddsi_sertype *type, const struct ddsi
 	return true;
 }
 
-static uint32_t get_size(const struct ddsi_serdata *d) { return of(d)->size; }
+static uint32_t get_size(const struct ddsi_serdata *d) { return as_blob(d)->size; }
 
 static void to_ser(const struct ddsi_serdata *d, size_t offset, size_t size, void *buffer) {
-	memcpy(buffer, (char *)blob_payload(of(d)) + offset, size);
+	memcpy(buffer, (char *)blob_payload(as_blob(d)) + offset, size);
 }
 
-// to_ser_ref returns the part of a message that follows the inline QoS; see get_keyhash.
-static struct ddsi_serdata *to_ser_ref(const struct ddsi_serdata *d, size_t offset, size_t size, ddsrt_iovec_t *part) {
-	struct related *related = of(d)->related;
+// to_ser_ref sets chunk to the bytes that follow the inline QoS in a message; see get_keyhash.
+static struct ddsi_serdata *to_ser_ref(const struct ddsi_serdata *d, size_t offset, size_t size, ddsrt_iovec_t *chunk) {
+	struct related *related = as_blob(d)->related;
 	if (related != NULL && offset == 0) {
-		part->iov_base = related->message;
-		part->iov_len = (ddsrt_iov_len_t)(INLINE_QOS_SIZE + size);
+		chunk->iov_base = related->message;
+		chunk->iov_len = (ddsrt_iov_len_t)(INLINE_QOS_SIZE + size);
 	} else {
-		part->iov_base = (char *)blob_payload(of(d)) + offset;
-		part->iov_len = (ddsrt_iov_len_t)size;
+		chunk->iov_base = (char *)blob_payload(as_blob(d)) + offset;
+		chunk->iov_len = (ddsrt_iov_len_t)size;
 	}
 	return ddsi_serdata_ref(d);
 }
 
-static void to_ser_unref(struct ddsi_serdata *d, const ddsrt_iovec_t *part) {
-	(void)part;
+static void to_ser_unref(struct ddsi_serdata *d, const ddsrt_iovec_t *chunk) {
+	(void)chunk;
 	ddsi_serdata_unref(d);
 }
 
 // The type may be freed already: samples hold no reference to their type.
 static void free_data(struct ddsi_serdata *d) {
-	struct blob *b = of(d);
+	struct blob *b = as_blob(d);
 	free(b->related);
 	if (b->borrowers != NULL)
 		__atomic_sub_fetch(b->borrowers, 1, __ATOMIC_RELEASE);
@@ -302,7 +303,7 @@ static size_t print(const struct ddsi_sertype *type, const struct ddsi_serdata *
 static void get_keyhash(const struct ddsi_serdata *d, struct ddsi_keyhash *hash, bool md5) {
 	(void)md5;
 	memset(hash, 0, sizeof(*hash));
-	begin_inline_qos(hash->value, of(d)->related != NULL);
+	begin_inline_qos(hash->value, as_blob(d)->related != NULL);
 }
 
 static const struct ddsi_serdata_ops data_ops = {

@@ -26,7 +26,7 @@ struct blob {
 	uint32_t size; // size of the payload in bytes
 	uint8_t publisher[16]; // GUID in wire order, zero if not known
 	uint32_t pooled; // size class in the pool of large samples, 0 for none
-	struct related *related; // NULL without; keeps the payload 8-aligned
+	struct related *related; // NULL if the sample is not related to another one; keeps the payload 8-aligned
 	void *payload;
 	int32_t *borrowers; // number of users of a lent payload, blobs and others; NULL if the payload is not lent
 };
@@ -34,20 +34,21 @@ struct blob {
 // related is the inline QoS that names the sample to which a sample is related.
 struct related {
 	struct identity id;
-	uint8_t message[]; // only of samples to send: the end of the inline QoS, and a copy of the payload
+	uint8_t message[]; // only in samples to send: the end of the inline QoS, and a copy of the payload
 };
 
-// blob_type returns a new keyless type whose samples are blobs. name is its DDS name.
+// blob_type returns a new keyless type whose samples are blobs. name is the DDS name of the type.
 struct ddsi_sertype *blob_type(const char *name);
 
-// blob_new returns a sample with a copy of data, NULL when memory is out. type is the one registered for its writer.
+// blob_new returns a sample with a copy of data, NULL when memory is out. type must be the type that create_writer
+// registered.
 struct blob *blob_new(const struct ddsi_sertype *type, const void *data, size_t size);
 
 // blob_lend returns a sample that refers to data. The caller must not change data while *borrowers is not 0. The sample
-// counts as one borrower until it is freed. size must be a multiple of 4, because Cyclone DDS reads whole words.
+// counts as one borrower until it is freed. size must be a multiple of 4, because Cyclone DDS sends whole words.
 struct blob *blob_lend(const struct ddsi_sertype *type, void *data, size_t size, int32_t *borrowers);
 
-// blob_relate relates a new sample to another one. It returns false when memory is out.
+// blob_relate relates a new sample to the sample id. It returns false when memory is out.
 bool blob_relate(struct blob *b, const struct identity *id);
 
 static inline void *blob_payload(struct blob *b) { return b->payload; }

@@ -157,8 +157,8 @@ dds_entity_t create_reader(dds_entity_t participant, const char *topic_name, con
 	dds_guid_t guid;
 	if (reader >= 0) {
 		dds_set_status_mask(reader, DDS_DATA_AVAILABLE_STATUS);
-		if (q->keep_first && dds_get_guid(reader, &guid) == DDS_RETCODE_OK)
-			keep_first(type, guid.v);
+		if (q->accept_early_samples && dds_get_guid(reader, &guid) == DDS_RETCODE_OK)
+			accept_early_samples(type, guid.v);
 	}
 	dds_delete_qos(qos);
 	dds_delete(topic);

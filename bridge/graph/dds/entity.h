@@ -1,4 +1,4 @@
-// Functions of Cyclone DDS for the Go side, with one call for a batch of samples. Functions that return a dds_entity_t
+// Functions of Cyclone DDS for the Go code. One call handles a batch of samples. Functions that return a dds_entity_t
 // or dds_return_t return a negative DDS_RETCODE on failure.
 #ifndef TAPEDECK_ENTITY_H
 #define TAPEDECK_ENTITY_H
@@ -10,7 +10,7 @@
 struct qos {
 	bool keep_all, reliable, transient_local, manual_by_topic;
 	bool ignore_local; // a reader ignores samples of its own participant
-	bool keep_first; // keep_first is called for a reliable reader; see greeter
+	bool accept_early_samples; // create_reader calls accept_early_samples; only for reliable readers
 	int32_t depth;
 	int64_t deadline, lifespan, lease;
 };
@@ -18,20 +18,20 @@ struct qos {
 // library_path returns the path of the library of Cyclone DDS that this process has loaded.
 const char *library_path(void);
 
-// begin_log makes Cyclone DDS keep log lines instead of printing them, until end_log, which returns the lines. After
-// end_log, repeated lines are limited, because lines about a peer with other keys come every second: with once, each
-// line is printed once, otherwise a few lines of each kind are printed.
+// begin_log keeps Cyclone DDS's log lines until end_log, instead of printing them. end_log returns the kept lines. It
+// also limits the later lines that are printed, because a peer with other keys causes lines every second: with once,
+// each line is printed once; otherwise a few lines of each kind are printed.
 void begin_log(void);
 const char *end_log(bool once);
 
-// create_writer also returns the type that Cyclone DDS registered, with a reference for the caller, and keeps in
-// *matched how many readers match until it is deleted.
+// create_writer creates a writer. *registered is the type that Cyclone DDS registered; the caller owns a reference.
+// *matched is the number of matched readers, which Cyclone DDS updates until the writer is deleted.
 dds_entity_t create_writer(dds_entity_t participant, const char *topic, const char *type, const struct qos *q,
 		const char *user_data, int32_t *matched, struct ddsi_sertype **registered);
 
 struct dds_rhc;
 
-// create_reader owns cache if it succeeds. With NULL, Cyclone DDS makes a cache.
+// create_reader creates a reader, which owns cache. If cache is NULL, Cyclone DDS makes a cache.
 dds_entity_t create_reader(dds_entity_t participant, const char *topic, const char *type, const struct qos *q,
 		const char *user_data, struct dds_rhc *cache);
 
@@ -41,7 +41,7 @@ dds_return_t write_blob(dds_entity_t writer, const struct ddsi_sertype *type, co
 		uint64_t sequence, void *data, size_t size, int32_t *borrowers, int64_t source_time,
 		const struct identity *related);
 
-// batch has the samples of one take.
+// batch holds the samples of one take.
 #define BATCH_SIZE 512
 struct batch {
 	struct blob *blobs[BATCH_SIZE];
@@ -65,7 +65,7 @@ struct peer {
 // matched_peers returns the number of peers that match a writer or reader. The caller must free *peers.
 int32_t matched_peers(dds_entity_t endpoint, bool writer, const char *key, struct peer **peers);
 
-// publication_id sets p to the writer from which a sample came.
+// publication_id sets p to the writer of a sample.
 dds_return_t publication_id(dds_entity_t reader, dds_instance_handle_t writer, const char *key, struct peer *p);
 
 // discovered is a participant or endpoint that came, changed or went.

@@ -6,18 +6,18 @@
 #include "dds/ddsrt/heap.h"
 
 struct inbox {
-	struct dds_rhc cache; // first, as Cyclone DDS has pointers to it
+	struct dds_rhc cache; // must be the first field: Cyclone DDS passes pointers to cache, which are cast to inbox
 	struct queue *queue;
 	uint32_t depth; // 0 for no limit
 
-	// The reference to instance is kept, because Cyclone DDS would otherwise create the instance anew for each sample.
+	// The inbox keeps a reference to instance. Otherwise Cyclone DDS would create the instance anew for each sample.
 	struct ddsi_tkmap *instances;
 	struct ddsi_tkmap_instance *instance; // NULL before the first sample
 
 	// The rest is guarded by the mutex of queue.
 	struct ring ring;
-	struct inbox *next; // in the list of queue
-	bool busy; // in the list, or being handled
+	struct inbox *next; // next inbox in the list of queue
+	bool busy; // the inbox is in the list, or its samples are being handled
 	bool closed;
 };
 
@@ -32,8 +32,8 @@ struct queue {
 	bool urgent; // while the mutex is held: inboxes in the list cannot wait for the end of a pause
 
 	// Times are in ns of the monotonic clock.
-	int64_t since;
-	int64_t taken; // samples, since then
+	int64_t since; // start of the interval in which taken is counted
+	int64_t taken; // number of samples taken since the time in since
 	int64_t yielded; // when delivery.yield was set
 };
 
@@ -121,14 +121,14 @@ static void clear(struct ring *r) {
 	*r = (struct ring){0};
 }
 
-// store is called by Cyclone DDS, with locks of its own held.
+// Cyclone DDS calls store while it holds locks of the writer or reader.
 static bool store(struct ddsi_rhc *cache, const struct ddsi_writer_info *writer, struct ddsi_serdata *sample,
 		struct ddsi_tkmap_instance *instance) {
 	(void)writer;
 	struct inbox *in = (struct inbox *)cache;
 	struct blob *b = (struct blob *)sample, *oldest = NULL;
 	if (sample->kind != SDK_DATA || b->size < 4)
-		return true; // it carries no payload
+		return true; // the sample has no payload
 	pthread_mutex_lock(&in->queue->mutex);
 	if (!in->closed) {
 		if (in->instance == NULL) {

@@ -15,13 +15,15 @@ struct identity {
 // find_identity searches size bytes of inline QoS for an identity.
 bool find_identity(const uint8_t *parameters, size_t size, bool little_endian, struct identity *id);
 
-// begin_inline_qos turns the parameter of a keyhash into one to be ignored. Its value, of which only the 16 bytes of
-// the hash are there yet, reaches over the end of the list that follows: the list goes on with what is put behind that,
-// which is INLINE_QOS_SIZE bytes from end_inline_qos. Without the rest, only the keyhash is ignored. With the rest,
-// Cyclone DDS drops the sample. Cyclone DDS 11 under rmw_cyclonedds would never get past a sample that lacks the header
-// of rmw_cyclonedds.
+// begin_inline_qos rewrites the header of a keyhash parameter, so that receivers ignore the keyhash. keyhash points to
+// the 16 bytes of the hash. With rest, the length of the parameter also covers the sentinel that Cyclone DDS writes
+// after the keyhash. The list then does not end there, and must go on with the INLINE_QOS_SIZE bytes of end_inline_qos.
+//
+// Peers that use Cyclone DDS drop samples with rest. Otherwise Cyclone DDS 11 under rmw_cyclonedds would never get past
+// such a sample, because the sample lacks the header of rmw_cyclonedds.
 void begin_inline_qos(uint8_t *keyhash, bool rest);
 
+// end_inline_qos writes the identity in two parameters and the sentinel, in all INLINE_QOS_SIZE bytes.
 #define INLINE_QOS_SIZE (2 * (4 + 24) + 4)
 void end_inline_qos(uint8_t *buffer, const struct identity *id);
 

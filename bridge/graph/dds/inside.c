@@ -32,84 +32,84 @@ struct scope {
 	struct thread_state *thread;
 };
 
-static struct scope enter(const struct ddsi_sertype *type) {
+static struct scope enter_scope(const struct ddsi_sertype *type) {
 	struct ddsi_domaingv *domain = ddsrt_atomic_ldvoidp(&type->gv);
 	struct scope s = {domain, domain->entity_index, lookup_thread_state()};
 	thread_state_awake(s.thread, domain);
 	return s;
 }
 
-static void leave(struct scope s) { thread_state_asleep(s.thread); }
+static void leave_scope(struct scope s) { thread_state_asleep(s.thread); }
 
 void interrupt_writer(const struct ddsi_sertype *type, const uint8_t writer[16]) {
 	ddsi_guid_t guid = from_wire(writer);
-	struct scope s = enter(type);
+	struct scope s = enter_scope(type);
 	ddsi_unblock_throttled_writer(s.domain, &guid);
-	leave(s);
+	leave_scope(s);
 }
 
-// never_block sets the values of the writers with which Cyclone DDS announces entities.
+// never_block sets the limits that Cyclone DDS gives to its own builtin writers.
 void never_block(const struct ddsi_sertype *type, const uint8_t writer[16]) {
 	ddsi_guid_t guid = from_wire(writer);
-	struct scope s = enter(type);
+	struct scope s = enter_scope(type);
 	struct ddsi_writer *w = entidx_lookup_writer_guid(s.index, &guid);
 	if (w != NULL) {
 		ddsrt_mutex_lock(&w->e.lock);
 		w->whc_low = w->whc_high = INT32_MAX;
 		ddsrt_mutex_unlock(&w->e.lock);
 	}
-	leave(s);
+	leave_scope(s);
 }
 
-// A writer adds a heartbeat that asks for acknowledgements to a sample if it had written nothing for 80 ms.
+// Cyclone DDS adds a heartbeat that asks for acknowledgements to a sample if the writer wrote nothing for 80 ms before.
 void ask_readers(const struct ddsi_sertype *type, const uint8_t writer[16]) {
 	ddsi_guid_t guid = from_wire(writer);
-	struct scope s = enter(type);
+	struct scope s = enter_scope(type);
 	struct ddsi_writer *w = entidx_lookup_writer_guid(s.index, &guid);
 	if (w != NULL) {
 		ddsrt_mutex_lock(&w->e.lock);
 		w->hbcontrol.t_of_last_write.v = 0;
 		ddsrt_mutex_unlock(&w->e.lock);
 	}
-	leave(s);
+	leave_scope(s);
 }
 
 // See get_keyhash in blob.c.
 void relate_writer(const struct ddsi_sertype *type, const uint8_t writer[16]) {
 	ddsi_guid_t guid = from_wire(writer);
-	struct scope s = enter(type);
+	struct scope s = enter_scope(type);
 	struct ddsi_writer *w = entidx_lookup_writer_guid(s.index, &guid);
 	if (w != NULL) {
 		ddsrt_mutex_lock(&w->e.lock);
 		w->num_readers_requesting_keyhash++;
 		ddsrt_mutex_unlock(&w->e.lock);
 	}
-	leave(s);
+	leave_scope(s);
 }
 
-// At the first heartbeat of another vendor's writer, Cyclone DDS regards all samples that a volatile reader does not
-// have as older than the reader. For a transient local reader it trusts the writer's heartbeat about older
-// samples, also if the writer is volatile. Whether a reader is handled as transient local is an internal flag, which
-// may differ from the QoS.
-void keep_first(const struct ddsi_sertype *type, const uint8_t reader[16]) {
+// At the first heartbeat of another vendor's writer, Cyclone DDS skips all samples that a volatile reader has not yet
+// received. A transient local reader skips only the samples before the first one that the heartbeat offers, also if the
+// writer is volatile. The flag handle_as_transient_local may differ from the reader's QoS.
+void accept_early_samples(const struct ddsi_sertype *type, const uint8_t reader[16]) {
 	ddsi_guid_t guid = from_wire(reader);
-	struct scope s = enter(type);
+	struct scope s = enter_scope(type);
 	struct ddsi_reader *r = entidx_lookup_reader_guid(s.index, &guid);
 	if (r != NULL) {
 		ddsrt_mutex_lock(&r->e.lock);
 		r->handle_as_transient_local = 1;
 		ddsrt_mutex_unlock(&r->e.lock);
 	}
-	leave(s);
+	leave_scope(s);
 }
 
 static void send_to(const ddsi_xlocator_t *address, void *datagram) {
 	ddsi_conn_write(address->conn, &address->c, 1, datagram, 0);
 }
 
-// Cyclone DDS sends new peers an AckNack that requests nothing and begins at sequence number 1. Fast DDS answers such
-// an AckNack at once only if it begins at 0. Otherwise samples that were sent too early would be repeated only after
-// the next heartbeat, after 3 s.
+// Until the first heartbeat of a writer, Cyclone DDS sends the writer AckNacks that request nothing and begin at
+// sequence number 1. Fast DDS answers such an AckNack at once only if it begins at 0, as the one of ask_writer does.
+// Without an answer, a reader would get samples that Fast DDS sent too early only after the next heartbeat, up to 3 s
+// later.
 enum answer ask_writer(const struct ddsi_sertype *type, const uint8_t reader[16], const uint8_t writer[16]) {
 	uint8_t message[64] = {'R', 'T', 'P', 'S', 2, 1, 1, 0x10};
 	memcpy(message + 8, reader, 12);
@@ -120,7 +120,7 @@ enum answer ask_writer(const struct ddsi_sertype *type, const uint8_t reader[16]
 	memcpy(message + 44, writer + 12, 4);
 	ddsrt_iovec_t datagram = {message, sizeof(message)};
 	ddsi_guid_t reader_guid = from_wire(reader), writer_guid = from_wire(writer);
-	struct scope s = enter(type);
+	struct scope s = enter_scope(type);
 	struct ddsi_proxy_writer *w = entidx_lookup_proxy_writer_guid(s.index, &writer_guid);
 	enum answer answer = TOO_EARLY;
 	if (w != NULL) {
@@ -136,7 +136,7 @@ enum answer ask_writer(const struct ddsi_sertype *type, const uint8_t reader[16]
 		}
 		ddsrt_mutex_unlock(&w->e.lock);
 	}
-	leave(s);
+	leave_scope(s);
 	return answer;
 }
 
@@ -158,22 +158,22 @@ static bool acknowledged(struct scope s, ddsi_guid_t ours, unsigned writer, ddsi
 bool knows_us(const struct ddsi_sertype *type, const uint8_t ours[16], const uint8_t peer[16]) {
 	ddsi_guid_t our_guid = from_wire(ours), peer_guid = from_wire(peer), participant = peer_guid;
 	participant.entityid.u = NN_ENTITYID_PARTICIPANT;
-	struct scope s = enter(type);
-	bool here = entidx_lookup_participant_guid(s.index, &participant) != NULL;
-	bool known = here || (acknowledged(s, our_guid, NN_ENTITYID_SEDP_BUILTIN_SUBSCRIPTIONS_WRITER, peer_guid,
+	struct scope s = enter_scope(type);
+	bool in_process = entidx_lookup_participant_guid(s.index, &participant) != NULL;
+	bool known = in_process || (acknowledged(s, our_guid, NN_ENTITYID_SEDP_BUILTIN_SUBSCRIPTIONS_WRITER, peer_guid,
 					NN_ENTITYID_SEDP_BUILTIN_SUBSCRIPTIONS_READER) &&
 			acknowledged(s, our_guid, NN_ENTITYID_SEDP_BUILTIN_PUBLICATIONS_WRITER, peer_guid,
 					NN_ENTITYID_SEDP_BUILTIN_PUBLICATIONS_READER));
-	leave(s);
+	leave_scope(s);
 	return known;
 }
 
 bool is_fast_dds(const struct ddsi_sertype *type, const uint8_t guid[16]) {
 	ddsi_guid_t participant = from_wire(guid);
 	participant.entityid.u = NN_ENTITYID_PARTICIPANT;
-	struct scope s = enter(type);
+	struct scope s = enter_scope(type);
 	struct ddsi_proxy_participant *p = entidx_lookup_proxy_participant_guid(s.index, &participant);
 	bool fast = p != NULL && vendor_is_eprosima(p->vendor);
-	leave(s);
+	leave_scope(s);
 	return fast;
 }

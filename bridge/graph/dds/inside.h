@@ -9,7 +9,7 @@
 // interrupt_writer makes blocked and all later writes fail. dds_delete waits for blocked writes.
 void interrupt_writer(const struct ddsi_sertype *type, const uint8_t writer[16]);
 
-// never_block makes writes not wait for readers.
+// never_block makes writes never wait for slow readers.
 void never_block(const struct ddsi_sertype *type, const uint8_t writer[16]);
 
 // ask_readers makes a reliable writer ask for acknowledgements with its next sample, and not 100 ms later.
@@ -18,13 +18,13 @@ void ask_readers(const struct ddsi_sertype *type, const uint8_t writer[16]);
 // relate_writer makes a writer send the identity of the sample to which each of its samples is related.
 void relate_writer(const struct ddsi_sertype *type, const uint8_t writer[16]);
 
-// keep_first makes a reliable reader also receive the samples that writers of other vendors sent before they were
-// discovered.
-void keep_first(const struct ddsi_sertype *type, const uint8_t reader[16]);
+// accept_early_samples makes a reliable reader also receive the samples that a writer of another vendor sent before
+// Cyclone DDS discovered the writer.
+void accept_early_samples(const struct ddsi_sertype *type, const uint8_t reader[16]);
 
-// ask_writer asks a remote writer to send a reader its heartbeat at once. It returns HEARD if the reader has already
-// received one, and TOO_EARLY if the match is not complete: Cyclone DDS reports a participant or a match a moment
-// before.
+// ask_writer asks a remote writer to send a heartbeat to a reader at once. It returns HEARD without asking if this
+// process has already received a heartbeat of the writer. It returns TOO_EARLY if Cyclone DDS has reported the
+// participant or the match, but has not completed the match.
 enum answer { HEARD, ASKED, TOO_EARLY };
 enum answer ask_writer(const struct ddsi_sertype *type, const uint8_t reader[16], const uint8_t writer[16]);
 

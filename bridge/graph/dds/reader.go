@@ -38,7 +38,7 @@ func (n *node) createReader(topic, typeName string, q C.struct_qos, userData str
 	defer C.free(unsafe.Pointer(typeC))
 	defer C.free(unsafe.Pointer(userDataC))
 	// With security, new peers cannot be greeted.
-	q.keep_first = q.reliable && n.security.Keys == ""
+	q.accept_early_samples = q.reliable && n.security.Keys == ""
 	entity := C.create_reader(n.participant, topicC, typeC, &q, userDataC, cache)
 	return entity, n.allowed(entity, "subscribe to", topic)
 }

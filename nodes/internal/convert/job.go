@@ -234,7 +234,7 @@ func (j *Job) convert(ctx context.Context, s *settings, t *target, inputs *recor
 	}
 	defer out.Close()
 	if !s.AlignStarts {
-		for _, text := range recordings.Doubled(inputs.Sources()) {
+		for _, text := range recordings.Doubled(inputs.FileReaders()) {
 			j.warn(text)
 		}
 	}

@@ -50,7 +50,7 @@ func Calls(info *codec.Info, count Counter) (services []Service, actions []Actio
 				byAction[call.Action] = a
 			}
 			a.Type = cmp.Or(a.Type, bridge.ActionType(t.Channel.Type))
-			switch call.Part {
+			switch call.ActionSuffix {
 			case bridge.ActionFeedback:
 				a.Feedback += t.MessageCount
 				continue
@@ -88,7 +88,7 @@ func Calls(info *codec.Info, count Counter) (services []Service, actions []Actio
 			continue
 		}
 		a.Events += s.Events
-		switch call.Part {
+		switch call.ActionSuffix {
 		case bridge.SendGoal:
 			a.Goals = s.Requests
 		case bridge.CancelGoal:

@@ -218,7 +218,7 @@ func (p *publisher) call(m *codec.Message, playingTime func(int64) int64) error 
 	case request == nil:
 		return nil
 	case p.action != nil:
-		return p.action.send(p.caller, p.requests.call.Part, request, playingTime)
+		return p.action.send(p.caller, p.requests.call.ActionSuffix, request, playingTime)
 	}
 	p.caller.send(request, false, nil)
 	return nil
