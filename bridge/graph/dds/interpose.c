@@ -28,7 +28,7 @@ dds_return_t ddsi_plist_init_frommsg(ddsi_plist_t *list, char **end, uint64_t pa
 	}
 	dds_return_t rc = decode(list, end, parameters, qos & ~QP_TYPE_INFORMATION, source, domain);
 	struct identity id;
-	// qos is 0 only for the inline QoS of a sample. Because of the parameter that begin_inline_qos marks, decode returns
+	// qos is 0 only for the inline QoS of a sample. The parameter that begin_inline_qos marks makes decode return
 	// DDS_RETCODE_UNSUPPORTED, and Cyclone DDS would drop the sample. This process accepts such samples.
 	if (rc == DDS_RETCODE_UNSUPPORTED && qos == 0 &&
 			find_identity(source->buf, source->bufsz, source->encoding == PL_CDR_LE, &id)) {
