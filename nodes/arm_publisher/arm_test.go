@@ -189,7 +189,7 @@ func TestAskedArm(t *testing.T) {
 			require.Equal(t, geometry_msgs.Wrench{Force: geometry_msgs.Vector3{X: 1, Y: 2, Z: 3},
 				Torque: geometry_msgs.Vector3{X: 0.4, Y: 0.5, Z: 0.6}}, w.Wrench)
 			for _, command := range fake.Commands() {
-				require.Regexp(t, "^get_", command, "it is only observed")
+				require.Regexp(t, "^get_", command, "the node must only observe the arm")
 			}
 		})
 	}

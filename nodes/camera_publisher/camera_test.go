@@ -100,7 +100,7 @@ func TestPixels(t *testing.T) {
 		c := cameraOf("/dev/video0", format.code.String())
 		c.Encoding = conversion.encoding
 		a, s := newTestCamera(t, c)
-		require.NotNil(t, s.topics["front/image_raw"], "it is known to be needed")
+		require.NotNil(t, s.topics["front/image_raw"], "the topic of pixels exists before the first frame")
 		f, _ := frameOf(format.code, 6, 4, conversion.From.Bytes, 3)
 		f.Stamp = stamp
 		for range 2 {

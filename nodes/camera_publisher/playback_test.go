@@ -276,7 +276,7 @@ func TestStreamInPieces(t *testing.T) {
 	data := slices.Concat([]byte("x\xff"), a, []byte("\xff\xff"), b, b[:40])
 	most := len(data) - 37
 	for n := range most {
-		p := jpegSplitter{most: maxPicture, damaged: func(error) { require.Fail(t, "nothing is damaged yet") }}
+		p := jpegSplitter{most: maxPicture, damaged: func(error) { require.Fail(t, "early report of damage") }}
 		var got [][]byte
 		for start, end := 0, n; ; end = most {
 			for {

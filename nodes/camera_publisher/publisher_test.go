@@ -134,7 +134,7 @@ func (s *fixture) end(check func(error)) {
 		}
 		s.ended <- nil
 	case <-time.After(patience):
-		require.Fail(s.t, "it does not end")
+		require.Fail(s.t, "the publisher does not end")
 	}
 }
 
@@ -310,7 +310,7 @@ func TestFilesOverDDS(t *testing.T) {
 			Data: []byte(depths[i])}, pixels[i])
 		require.Equal(t, "lens", h.FrameId)
 		require.Equal(t, &sensor_msgs.CameraInfo{Header: h, Width: 5, Height: 3, D: []float64{}}, infos[i],
-			"it is not calibrated")
+			"the camera has no calibration")
 	}
 	require.Zero(t, s.count("/depth/image_raw/compressed"))
 }

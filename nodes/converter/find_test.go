@@ -102,7 +102,7 @@ func TestFind(t *testing.T) {
 	find(args...)
 	again, err := os.Stat(second)
 	require.NoError(t, err)
-	require.True(t, os.SameFile(stat, again), "it is there already")
+	require.True(t, os.SameFile(stat, again), "an existing clip is kept")
 
 	stdout := find("/n data == 10", "--clip", filepath.Join(folder, "one"), "--to", "record", "--after", "10s")
 	require.Equal(t, 2, strings.Count(stdout, "; "+filepath.Join(folder, "one/car2/a_20231114T221340.000000Z.record")))

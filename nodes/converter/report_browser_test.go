@@ -18,7 +18,7 @@ import (
 // The pages of recordings of each format draw all their data, and react to keys.
 func TestReportInBrowser(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it drives a browser")
+		t.Skip("this test drives a browser")
 	}
 	chromium := browser.Start(t)
 	folder := t.TempDir()

@@ -340,7 +340,7 @@ func (n *stuckNode) Log(level bridge.LogLevel, format string, args ...any) {
 func (p *stuckPublisher) Publish([]byte) error {
 	close(p.begun)
 	<-p.closed
-	return errors.New("it is closed")
+	return errors.New("the publisher is closed")
 }
 
 func (p *stuckPublisher) Close() error {
@@ -367,7 +367,7 @@ func TestStopWithBlockedSubscriber(t *testing.T) {
 	case err := <-ended:
 		require.NoError(t, err)
 	case <-time.After(90 * time.Second):
-		t.Fatal("it does not end")
+		t.Fatal("the publisher does not end")
 	}
 	require.NoError(t, p.close())
 }

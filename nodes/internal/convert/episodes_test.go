@@ -357,7 +357,7 @@ func depthRecording(t *testing.T, encoding string) string {
 // Depths go through every format of episodes and come back in mm, from videos within a step of LeRobot's codes.
 func TestDepthCameras(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it is slow under the race detector, and others convert episodes there")
+		t.Skip("slow under the race detector; other tests convert episodes with it")
 	}
 	for name, c := range map[string]struct {
 		encoding string
@@ -599,7 +599,7 @@ func TestLinkFileFails(t *testing.T) {
 // The reference session is converted to all formats and back.
 func TestReferenceSession(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it is slow under the race detector, and others convert episodes there")
+		t.Skip("slow under the race detector; other tests convert episodes with it")
 	}
 	in := generate.Path(t, "session/easyteleop_reference/temp/20261121_082214")
 	want := episodesOf(t, in)[0]

@@ -112,7 +112,7 @@ func TestMissingFiles(t *testing.T) {
 				if c.exclude != "" {
 					o.Exclude = []string{c.exclude}
 					_, err = convert()
-					require.NoError(t, err, "what is missing is not selected")
+					require.NoError(t, err, "the topic with missing files is excluded")
 					o.Exclude, o.Overwrite = nil, true
 				}
 				o.Partial, o.Strict = true, true

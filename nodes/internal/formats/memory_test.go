@@ -57,7 +57,7 @@ func (f *measured) Close() error { return nil }
 // processors is set, because each has frames in memory.
 func TestFramesInMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it is slow under the race detector and has one goroutine")
+		t.Skip("slow under the race detector, and has one goroutine")
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	jpeg, err := pixel.AppendJPEG(nil, image.NewRGBA(image.Rect(0, 0, 64, 48)), 90)

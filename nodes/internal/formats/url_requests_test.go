@@ -17,7 +17,7 @@ import (
 // its middle.
 func TestRequests(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it writes recordings of 1 GB")
+		t.Skip("this test writes recordings of 1 GB")
 	}
 	const size = 1_000_000_000
 	for _, test := range []struct {

@@ -108,7 +108,7 @@ func TestReadAheadIsBoundedInBytes(t *testing.T) {
 				r.mu.Lock()
 				defer r.mu.Unlock()
 				return r.ahead > bound-blockSize-int64(size)-2*messageCost
-			}, time.Minute, time.Millisecond, "it reads as far ahead as it may")
+			}, time.Minute, time.Millisecond, "the reader does not fill its read-ahead")
 			time.Sleep(20 * time.Millisecond)
 			r.mu.Lock()
 			require.LessOrEqual(t, r.ahead, int64(bound))

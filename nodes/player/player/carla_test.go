@@ -56,9 +56,9 @@ func TestLogOfCARLA(t *testing.T) {
 	o := testOptions()
 	o.Immediate, o.Interpolate, o.Follow, o.IgnoreHero, o.StartOffset = true, 40, "other", true, -450*time.Millisecond
 	h := newFixture(t, o, makeLog(t))
-	h.hears("/clock", "rosgraph_msgs/msg/Clock", codec.DefaultQoS())
-	h.hears("/tf", "tf2_msgs/msg/TFMessage", codec.DefaultQoS())
-	h.hears("/carla/other/odometry", "nav_msgs/msg/Odometry", codec.DefaultQoS())
+	h.subscribe("/clock", "rosgraph_msgs/msg/Clock", codec.DefaultQoS())
+	h.subscribe("/tf", "tf2_msgs/msg/TFMessage", codec.DefaultQoS())
+	h.subscribe("/carla/other/odometry", "nav_msgs/msg/Odometry", codec.DefaultQoS())
 	for _, p := range h.publishers {
 		require.NotContains(t, p.Topic(), "hero")
 	}
@@ -66,7 +66,7 @@ func TestLogOfCARLA(t *testing.T) {
 	h.end()
 
 	var times, places []float64
-	for _, data := range h.of("/clock") {
+	for _, data := range h.payloads("/clock") {
 		var m rosgraph_msgs.Clock
 		require.NoError(t, cdr.Unmarshal(data, &m))
 		times = append(times, float64(m.Clock.Nanosec/1e6)/1e3+float64(m.Clock.Sec))
@@ -75,7 +75,7 @@ func TestLogOfCARLA(t *testing.T) {
 	require.Equal(t, 0.6, times[0])
 	require.Equal(t, 1.0, times[16])
 	require.IsNonDecreasing(t, times)
-	for _, data := range h.of("/carla/other/odometry") {
+	for _, data := range h.payloads("/carla/other/odometry") {
 		var m nav_msgs.Odometry
 		require.NoError(t, cdr.Unmarshal(data, &m))
 		places = append(places, m.Pose.Pose.Position.X)
@@ -83,7 +83,7 @@ func TestLogOfCARLA(t *testing.T) {
 	require.InDeltaSlice(t, []float64{6, 6.25, 6.5, 6.75, 7, 7.25, 7.5, 7.75, 8, 8.25, 8.5, 8.75, 9, 9.25, 9.5, 9.75,
 		10},
 		places, 1e-5)
-	last := h.of("/tf")[16]
+	last := h.payloads("/tf")[16]
 	var m tf2_msgs.TFMessage
 	require.NoError(t, cdr.Unmarshal(last, &m))
 	require.Len(t, m.Transforms, 2)

@@ -59,8 +59,8 @@ type memoryInput struct {
 	wake     func()
 }
 
-// record returns an input with messages "topic@ms".
-func record(texts ...string) *memoryInput {
+// newMemoryInput returns an input with messages "topic@ms".
+func newMemoryInput(texts ...string) *memoryInput {
 	r := &memoryInput{state: map[string]bool{}}
 	channels := map[string]*codec.Channel{}
 	for _, text := range texts {
@@ -191,7 +191,7 @@ func TestEngine(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		messages []string
-		plan     func(*settings)
+		change   func(*settings)
 		script   []at
 		want     string
 		ends     int64 // ms
@@ -261,14 +261,14 @@ func TestEngine(t *testing.T) {
 	} {
 		for _, starve := range []int{0, 2} {
 			t.Run(fmt.Sprint(name, " ", starve), func(t *testing.T) {
-				r := record(test.messages...)
-				s := newTestRun(t, r, test.plan)
+				r := newMemoryInput(test.messages...)
+				s := newTestRun(t, r, test.change)
 				r.starve = starve
 				for _, a := range test.script {
 					s.on(a.ms, a.do)
 				}
 				require.Equal(t, test.want, s.run())
-				require.Equal(t, test.ends, s.clock.time/1e6, "when it ended")
+				require.Equal(t, test.ends, s.clock.time/1e6, "time of the end, ms")
 				require.Empty(t, s.clock.do)
 			})
 		}
@@ -281,7 +281,7 @@ func TestEngineClock(t *testing.T) {
 		return func(t string) bool { return topic == "" || t == topic }
 	}
 	for name, test := range map[string]struct {
-		plan   func(*settings)
+		change func(*settings)
 		script func(*testRun)
 		want   string
 	}{
@@ -315,7 +315,7 @@ func TestEngineClock(t *testing.T) {
 			"clock 0+0 a@10+10 clock 50+50 b@50+50 clock 60+60"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newTestRun(t, record("a@10", "b@50"), func(p *settings) { p.end = 60e6; test.plan(p) })
+			s := newTestRun(t, newMemoryInput("a@10", "b@50"), func(p *settings) { p.end = 60e6; test.change(p) })
 			if test.script != nil {
 				test.script(s)
 			}
@@ -326,14 +326,14 @@ func TestEngineClock(t *testing.T) {
 
 // A late message delays the clock, which then catches up.
 func TestEngineClockWaitsForTheOutput(t *testing.T) {
-	s := newTestRun(t, record("a@10", "b@20", "c@90"), func(p *settings) { p.clockPeriod = 20e6 })
+	s := newTestRun(t, newMemoryInput("a@10", "b@20", "c@90"), func(p *settings) { p.clockPeriod = 20e6 })
 	s.busy = 25e6
 	require.Equal(t, "clock 0+0 clock 0+0 a@10+10 clock 20+35 b@20+35 clock 60+60 clock 80+80 c@90+90 clock 100+115 "+
 		"clock 100+115", s.run())
 }
 
 func TestEngineLatched(t *testing.T) {
-	r := record("map@0", "a@10", "map@20", "a@30", "map@40", "a@50")
+	r := newMemoryInput("map@0", "a@10", "map@20", "a@30", "map@40", "a@50")
 	r.state["map"] = true
 	s := newTestRun(t, r, func(p *settings) { p.start = 25e6; p.rounds = 2; p.end = 60e6 })
 	s.on(10, func(e *engine) { e.seek(45e6) })
@@ -341,7 +341,8 @@ func TestEngineLatched(t *testing.T) {
 }
 
 func TestEngineAnswers(t *testing.T) {
-	s := newTestRun(t, record("a@0", "a@1", "a@2", "a@3"), func(p *settings) { p.paused, p.clockPeriod = true, 10e6 })
+	s := newTestRun(t, newMemoryInput("a@0", "a@1", "a@2", "a@3"),
+		func(p *settings) { p.paused, p.clockPeriod = true, 10e6 })
 	counts := make(chan uint64, 10)
 	s.on(1, func(e *engine) { e.burst(2, counts) })
 	s.on(2, func(e *engine) { e.burst(1, counts) })
@@ -355,11 +356,11 @@ func TestEngineAnswers(t *testing.T) {
 			yield(n)
 		}
 	}))
-	require.False(t, s.do(func() {}), "nobody answers when it is over")
+	require.False(t, s.do(func() {}), "requests must fail after the end of run")
 }
 
 func TestEngineKeptAlive(t *testing.T) {
-	s := newTestRun(t, record("a@10", "a@50"), func(p *settings) { p.keepAlive = true })
+	s := newTestRun(t, newMemoryInput("a@10", "a@50"), func(p *settings) { p.keepAlive = true })
 	var said []any
 	s.on(40, func(e *engine) { said = append(said, e.playAgain(0, 20e6)) })
 	s.on(200, func(e *engine) { said = append(said, e.stop(), e.state().word, e.seek(40e6)) })
@@ -371,7 +372,7 @@ func TestEngineKeptAlive(t *testing.T) {
 
 // A loop takes some time, even if the played time range is empty.
 func TestEngineLoopsOfOneMessage(t *testing.T) {
-	s := newTestRun(t, record("a@0", "b@5"), func(p *settings) { p.end, p.rounds, p.keepAlive = 1, 2, true })
+	s := newTestRun(t, newMemoryInput("a@0", "b@5"), func(p *settings) { p.end, p.rounds, p.keepAlive = 1, 2, true })
 	s.on(10, func(e *engine) { require.True(t, e.playAgain(5e6, 5e6+1)) })
 	s.on(20, func(e *engine) { e.stopped = true })
 	require.Equal(t, "a@0+0 a@0+1 b@5+10 b@5+11", s.run())
@@ -381,8 +382,8 @@ func TestEngineLockStep(t *testing.T) {
 	messages := []string{"a@0", "b@5", "a@10", "b@25", "a@30"}
 	want := "clock 0 a@0 b@5 clock 10 a@10 clock 20 b@25 clock 30 a@30 clock 40 clock 40"
 	for name, test := range map[string]struct {
-		plan  func(*settings)
-		every int64 // ms between acknowledgements
+		change func(*settings)
+		every  int64 // ms between acknowledgements
 	}{
 		"paced":                {func(*settings) {}, 20},
 		"faster":               {func(p *settings) { p.rate = 3 }, 7},
@@ -391,10 +392,10 @@ func TestEngineLockStep(t *testing.T) {
 		"acknowledged":         {func(p *settings) { p.eagerFirst = true }, 15},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newTestRun(t, record(messages...), func(p *settings) {
+			s := newTestRun(t, newMemoryInput(messages...), func(p *settings) {
 				p.step, p.end = 10e6, 40e6
 				p.clockWith = func(string) bool { return false }
-				test.plan(p)
+				test.change(p)
 			})
 			replies := make(chan bool, 10)
 			for i := range int64(6) {
@@ -413,7 +414,7 @@ func TestEngineLockStep(t *testing.T) {
 }
 
 func TestEngineLockStepClock(t *testing.T) {
-	s := newTestRun(t, record("a@5", "b@17"), func(p *settings) {
+	s := newTestRun(t, newMemoryInput("a@5", "b@17"), func(p *settings) {
 		p.step, p.end, p.clockPeriod, p.rounds = 10e6, 25e6, 4e6,
 			2
 	})
@@ -445,7 +446,7 @@ func TestLockStepReaches(t *testing.T) {
 // TestEngineClockOfToday plays a recording of this century as fast as possible. /clock must not begin in 1970 and catch
 // up.
 func TestEngineClockOfToday(t *testing.T) {
-	s := newTestRun(t, record("a@1700000000000", "a@1700000000010"), func(p *settings) {
+	s := newTestRun(t, newMemoryInput("a@1700000000000", "a@1700000000010"), func(p *settings) {
 		p.start, p.end, p.clockPeriod, p.rate = 1_700_000_000e9, 1_700_000_001e9, 1e6, immediate
 	})
 	require.Equal(t, "clock 1700000000000+0 clock 1700000000000+0 a@1700000000000+0 a@1700000000010+0 clock "+
@@ -453,12 +454,12 @@ func TestEngineClockOfToday(t *testing.T) {
 }
 
 func TestEngineEnds(t *testing.T) {
-	s := newTestRun(t, record("a@0"), nil)
+	s := newTestRun(t, newMemoryInput("a@0"), nil)
 	s.fail = io.ErrShortWrite
 	s.requests <- s.begin
 	require.ErrorIs(t, s.engine.run(t.Context()), io.ErrShortWrite)
 
-	s = newTestRun(t, record("a@0", "a@90"), nil)
+	s = newTestRun(t, newMemoryInput("a@0", "a@90"), nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	s.clock.on(50, cancel)
 	s.requests <- s.begin
@@ -467,20 +468,20 @@ func TestEngineEnds(t *testing.T) {
 }
 
 func TestEnginePlayingTime(t *testing.T) {
-	s := newTestRun(t, record("a@0"), func(p *settings) { p.rate = 2 })
+	s := newTestRun(t, newMemoryInput("a@0"), func(p *settings) { p.rate = 2 })
 	s.epoch = 1000e6
 	s.on(10, func(e *engine) {
 		require.Equal(t, int64(1010e6), e.playingTime(20e6))
 		require.Equal(t, int64(1005e6), e.playingTime(10e6), "equal times stay equal, whenever they are asked for")
 	})
 	s.run()
-	s = newTestRun(t, record("a@0"), func(p *settings) { p.rounds, p.clockPeriod = 2, 50e6 })
+	s = newTestRun(t, newMemoryInput("a@0"), func(p *settings) { p.rounds, p.clockPeriod = 2, 50e6 })
 	s.on(110, func(e *engine) { require.Equal(t, int64(120e6), e.playingTime(20e6), "by /clock") })
 	s.run()
 }
 
 func TestPress(t *testing.T) {
-	s := newTestRun(t, record("a@0", "a@1000", "a@9000"),
+	s := newTestRun(t, newMemoryInput("a@0", "a@1000", "a@9000"),
 		func(p *settings) { p.end, p.pauseTopics = 20e9, []string{"b"} })
 	press := func(key string) {
 		done := make(chan struct{})
@@ -515,7 +516,7 @@ func TestPress(t *testing.T) {
 }
 
 func TestEngineState(t *testing.T) {
-	s := newTestRun(t, record("a@0", "a@50"), nil)
+	s := newTestRun(t, newMemoryInput("a@0", "a@50"), nil)
 	var texts []string
 	look := func() { texts = append(texts, s.state().String()[:9]+fmt.Sprint(s.state().position/1e6)) }
 	look()
@@ -527,13 +528,13 @@ func TestEngineState(t *testing.T) {
 }
 
 func TestEngineBeginsWhereItWasSought(t *testing.T) {
-	s := newTestRun(t, record("a@0", "b@30", "a@60"), func(p *settings) { p.rounds = 2 })
+	s := newTestRun(t, newMemoryInput("a@0", "b@30", "a@60"), func(p *settings) { p.rounds = 2 })
 	require.True(t, s.seek(50e6))
 	require.Equal(t, "a@60+10 a@0+50 b@30+80 a@60+110", s.run())
 }
 
 func TestEngineIsStoppedBeforeItBegins(t *testing.T) {
-	s := newTestRun(t, record("a@0"), func(p *settings) { p.keepAlive = true })
+	s := newTestRun(t, newMemoryInput("a@0"), func(p *settings) { p.keepAlive = true })
 	s.on(10, func(e *engine) { require.True(t, e.stop()) }).on(20, (*engine).beginFirst)
 	s.on(30, func(e *engine) { require.True(t, e.playAgain(0, 50e6)) }).on(40, (*engine).beginFirst)
 	s.on(50, func(e *engine) { e.stopped = true })
@@ -551,7 +552,7 @@ func (e *endingTimer) wake() { require.NoError(e.t, e.engine.run(e.t.Context()))
 
 func TestEngineEndsWithARequest(t *testing.T) {
 	for range 100 { // select chooses at random
-		s := newTestRun(t, record("a@0"), nil)
+		s := newTestRun(t, newMemoryInput("a@0"), nil)
 		s.timer = &endingTimer{s.clock, s.engine}
 		require.True(t, s.do(func() { s.stop() }))
 	}

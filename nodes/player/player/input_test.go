@@ -186,7 +186,7 @@ func TestTopicFilter(t *testing.T) {
 			require.Equal(t, test.want, got)
 			events, err := codec.EventMessage(codec.Event{})
 			require.NoError(t, err)
-			require.False(t, wants(events.Channel), "what a recording says about itself must be asked for")
+			require.False(t, wants(events.Channel), "events are played only if they are named")
 		})
 	}
 	wants, err := topicFilter(&options{Topics: []string{"/imu"}})
@@ -197,8 +197,8 @@ func TestTopicFilter(t *testing.T) {
 	}
 	status := func(action string) *codec.Channel { return &codec.Channel{Topic: action + "/_action/status"} }
 	for _, test := range []struct {
-		options           options
-		played, leftAside []*codec.Channel
+		options         options
+		played, omitted []*codec.Channel
 	}{
 		{options{Services: []string{"/a", "b"}, ExcludeServices: []string{"/b"}},
 			[]*codec.Channel{event("/a"), status("/d")}, []*codec.Channel{event("/b"), event("/c")}},
@@ -213,7 +213,7 @@ func TestTopicFilter(t *testing.T) {
 		for _, c := range test.played {
 			require.True(t, wants(c), c.Topic)
 		}
-		for _, c := range test.leftAside {
+		for _, c := range test.omitted {
 			require.False(t, wants(c), c.Topic)
 		}
 	}

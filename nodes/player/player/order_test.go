@@ -10,16 +10,16 @@ import (
 	"tapedeck/codec"
 )
 
-// shuffled yields messages that were sent some ms before they were received. The data of a message gives the number of
-// ms.
-type shuffled struct {
-	early []byte
-	at    int
-	err   error
+// shuffledIterator yields messages that were sent some ms before they were received. The data of a message is its
+// index.
+type shuffledIterator struct {
+	early []byte  // ms from sending to receipt, by message
+	at    int     // index of the next message
+	err   error   // returned at the end
 	data  [1]byte // used for all messages
 }
 
-func (s *shuffled) Next() (*codec.Message, error) {
+func (s *shuffledIterator) Next() (*codec.Message, error) {
 	if s.at == len(s.early) {
 		return nil, s.err
 	}
@@ -29,7 +29,7 @@ func (s *shuffled) Next() (*codec.Message, error) {
 	return &codec.Message{LogTime: t, PublishTime: t - int64(s.early[s.at-1])*1e6, Data: s.data[:]}, nil
 }
 
-func (s *shuffled) Close() error { return nil }
+func (s *shuffledIterator) Close() error { return nil }
 
 func TestOrdered(t *testing.T) {
 	damage := errors.New("damage")
@@ -51,7 +51,7 @@ func TestOrdered(t *testing.T) {
 		for _, end := range []error{io.EOF, damage} {
 			t.Run(name, func(t *testing.T) {
 				o := &orderedIterator{
-					it: &shuffled{early: test.early, err: end}, time: sendTime,
+					it: &shuffledIterator{early: test.early, err: end}, time: sendTime,
 					start: epoch + test.start*1e6, end: epoch + test.end*1e6, first: epoch, last: epoch + 3e6,
 				}
 				var got []byte

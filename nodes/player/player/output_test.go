@@ -18,18 +18,18 @@ import (
 	"tapedeck/nodes/internal/graph/rospub"
 )
 
-// sent keeps published messages.
-type sent struct {
+// memoryPublisher keeps published messages.
+type memoryPublisher struct {
 	bridge.Publisher
 	data []byte
 }
 
-func (s *sent) Publish(data []byte) error {
+func (s *memoryPublisher) Publish(data []byte) error {
 	s.data = data
 	return nil
 }
 
-// TestSendMovesStampsBehindAnUnsetOne plays twice as fast as it was recorded.
+// TestSendMovesStampsBehindAnUnsetOne plays at twice the recorded speed. An unset stamp stays, a set one is moved.
 func TestSendMovesStampsBehindAnUnsetOne(t *testing.T) {
 	message := tf2_msgs.TFMessage{Transforms: make([]geometry_msgs.TransformStamped, 2)}
 	message.Transforms[1].Header.Stamp = builtin_interfaces.TimeAt(epoch)
@@ -37,7 +37,7 @@ func TestSendMovesStampsBehindAnUnsetOne(t *testing.T) {
 	require.NoError(t, err)
 	schema, err := cdr.NewSchema(msgs.Library(), message.TypeName())
 	require.NoError(t, err)
-	out := &sent{}
+	out := &memoryPublisher{}
 	p := publisher{Offer: rospub.Offer{Publisher: out}, stamps: schema.Stamps()}
 	err = p.send(&codec.Message{LogTime: epoch, Data: data},
 		func(t int64) int64 { return epoch + 3e9 + (t-epoch)/2 })
@@ -50,9 +50,9 @@ func TestSendMovesStampsBehindAnUnsetOne(t *testing.T) {
 // A warning names topics to which no node can subscribe, and topics with several types.
 func TestAdvertiseOddTypes(t *testing.T) {
 	for name, c := range map[string]struct {
-		topics []string // and types
+		topics []string // topic and type in turn
 		remaps []string
-		warns  string
+		warns  string // part of the only warning; "": no warning
 	}{
 		"two types": {[]string{"/a", "std_msgs/msg/String", "/b", "std_msgs/msg/Int8"}, nil, ""},
 		"same name": {[]string{"/a", "std_msgs/msg/String", "/a", "std_msgs/msg/Int8"}, nil,
@@ -68,30 +68,30 @@ func TestAdvertiseOddTypes(t *testing.T) {
 			node, err := (&bridgetest.Network{}).Open(bridge.Options{Name: "player", Remaps: c.remaps})
 			require.NoError(t, err)
 			defer node.Close()
-			logged := &logged{Node: node}
+			logger := &loggingNode{Node: node}
 			var channels []*codec.Channel
 			for pair := range slices.Chunk(c.topics, 2) {
 				channels = append(channels, &codec.Channel{Topic: pair[0], Type: pair[1], Encoding: codec.EncodingCDR})
 			}
 			o := defaultOptions()
-			_, _, err = advertise(logged, channels, nil, &o)
+			_, _, err = advertise(logger, channels, nil, &o)
 			require.NoError(t, err)
 			if c.warns == "" {
-				require.Empty(t, logged.texts)
+				require.Empty(t, logger.texts)
 				return
 			}
-			require.Len(t, logged.texts, 1)
-			require.Contains(t, logged.texts[0], c.warns)
+			require.Len(t, logger.texts, 1)
+			require.Contains(t, logger.texts[0], c.warns)
 		})
 	}
 }
 
-// logged is a node that keeps its log.
-type logged struct {
+// loggingNode is a node that keeps its log.
+type loggingNode struct {
 	bridge.Node
 	texts []string
 }
 
-func (l *logged) Log(_ bridge.LogLevel, format string, args ...any) {
+func (l *loggingNode) Log(_ bridge.LogLevel, format string, args ...any) {
 	l.texts = append(l.texts, fmt.Sprintf(format, args...))
 }

@@ -91,8 +91,8 @@ func newFixture(t *testing.T, o options, paths ...string) *fixture {
 	return h
 }
 
-// hears subscribes to a topic and collects its messages.
-func (h *fixture) hears(topic, typeName string, qos codec.QoS) {
+// subscribe subscribes to a topic and collects its payloads in heard.
+func (h *fixture) subscribe(topic, typeName string, qos codec.QoS) {
 	_, err := h.listener.Subscribe(topic, typeName, qos, func(batch []bridge.Sample) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -103,7 +103,8 @@ func (h *fixture) hears(topic, typeName string, qos codec.QoS) {
 	require.NoError(h.t, err)
 }
 
-func (h *fixture) of(topic string) [][]byte {
+// payloads returns the payloads that were received on a topic.
+func (h *fixture) payloads(topic string) [][]byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.heard[topic])
@@ -111,7 +112,7 @@ func (h *fixture) of(topic string) [][]byte {
 
 // numbers returns the numbers that were received on a topic.
 func (h *fixture) numbers(topic string) (list []uint32) {
-	for _, data := range h.of(topic) {
+	for _, data := range h.payloads(topic) {
 		var m std_msgs.UInt32
 		require.NoError(h.t, cdr.Unmarshal(data, &m))
 		list = append(list, m.Data)
@@ -119,15 +120,15 @@ func (h *fixture) numbers(topic string) (list []uint32) {
 	return list
 }
 
-// plays waits until numbers were received on a topic.
-func (h *fixture) plays(topic string, numbers ...uint32) {
+// requireNumbers waits until as many numbers were received on a topic, and compares them.
+func (h *fixture) requireNumbers(topic string, numbers ...uint32) {
 	h.t.Helper()
 	require.Eventually(h.t, func() bool { return len(h.numbers(topic)) >= len(numbers) }, patient, time.Millisecond,
 		topic)
 	require.Equal(h.t, numbers, h.numbers(topic))
 }
 
-// end waits for the end, and until all messages were received.
+// end waits until the player ends and all messages are received.
 func (h *fixture) end() {
 	h.t.Helper()
 	select {
@@ -135,7 +136,7 @@ func (h *fixture) end() {
 		require.NoError(h.t, err)
 		h.net.Drain()
 	case <-time.After(patient):
-		require.Fail(h.t, "it does not end")
+		require.Fail(h.t, "the player does not end")
 	}
 }
 
@@ -156,8 +157,8 @@ func (h *fixture) call(service, typeName string, request, response msgs.Message)
 	require.NoError(h.t, cdr.Unmarshal(answer, response))
 }
 
-// newest makes a test use the newest definitions of rosbag2's interfaces.
-func newest(t *testing.T) {
+// useNewestInterfaces makes a test use the newest definitions of rosbag2's interfaces.
+func useNewestInterfaces(t *testing.T) {
 	t.Setenv("AMENT_PREFIX_PATH", "")
 	t.Setenv("ROS_DISTRO", "")
 }
@@ -220,11 +221,11 @@ func writeNumbers(t *testing.T, count, apart int64) string {
 }
 
 func TestPlayerServices(t *testing.T) {
-	newest(t)
+	useNewestInterfaces(t)
 	o := testOptions()
 	o.StartPaused, o.KeepAlive = true, true
 	h := newFixture(t, o, writeNumbers(t, 10, 1000))
-	h.hears("/n", "std_msgs/msg/UInt32", keepAll())
+	h.subscribe("/n", "std_msgs/msg/UInt32", keepAll())
 	h.open()
 	paused := func() bool {
 		var response srv.IsPaused_Response
@@ -259,15 +260,15 @@ func TestPlayerServices(t *testing.T) {
 	require.Eventually(t, func() bool { return h.state().word == "PAUSED" }, patient, time.Millisecond)
 	require.True(t, paused())
 	require.True(t, next())
-	h.plays("/n", 0)
+	h.requireNumbers("/n", 0)
 	require.Equal(t, uint64(2), burst(2))
-	h.plays("/n", 0, 1, 2)
+	h.requireNumbers("/n", 0, 1, 2)
 	require.True(t, seek(6500))
 	require.True(t, next())
-	h.plays("/n", 0, 1, 2, 7)
+	h.requireNumbers("/n", 0, 1, 2, 7)
 	require.True(t, seek(500))
 	require.True(t, next())
-	h.plays("/n", 0, 1, 2, 7, 1)
+	h.requireNumbers("/n", 0, 1, 2, 7, 1)
 	require.Equal(t, epoch+1e9, h.state().position)
 
 	require.True(t, setRate(2.5))
@@ -278,9 +279,9 @@ func TestPlayerServices(t *testing.T) {
 	require.True(t, seek(8000))
 	h.ask("toggle_paused", "TogglePaused", &srv.TogglePaused_Request{}, &srv.TogglePaused_Response{})
 	require.False(t, paused())
-	require.False(t, next(), "it is not paused")
+	require.False(t, next(), "play_next while playing")
 	require.Zero(t, burst(1))
-	h.plays("/n", 0, 1, 2, 7, 1, 8, 9)
+	h.requireNumbers("/n", 0, 1, 2, 7, 1, 8, 9)
 	require.Eventually(t, func() bool { return h.state().word == "ENDED" }, patient, time.Millisecond)
 
 	var played srv.Play_Response
@@ -289,16 +290,16 @@ func TestPlayerServices(t *testing.T) {
 	play.PlaybackDuration.Sec = -1
 	h.ask("play", "Play", &play, &played)
 	require.True(t, played.Success)
-	h.plays("/n", 0, 1, 2, 7, 1, 8, 9, 4, 5)
+	h.requireNumbers("/n", 0, 1, 2, 7, 1, 8, 9, 4, 5)
 	h.ask("play", "Play", &srv.Play_Request{StartOffset: builtin_interfaces.TimeAt(3600e9)}, &played)
-	require.False(t, played.Success, "it is behind the end")
+	require.False(t, played.Success, "an offset behind the end")
 	require.True(t, setRate(1))
 	h.ask("pause", "Pause", &srv.Pause_Request{}, &srv.Pause_Response{})
 	require.Eventually(t, func() bool { return h.state().word == "ENDED" }, patient, time.Millisecond)
 	h.ask("play", "Play", &srv.Play_Request{}, &played)
 	require.True(t, played.Success)
 	h.ask("play", "Play", &srv.Play_Request{}, &played)
-	require.False(t, played.Success, "it plays")
+	require.False(t, played.Success, "play while playing")
 	var resumed srv.Resume_Response
 	h.ask("resume", "Resume", &srv.Resume_Request{}, &resumed)
 	require.Equal(t, srv.Resume_Response{}, resumed)
@@ -312,7 +313,7 @@ func TestPlayerServices(t *testing.T) {
 }
 
 func TestPlayerStops(t *testing.T) {
-	newest(t)
+	useNewestInterfaces(t)
 	o := testOptions()
 	o.StartPaused = true
 	h := newFixture(t, o, writeNumbers(t, 2, 1))
@@ -322,24 +323,24 @@ func TestPlayerStops(t *testing.T) {
 }
 
 func TestPlayerWithoutRosbag2(t *testing.T) {
-	newest(t)
+	useNewestInterfaces(t)
 	h := newFixture(t, testOptions(), writeNumbers(t, 3, 1))
-	h.hears("/n", "std_msgs/msg/UInt32", keepAll())
+	h.subscribe("/n", "std_msgs/msg/UInt32", keepAll())
 	h.open()
 	h.end()
-	h.plays("/n", 0, 1, 2)
+	h.requireNumbers("/n", 0, 1, 2)
 }
 
 func TestPlayerNames(t *testing.T) {
 	o := testOptions()
 	o.Prefix, o.Remap = "/robot/", []string{"/robot/b:=/c"}
 	h := newFixture(t, o, writeEntries(t, "ab.mcap", false, numberAt("/a", 0, 1), numberAt("/b", 1, 2)))
-	h.hears("/robot/a", "std_msgs/msg/UInt32", keepAll())
-	h.hears("/c", "std_msgs/msg/UInt32", keepAll())
+	h.subscribe("/robot/a", "std_msgs/msg/UInt32", keepAll())
+	h.subscribe("/c", "std_msgs/msg/UInt32", keepAll())
 	h.open()
 	h.end()
-	h.plays("/robot/a", 1)
-	h.plays("/c", 2)
+	h.requireNumbers("/robot/a", 1)
+	h.requireNumbers("/c", 2)
 }
 
 // TestPlayerOffsets plays the second recording, which began later, first.
@@ -349,11 +350,11 @@ func TestPlayerOffsets(t *testing.T) {
 		writeEntries(t, "b.mcap", false, numberAt("/n", 1000, 3), numberAt("/n", 1015, 4))
 	o.InputOffset = []string{b + "=-0.91s"}
 	h := newFixture(t, o, a, b)
-	h.hears("/n", "std_msgs/msg/UInt32", keepAll())
+	h.subscribe("/n", "std_msgs/msg/UInt32", keepAll())
 	require.Equal(t, []int64{epoch + 90e6, epoch + 120e6}, []int64{h.recordings.start, h.recordings.end})
 	h.open()
 	h.end()
-	h.plays("/n", 3, 1, 4, 2)
+	h.requireNumbers("/n", 3, 1, 4, 2)
 }
 
 // headerAt returns an entry with a std_msgs/Header on the topic of the first letter of frame. Its stamp is ms.
@@ -374,12 +375,12 @@ func TestPlayerOrders(t *testing.T) {
 			o := testOptions()
 			o.Order = order
 			h := newFixture(t, o, path)
-			h.hears("/a", "std_msgs/msg/Header", keepAll())
+			h.subscribe("/a", "std_msgs/msg/Header", keepAll())
 			h.open()
 			h.end()
-			require.Eventually(t, func() bool { return len(h.of("/a")) == len(want) }, patient, time.Millisecond)
+			require.Eventually(t, func() bool { return len(h.payloads("/a")) == len(want) }, patient, time.Millisecond)
 			var got []string
-			for _, data := range h.of("/a") {
+			for _, data := range h.payloads("/a") {
 				var m std_msgs.Header
 				require.NoError(t, cdr.Unmarshal(data, &m))
 				got = append(got, m.FrameId)
@@ -396,21 +397,22 @@ func TestPlayerRestamps(t *testing.T) {
 			o.Restamp, o.Clock, o.LoopCount = true, clock, 2
 			h := newFixture(t, o, writeEntries(t, "s.mcap", false, headerAt(-5, 0, 0, "a"), headerAt(-5, 7, 0, "b"),
 				headerAt(20, 20, 0, "a")))
-			h.hears("/a", "std_msgs/msg/Header", keepAll())
-			h.hears("/b", "std_msgs/msg/Header", keepAll())
+			h.subscribe("/a", "std_msgs/msg/Header", keepAll())
+			h.subscribe("/b", "std_msgs/msg/Header", keepAll())
 			before := time.Now().UnixNano()
 			h.open()
 			h.end()
 			after := time.Now().UnixNano()
-			require.Eventually(t, func() bool { return len(h.of("/a")) == 4 && len(h.of("/b")) == 2 }, patient,
-				time.Millisecond)
+			require.Eventually(t, func() bool {
+				return len(h.payloads("/a")) == 4 && len(h.payloads("/b")) == 2
+			}, patient, time.Millisecond)
 			var stamps [6]int64
-			for i, data := range append(h.of("/a"), h.of("/b")...) {
+			for i, data := range append(h.payloads("/a"), h.payloads("/b")...) {
 				var m std_msgs.Header
 				require.NoError(t, cdr.Unmarshal(data, &m))
 				stamps[i] = m.Stamp.Nanoseconds()
 			}
-			require.Equal(t, stamps[0], stamps[4], "what had the same stamp has it still")
+			require.Equal(t, stamps[0], stamps[4], "equal stamps must stay equal")
 			require.Equal(t, stamps[2], stamps[5])
 			require.Equal(t, int64(25e6), stamps[1]-stamps[0])
 			if clock > 0 {
@@ -425,37 +427,37 @@ func TestPlayerRestamps(t *testing.T) {
 }
 
 func TestPlayerLatchedAfterASeek(t *testing.T) {
-	newest(t)
+	useNewestInterfaces(t)
 	o := testOptions()
 	o.StartPaused, o.StartOffset, o.MatchPatience = true, 25*time.Millisecond, time.Millisecond
 	h := newFixture(t, o, writeEntries(t, "map.mcap", true, numberAt("/map", 0, 1), numberAt("/map", 20, 2),
 		numberAt("/map", 40, 3)),
 		writeNumbers(t, 9, 10))
-	h.hears("/map", "std_msgs/msg/UInt32", bridge.LatchedQoS())
-	h.hears("/n", "std_msgs/msg/UInt32", keepAll())
+	h.subscribe("/map", "std_msgs/msg/UInt32", bridge.LatchedQoS())
+	h.subscribe("/n", "std_msgs/msg/UInt32", keepAll())
 	h.open()
-	h.plays("/map", 2)
+	h.requireNumbers("/map", 2)
 	seek := func(ms int64) {
 		var response srv.Seek_Response
 		h.ask("seek", "Seek", &srv.Seek_Request{Time: builtin_interfaces.TimeAt(epoch + ms*1e6)}, &response)
 		require.True(t, response.Success)
 	}
 	seek(60)
-	h.plays("/map", 2, 3)
+	h.requireNumbers("/map", 2, 3)
 	seek(30)
-	h.plays("/map", 2, 3, 2)
+	h.requireNumbers("/map", 2, 3, 2)
 	h.ask("resume", "Resume", &srv.Resume_Request{}, &srv.Resume_Response{})
 	h.end()
-	h.plays("/map", 2, 3, 2, 3)
-	h.plays("/n", 3, 4, 5, 6, 7, 8)
+	h.requireNumbers("/map", 2, 3, 2, 3)
+	h.requireNumbers("/n", 3, 4, 5, 6, 7, 8)
 }
 
 func TestPlayerLockStep(t *testing.T) {
 	o := testOptions()
 	o.LockStep, o.Clock = 10*time.Millisecond, 100
 	h := newFixture(t, o, writeNumbers(t, 5, 5))
-	h.hears("/n", "std_msgs/msg/UInt32", keepAll())
-	h.hears("/clock", "rosgraph_msgs/msg/Clock", keepAll())
+	h.subscribe("/n", "std_msgs/msg/UInt32", keepAll())
+	h.subscribe("/clock", "rosgraph_msgs/msg/Clock", keepAll())
 	h.open()
 	step := func() std_srvs.Trigger_Response {
 		var response std_srvs.Trigger_Response
@@ -463,14 +465,14 @@ func TestPlayerLockStep(t *testing.T) {
 		return response
 	}
 	require.True(t, step().Success)
-	h.plays("/n", 0, 1)
+	h.requireNumbers("/n", 0, 1)
 	require.True(t, step().Success)
-	h.plays("/n", 0, 1, 2, 3)
-	require.False(t, step().Success, "the end comes first")
+	h.requireNumbers("/n", 0, 1, 2, 3)
+	require.False(t, step().Success, "the end comes before the end of the step")
 	h.end()
-	h.plays("/n", 0, 1, 2, 3, 4)
-	require.Eventually(t, func() bool { return len(h.of("/clock")) == 4 }, patient, time.Millisecond)
-	for i, data := range h.of("/clock")[:3] {
+	h.requireNumbers("/n", 0, 1, 2, 3, 4)
+	require.Eventually(t, func() bool { return len(h.payloads("/clock")) == 4 }, patient, time.Millisecond)
+	for i, data := range h.payloads("/clock")[:3] {
 		var m rosgraph_msgs.Clock
 		require.NoError(t, cdr.Unmarshal(data, &m))
 		require.Equal(t, epoch+int64(i)*10e6, m.Clock.Nanoseconds())
@@ -481,23 +483,23 @@ func TestPlayerIsAcknowledged(t *testing.T) {
 	o := testOptions()
 	o.LockStep, o.LockStepTopic, o.ClockTopicsAll = 10*time.Millisecond, "done", true
 	h := newFixture(t, o, writeNumbers(t, 5, 5))
-	h.hears("/n", "std_msgs/msg/UInt32", keepAll())
+	h.subscribe("/n", "std_msgs/msg/UInt32", keepAll())
 	h.open()
-	h.plays("/n", 0, 1)
+	h.requireNumbers("/n", 0, 1)
 	p, err := h.listener.Advertise("/done", "std_msgs/msg/UInt32", codec.DefaultQoS())
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return p.Subscribers() == 1 }, patient, time.Millisecond)
 	ack, err := cdr.Marshal(&std_msgs.UInt32{})
 	require.NoError(t, err)
 	require.NoError(t, p.Publish(ack))
-	h.plays("/n", 0, 1, 2, 3)
+	h.requireNumbers("/n", 0, 1, 2, 3)
 	require.NoError(t, p.Publish(ack))
 	h.end()
-	h.plays("/n", 0, 1, 2, 3, 4)
+	h.requireNumbers("/n", 0, 1, 2, 3, 4)
 }
 
-func TestPlayerTellsOfFiles(t *testing.T) {
-	newest(t)
+func TestPlayerReportsFiles(t *testing.T) {
+	useNewestInterfaces(t)
 	path := filepath.Join(t.TempDir(), "drive")
 	w, err := all.Formats().Create(path, codec.CreateOptions{Format: "rosbag2"})
 	require.NoError(t, err)
@@ -518,11 +520,11 @@ func TestPlayerTellsOfFiles(t *testing.T) {
 		o := testOptions()
 		o.Immediate = fast
 		h := newFixture(t, o, path)
-		h.hears("/events/read_split", "rosbag2_interfaces/msg/ReadSplitEvent", keepAll())
+		h.subscribe("/events/read_split", "rosbag2_interfaces/msg/ReadSplitEvent", keepAll())
 		h.open()
 		h.end()
-		require.Len(t, h.of("/events/read_split"), len(want))
-		for i, data := range h.of("/events/read_split") {
+		require.Len(t, h.payloads("/events/read_split"), len(want))
+		for i, data := range h.payloads("/events/read_split") {
 			var m srv.ReadSplitEvent
 			require.NoError(t, cdr.Unmarshal(data, &m))
 			require.Equal(t, srv.ReadSplitEvent{ClosedFile: want[i][0], OpenedFile: want[i][1], NodeName: "/player"}, m)

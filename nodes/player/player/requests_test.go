@@ -27,15 +27,15 @@ import (
 
 const listType = "rcl_interfaces/srv/ListParameters"
 
-// raw is a message of a recording with a given payload.
-type raw struct {
+// rawEntry is a message of a recording with a given payload.
+type rawEntry struct {
 	topic, typeName string
 	ms              int64
 	data            []byte
 }
 
-// cutRaw writes a recording with the definitions of a library.
-func cutRaw(t *testing.T, library *rosidl.Library, entries ...raw) string {
+// writeRawEntries writes a recording with the definitions of a library.
+func writeRawEntries(t *testing.T, library *rosidl.Library, entries ...rawEntry) string {
 	path := filepath.Join(t.TempDir(), "calls.mcap")
 	w, err := all.Formats().Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
@@ -56,7 +56,7 @@ func cutRaw(t *testing.T, library *rosidl.Library, entries ...raw) string {
 	return path
 }
 
-// eventOf returns an event. If request is nil, the event has only metadata.
+// eventOf returns the payload of a service event. If request is nil, the event has only metadata.
 func eventOf(eventType uint8, request msgs.Message) []byte {
 	e := wire.NewEncoder(nil)
 	(&service_msgs.ServiceEventInfo{EventType: eventType}).MarshalCDR(e)
@@ -70,15 +70,15 @@ func eventOf(eventType uint8, request msgs.Message) []byte {
 	return e.Bytes()
 }
 
-// asked collects the requests that services receive.
-type asked struct {
+// requestLog collects the requests that services receive.
+type requestLog struct {
 	mu  sync.Mutex
-	all map[string][][]byte // by service
-	at  []time.Time
+	all map[string][][]byte // payloads by service
+	at  []time.Time         // times of all requests
 }
 
-// asks serves a service that answers all requests with response.
-func (h *fixture) asks(a *asked, service, typeName string, response []byte) {
+// serve serves a service that answers all requests with response.
+func (h *fixture) serve(a *requestLog, service, typeName string, response []byte) {
 	_, err := h.listener.Serve(service, typeName, func(_ context.Context, request []byte) ([]byte, error) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -92,17 +92,17 @@ func (h *fixture) asks(a *asked, service, typeName string, response []byte) {
 	require.NoError(h.t, err)
 }
 
-func (a *asked) of(service string) [][]byte {
+func (a *requestLog) requests(service string) [][]byte {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.all[service])
 }
 
-// logs waits until the player has logged a text.
-func (h *fixture) logs(text string) {
+// requireLog waits until the player has logged a text.
+func (h *fixture) requireLog(text string) {
 	h.t.Helper()
 	require.Eventually(h.t, func() bool {
-		return slices.ContainsFunc(h.of("/rosout"), func(data []byte) bool {
+		return slices.ContainsFunc(h.payloads("/rosout"), func(data []byte) bool {
 			var m rcl_interfaces.Log
 			require.NoError(h.t, cdr.Unmarshal(data, &m))
 			return strings.Contains(m.Msg, text)
@@ -110,7 +110,7 @@ func (h *fixture) logs(text string) {
 	}, patient, time.Millisecond, text)
 }
 
-func list(depth int) *rcl_interfaces.ListParameters_Request {
+func listRequest(depth int) *rcl_interfaces.ListParameters_Request {
 	return &rcl_interfaces.ListParameters_Request{Prefixes: []string{"abc"}, Depth: uint64(depth)}
 }
 
@@ -125,73 +125,78 @@ func TestRequestsAreSent(t *testing.T) {
 	const received, sent, replied = service_msgs.ServiceEventInfo_REQUEST_RECEIVED,
 		service_msgs.ServiceEventInfo_REQUEST_SENT, service_msgs.ServiceEventInfo_RESPONSE_SENT
 	const events, requests, replies = "/list/_service_event", "/list/_request", "/list/_reply"
-	event := func(kind uint8, i int) raw {
-		return raw{events, listType + "_Event", int64(i) * 50, eventOf(kind, list(i))}
+	event := func(kind uint8, i int) rawEntry {
+		return rawEntry{events, listType + "_Event", int64(i) * 50, eventOf(kind, listRequest(i))}
 	}
-	empty := func(i int) raw { return raw{events, listType + "_Event", int64(i) * 50, eventOf(received, nil)} }
-	request := func(i int) raw { return raw{requests, listType + "_Request", int64(i) * 50, marshal(t, list(i))} }
-	reply := func(i int) raw {
-		return raw{replies, listType + "_Response", int64(i) * 50,
+	empty := func(i int) rawEntry {
+		return rawEntry{events, listType + "_Event", int64(i) * 50, eventOf(received, nil)}
+	}
+	request := func(i int) rawEntry {
+		return rawEntry{requests, listType + "_Request", int64(i) * 50, marshal(t, listRequest(i))}
+	}
+	reply := func(i int) rawEntry {
+		return rawEntry{replies, listType + "_Response", int64(i) * 50,
 			marshal(t, &rcl_interfaces.ListParameters_Response{})}
 	}
 	for name, test := range map[string]struct {
 		options   func(*options)
 		library   *rosidl.Library
-		recording []raw
+		recording []rawEntry
 		want      []int
 		log       string
 	}{
-		"events of the server": {recording: []raw{event(sent, 0), event(received, 0), event(replied, 0), event(sent, 1),
-			event(received, 1), event(received, 2)}, want: []int{0, 1, 2}, log: "sent 3 requests to /list; 3 answered"},
-		"events of clients": {recording: []raw{event(sent, 0), event(replied, 0), event(sent, 1)},
+		"events of the server": {recording: []rawEntry{event(sent, 0), event(received, 0), event(replied, 0),
+			event(sent, 1), event(received, 1), event(received, 2)}, want: []int{0, 1, 2}, log: "sent 3 requests to /list; 3 answered"},
+		"events of clients": {recording: []rawEntry{event(sent, 0), event(replied, 0), event(sent, 1)},
 			options: func(o *options) { o.RequestsSource = fromClients }, want: []int{0, 1}},
-		"no events of the server": {recording: []raw{event(sent, 0)}, log: "requests of /list are not sent: " +
+		"no events of the server": {recording: []rawEntry{event(sent, 0)}, log: "requests of /list are not sent: " +
 			"its server published no events, or metadata only; --service-requests-source client_introspection takes " +
 			"the events of its clients"},
-		"no events of clients": {recording: []raw{event(received, 0)},
+		"no events of clients": {recording: []rawEntry{event(received, 0)},
 			options: func(o *options) { o.RequestsSource = fromClients }, log: "its clients published no events"},
-		"requests": {recording: []raw{request(0), reply(0), request(1), reply(1)}, want: []int{0, 1}},
-		"events and requests": {recording: []raw{event(received, 0), request(0), reply(0), event(received, 1)},
+		"requests": {recording: []rawEntry{request(0), reply(0), request(1), reply(1)}, want: []int{0, 1}},
+		"events and requests": {recording: []rawEntry{event(received, 0), request(0), reply(0), event(received, 1)},
 			want: []int{0, 1}},
-		"metadata only": {recording: []raw{empty(0)}, log: "its server published no events, or metadata only"},
-		"metadata and requests": {recording: []raw{empty(0), request(0), empty(1), request(1)},
+		"metadata only": {recording: []rawEntry{empty(0)}, log: "its server published no events, or metadata only"},
+		"metadata and requests": {recording: []rawEntry{empty(0), request(0), empty(1), request(1)},
 			want: []int{0, 1}},
-		"not asked for": {recording: []raw{event(received, 0), request(1)},
+		"not asked for": {recording: []rawEntry{event(received, 0), request(1)},
 			options: func(o *options) { o.SendRequests = false }},
-		"excluded": {recording: []raw{request(0), {"/n", "std_msgs/msg/UInt32", 0, []byte{0, 1, 0, 0, 1, 0, 0, 0}}},
+		"excluded": {recording: []rawEntry{request(0),
+			{"/n", "std_msgs/msg/UInt32", 0, []byte{0, 1, 0, 0, 1, 0, 0, 0}}},
 			options: func(o *options) { o.ExcludeServices = []string{"list"} }},
-		"another service": {recording: []raw{request(0),
-			{"/b/_request", listType + "_Request", 50, marshal(t, list(1))}},
+		"another service": {recording: []rawEntry{request(0),
+			{"/b/_request", listType + "_Request", 50, marshal(t, listRequest(1))}},
 			options: func(o *options) { o.Services = []string{"/list"} }, want: []int{0}},
-		"actions": {recording: []raw{request(0)},
+		"actions": {recording: []rawEntry{request(0)},
 			options: func(o *options) { o.SendRequests, o.SendActions = false, true }},
-		"damaged": {recording: []raw{event(received, 0),
-			{events, listType + "_Event", 50, eventOf(received, list(1))[:60]}},
+		"damaged": {recording: []rawEntry{event(received, 0),
+			{events, listType + "_Event", 50, eventOf(received, listRequest(1))[:60]}},
 			want: []int{0}, log: "skipped a payload that does not match its type"},
-		"twice": {recording: []raw{request(0)}, options: func(o *options) { o.LoopCount = 2 }, want: []int{0, 0}},
-		"seek": {recording: []raw{request(0), request(1), request(2)},
+		"twice": {recording: []rawEntry{request(0)}, options: func(o *options) { o.LoopCount = 2 }, want: []int{0, 0}},
+		"seek": {recording: []rawEntry{request(0), request(1), request(2)},
 			options: func(o *options) { o.StartOffset = 60 * time.Millisecond }, want: []int{2}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			newest(t)
+			useNewestInterfaces(t)
 			o := testOptions()
 			o.SendRequests = true
 			if test.options != nil {
 				test.options(&o)
 			}
 			// Each recording has a topic to play.
-			other := raw{"/other", "std_msgs/msg/UInt32", 0, []byte{0, 1, 0, 0, 1, 0, 0, 0}}
-			recording := append([]raw{other}, test.recording...)
-			h := newFixture(t, o, cutRaw(t, msgs.Release(""), recording...))
-			h.hears("/rosout", "rcl_interfaces/msg/Log", bridge.RosoutQoS())
-			h.hears("/list/_service_event", listType+"_Event", keepAll())
-			var a asked
-			h.asks(&a, "/list", listType, marshal(t, &rcl_interfaces.ListParameters_Response{}))
+			other := rawEntry{"/other", "std_msgs/msg/UInt32", 0, []byte{0, 1, 0, 0, 1, 0, 0, 0}}
+			recording := append([]rawEntry{other}, test.recording...)
+			h := newFixture(t, o, writeRawEntries(t, msgs.Release(""), recording...))
+			h.subscribe("/rosout", "rcl_interfaces/msg/Log", bridge.RosoutQoS())
+			h.subscribe("/list/_service_event", listType+"_Event", keepAll())
+			var a requestLog
+			h.serve(&a, "/list", listType, marshal(t, &rcl_interfaces.ListParameters_Response{}))
 			began := time.Now()
 			h.open()
 			h.end()
 			var got []int
-			for _, data := range a.of("/list") {
+			for _, data := range a.requests("/list") {
 				var m rcl_interfaces.ListParameters_Request
 				require.NoError(t, cdr.Unmarshal(data, &m))
 				require.Equal(t, []string{"abc"}, m.Prefixes)
@@ -205,30 +210,30 @@ func TestRequestsAreSent(t *testing.T) {
 				}
 			}
 			if o.SendRequests {
-				require.Empty(t, h.of(events))
+				require.Empty(t, h.payloads(events))
 			}
 			if test.log != "" {
-				h.logs(test.log)
+				h.requireLog(test.log)
 			}
 		})
 	}
 }
 
-// Without the service, requests are not sent. The log says so.
+// Without the service, requests are not sent, and the log reports them.
 func TestRequestsWithoutService(t *testing.T) {
-	newest(t)
+	useNewestInterfaces(t)
 	o := testOptions()
 	o.SendRequests, o.MatchPatience = true, 10*time.Millisecond
-	request := func(i int) raw {
-		return raw{"/list/_request", listType + "_Request", int64(i), marshal(t, list(i))}
+	request := func(i int) rawEntry {
+		return rawEntry{"/list/_request", listType + "_Request", int64(i), marshal(t, listRequest(i))}
 	}
-	h := newFixture(t, o, cutRaw(t, msgs.Release(""), request(0), request(1)))
-	h.hears("/rosout", "rcl_interfaces/msg/Log", bridge.RosoutQoS())
+	h := newFixture(t, o, writeRawEntries(t, msgs.Release(""), request(0), request(1)))
+	h.subscribe("/rosout", "rcl_interfaces/msg/Log", bridge.RosoutQoS())
 	h.open()
 	h.end()
 	for _, want := range []string{"not there within 10ms, and requests are not sent before they are: /list",
 		"a request of /list was not sent: the service is not available", "2 requests to /list not sent"} {
-		h.logs(want)
+		h.requireLog(want)
 	}
 }
 
@@ -288,40 +293,40 @@ func TestGoalsAreSent(t *testing.T) {
 	for _, introspection := range []bool{false, true} {
 		for _, accepted := range []bool{true, false} {
 			t.Run(fmt.Sprintf("introspection %v, accepted %v", introspection, accepted), func(t *testing.T) {
-				newest(t)
-				var recording []raw
+				useNewestInterfaces(t)
+				var recording []rawEntry
 				for i, r := range recorded {
 					e := wire.NewEncoder(nil)
 					r.request.MarshalCDR(e)
 					service, typeName := dock+parts[r.part].name, parts[r.part].typeName
-					entry := raw{service + "/_request", typeName + "_Request", int64(i) * 10, e.Bytes()}
+					entry := rawEntry{service + "/_request", typeName + "_Request", int64(i) * 10, e.Bytes()}
 					if introspection {
 						entry.topic, entry.typeName = service+"/_service_event", typeName+"_Event"
 						entry.data = eventOf(received, r.request)
 					}
 					recording = append(recording, entry)
 				}
-				recording = append(recording, raw{dock + "status", "action_msgs/msg/GoalStatusArray", 0,
+				recording = append(recording, rawEntry{dock + "status", "action_msgs/msg/GoalStatusArray", 0,
 					marshal(t, &action_msgs.GoalStatusArray{})})
 				o := testOptions()
 				o.SendActions = true
-				h := newFixture(t, o, cutRaw(t, dockLibrary(t), recording...))
-				h.hears("/rosout", "rcl_interfaces/msg/Log", bridge.RosoutQoS())
-				h.hears(dock+"status", "action_msgs/msg/GoalStatusArray", keepAll())
-				var a asked
+				h := newFixture(t, o, writeRawEntries(t, dockLibrary(t), recording...))
+				h.subscribe("/rosout", "rcl_interfaces/msg/Log", bridge.RosoutQoS())
+				h.subscribe(dock+"status", "action_msgs/msg/GoalStatusArray", keepAll())
+				var a requestLog
 				answer := wire.NewEncoder(nil)
 				answer.Bool(accepted)
 				answer.Int32(1)
 				answer.Uint32(2)
 				for _, part := range parts {
-					h.asks(&a, dock+part.name, part.typeName, answer.Bytes())
+					h.serve(&a, dock+part.name, part.typeName, answer.Bytes())
 				}
 				began := time.Now()
 				h.open()
 				h.end()
-				require.Empty(t, h.of(dock+"status"))
+				require.Empty(t, h.payloads(dock+"status"))
 
-				goals := a.of(dock + "send_goal")
+				goals := a.requests(dock + "send_goal")
 				ids := map[float64]string{}
 				for _, goal := range goals {
 					d := wire.NewDecoder(goal)
@@ -331,12 +336,12 @@ func TestGoalsAreSent(t *testing.T) {
 				}
 				require.Len(t, goals, 2)
 				require.NotEqual(t, ids[1.5], ids[2.5])
-				all := a.of(dock + "cancel_goal")
+				all := a.requests(dock + "cancel_goal")
 				if !accepted {
 					require.Len(t, all, 1)
-					require.Empty(t, a.of(dock+"get_result"))
-					h.logs("a goal of /dock was rejected")
-					h.logs("a request of /dock/_action/get_result is not sent: its goal was not accepted")
+					require.Empty(t, a.requests(dock+"get_result"))
+					h.requireLog("a goal of /dock was rejected")
+					h.requireLog("a request of /dock/_action/get_result is not sent: its goal was not accepted")
 					return
 				}
 				require.Len(t, all, 2)
@@ -350,14 +355,14 @@ func TestGoalsAreSent(t *testing.T) {
 						require.Zero(t, m.GoalInfo.Stamp.Sec)
 					}
 				}
-				require.Eventually(t, func() bool { return len(a.of(dock+"get_result")) == 2 }, patient,
+				require.Eventually(t, func() bool { return len(a.requests(dock+"get_result")) == 2 }, patient,
 					time.Millisecond, "the player does not wait for results")
 				var results []string
-				for _, data := range a.of(dock + "get_result") {
+				for _, data := range a.requests(dock + "get_result") {
 					results = append(results, string(data[4:20]))
 				}
 				require.ElementsMatch(t, []string{ids[1.5], ids[2.5]}, results)
-				h.logs("a request of /dock/_action/get_result is not sent: its goal was not sent")
+				h.requireLog("a request of /dock/_action/get_result is not sent: its goal was not sent")
 			})
 		}
 	}
@@ -366,18 +371,19 @@ func TestGoalsAreSent(t *testing.T) {
 // TestGoalsWithoutAnswer checks that each request that waited for the answer to a goal is counted, also in earlier
 // rounds.
 func TestGoalsWithoutAnswer(t *testing.T) {
-	newest(t)
+	useNewestInterfaces(t)
 	const dock, typeName = "/dock/_action/", "a/action/Dock_"
-	request := func(name, part string, ms int64, g goalRequest) raw {
+	request := func(name, part string, ms int64, g goalRequest) rawEntry {
 		e := wire.NewEncoder(nil)
 		g.MarshalCDR(e)
-		return raw{dock + name + "/_request", typeName + part + "_Request", ms, e.Bytes()}
+		return rawEntry{dock + name + "/_request", typeName + part + "_Request", ms, e.Bytes()}
 	}
 	o := testOptions()
 	o.SendActions, o.LoopCount, o.AckTimeout = true, 3, 10*time.Millisecond
-	h := newFixture(t, o, cutRaw(t, dockLibrary(t), request("send_goal", "SendGoal", 0, goalRequest{id: 1, target: 1}),
+	h := newFixture(t, o, writeRawEntries(t, dockLibrary(t),
+		request("send_goal", "SendGoal", 0, goalRequest{id: 1, target: 1}),
 		request("get_result", "GetResult", 1, goalRequest{id: 1})))
-	h.hears("/rosout", "rcl_interfaces/msg/Log", bridge.RosoutQoS())
+	h.subscribe("/rosout", "rcl_interfaces/msg/Log", bridge.RosoutQoS())
 	for name, part := range map[string]string{"send_goal": "SendGoal", "get_result": "GetResult"} {
 		_, err := h.listener.Serve(dock+name, typeName+part, func(ctx context.Context, _ []byte) ([]byte, error) {
 			<-ctx.Done()
@@ -387,6 +393,6 @@ func TestGoalsWithoutAnswer(t *testing.T) {
 	}
 	h.open()
 	h.end()
-	h.logs("sent 3 requests to /dock/_action/send_goal; 0 answered")
-	h.logs("3 requests to /dock/_action/get_result not sent")
+	h.requireLog("sent 3 requests to /dock/_action/send_goal; 0 answered")
+	h.requireLog("3 requests to /dock/_action/get_result not sent")
 }

@@ -45,7 +45,7 @@ func TestTimelineAsFastAsPossible(t *testing.T) {
 	l := timeline{rate: immediate}
 	l.move(100, 7)
 	require.Equal(t, int64(100), l.at(1e18))
-	require.LessOrEqual(t, l.when(1e18), int64(8), "nothing waits")
+	require.LessOrEqual(t, l.when(1e18), int64(8), "messages must not wait")
 }
 
 func TestValidRate(t *testing.T) {

@@ -68,7 +68,7 @@ func TestRecorderOnADisk(t *testing.T) {
 
 			entries, err := os.ReadDir(".")
 			require.NoError(t, err)
-			require.Empty(t, entries, "nothing is written elsewhere")
+			require.Empty(t, entries, "a file was written beside the simulated disk")
 			for path, data := range disk.Files() {
 				require.False(t, strings.HasSuffix(path, codec.ActiveSuffix), path)
 				require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
@@ -103,7 +103,7 @@ func TestSessionsOnADisk(t *testing.T) {
 			require.NoError(t, d.end())
 			entries, err := os.ReadDir(".")
 			require.NoError(t, err)
-			require.Empty(t, entries, "nothing is written elsewhere")
+			require.Empty(t, entries, "a file was written beside the simulated disk")
 			require.Equal(t, stamps(0, 2), readEpisodeFrom(t, store.On(disk), "drive").Cameras[0].Stamps)
 			second := readEpisodeFrom(t, store.On(disk), "drive_1")
 			require.Equal(t, stamps(2, 3), second.Cameras[0].Stamps)
@@ -149,7 +149,7 @@ func TestUploadsOnADisk(t *testing.T) {
 
 			entries, err := os.ReadDir(".")
 			require.NoError(t, err)
-			require.Empty(t, entries, "nothing is written elsewhere")
+			require.Empty(t, entries, "a file was written beside the simulated disk")
 			require.Equal(t, []string{"fleet/drive/drive_0.mcap", "fleet/drive/drive_1.mcap",
 				"fleet/drive/drive_2.mcap", "fleet/drive/metadata.yaml", "fleet/drive/recording.json"}, server.Keys())
 			manifest, _ := server.Content("fleet/drive/recording.json")

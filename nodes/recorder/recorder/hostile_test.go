@@ -110,7 +110,7 @@ func TestTopicsThatAppearAndVanish(t *testing.T) {
 // The number of recorded topics is limited, but not for named topics.
 func TestTopicsAreBounded(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it is slow under the race detector and has one goroutine")
+		t.Skip("slow under the race detector, and has one goroutine")
 	}
 	const most, more = 10_000, 50
 	synctest.Test(t, func(t *testing.T) {

@@ -235,7 +235,7 @@ func TestRecorderStopsAndStartsAgain(t *testing.T) {
 			require.ErrorIs(t, d.stop("again"), errNotRecording)
 			require.Zero(t, p.Subscribers())
 			require.Empty(t, d.subscribedTopics())
-			require.Equal(t, []uint32{1, 2}, numbers(t, first, "/n"), "it is complete while the recorder runs on")
+			require.Equal(t, []uint32{1, 2}, numbers(t, first, "/n"), "the stopped recording is incomplete")
 			_, _, err := d.split()
 			require.ErrorIs(t, err, errNotRecording)
 			_, _, err = d.subscribe([]string{"/n"}, nil)

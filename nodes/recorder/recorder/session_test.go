@@ -435,7 +435,7 @@ func TestDiagnostics(t *testing.T) {
 		require.Contains(t, m.Status[0].Values, diag.KeyValue{Key: "dropped", Value: "5"})
 		require.Equal(t, "/recorder: /n", m.Status[1].Name)
 		require.Equal(t, "messages are missing: 5 dropped, 0 lost in transport", m.Status[1].Message)
-		require.NotContains(t, d.subscribedTopics(), "/diagnostics", "it is the recorder's own")
+		require.NotContains(t, d.subscribedTopics(), "/diagnostics", "the recorder subscribes to its own topic")
 	})
 }
 
@@ -464,7 +464,7 @@ func TestOverwriteReplacesAllFiles(t *testing.T) {
 			}), 2)
 			for _, name := range []string{"drive2.record.00001", "drive.record.1", "drive.record.00001.old",
 				"my.drive.record.00001"} {
-				require.FileExists(t, name, "it is no part of the recording")
+				require.FileExists(t, name, "a file of another recording was deleted")
 			}
 		})
 	}

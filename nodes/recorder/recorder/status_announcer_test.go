@@ -76,10 +76,10 @@ func TestWriteSplitEvent(t *testing.T) {
 				require.True(t, ok, e.ClosedFile)
 				require.Equal(t, opened, e.OpenedFile)
 				require.Equal(t, "/recorder", e.NodeName)
-				require.Equal(t, opened == "", i == 2, "the last one comes last")
+				require.Equal(t, opened == "", i == 2, "only the last event has no opened file")
 				delete(want, e.ClosedFile)
 				require.Len(t, numbers(t, e.ClosedFile, "/n"), map[bool]int{true: 2, false: 1}[opened != ""],
-					"it is complete")
+					"the closed file is incomplete")
 			}
 		})
 	}

@@ -182,7 +182,7 @@ func TestStaticTopics(t *testing.T) {
 		require.Equal(t, []string{"/m", "/n"}, d.subscribedTopics())
 		p, err := d.peer.Advertise("/n", "std_msgs/msg/UInt32", codec.DefaultQoS())
 		require.NoError(t, err)
-		require.Equal(t, 1, p.Subscribers(), "it listened before")
+		require.Equal(t, 1, p.Subscribers(), "the recorder must subscribe before there is a publisher")
 		d.publish(p, 1)
 		require.NoError(t, d.stop(""))
 		require.Equal(t, []uint32{1}, numbers(t, d.path(), "/n"))

@@ -194,7 +194,7 @@ func TestFindEqualsScan(t *testing.T) {
 // Conditions on the numbers of all samples, at values that occur.
 func TestFindInSamples(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it is slow under the race detector and has one goroutine")
+		t.Skip("slow under the race detector, and has one goroutine")
 	}
 	paths := []string{generate.Path(t, "apollo/example.record.00000"), generate.Path(t, "apollo/multichunk.record"),
 		generate.Path(t, "apollo/apollo_cpp_sensors.record"), generate.Path(t, "mavlink/synthetic_px4_v2.tlog"),

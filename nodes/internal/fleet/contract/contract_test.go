@@ -261,7 +261,7 @@ func TestFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			compare := func(want []Finding, p *Pass) {
 				list := p.Findings()
-				require.Equal(t, list, p.Findings(), "it can be called again")
+				require.Equal(t, list, p.Findings(), "a second call of Findings returns other findings")
 				var got []Finding
 				for _, f := range list {
 					require.NotEmpty(t, f.Expected)

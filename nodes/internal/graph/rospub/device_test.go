@@ -67,7 +67,7 @@ type blocked struct {
 
 func (b blocked) Publish([]byte) error {
 	<-b.closed
-	return errors.New("it is closed")
+	return errors.New("the publisher is closed")
 }
 
 func (b blocked) Close() error {

@@ -68,7 +68,7 @@ func TestAwaitMatches(t *testing.T) {
 	list := []Offer{{Publisher: matched{topic: "/a"}, Type: "T", QoS: codec.DefaultQoS()}}
 	missing, err := AwaitMatches(t.Context(), node, long, list, time.Millisecond)
 	require.NoError(t, err)
-	require.Equal(t, []string{"/a"}, missing, "it is named")
+	require.Equal(t, []string{"/a"}, missing, "topics without a match")
 	missing, err = AwaitMatches(t.Context(), node, long, list, 0)
 	require.NoError(t, err)
 	require.Nil(t, missing, "nobody waits")

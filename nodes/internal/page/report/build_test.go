@@ -184,7 +184,7 @@ func TestBuild(t *testing.T) {
 	x := signals["/imu.linear_acceleration.x"]
 	require.Equal(t, "linear_acceleration", x.Group)
 	require.InDelta(t, math.Sin(2.5), x.High[Bins/4], 0.02)
-	require.NotContains(t, signals, "/imu.linear_acceleration.y", "it has no value")
+	require.NotContains(t, signals, "/imu.linear_acceleration.y", "a field without values has a signal")
 	require.Contains(t, signals, "/odom.pose.pose.position.x")
 	require.Contains(t, data.Fields, Field{"/odom", "pose.pose.position.y", false})
 	require.Contains(t, data.Fields, Field{"/odom", "pose.pose.position.x", true})
@@ -262,7 +262,7 @@ func TestBuildFits(t *testing.T) {
 	require.ErrorContains(t, err, "--plot /imu: want /topic.field")
 	for _, field := range []string{"foo", "angular_velocity", "header.frame_id", "orientation_covariance"} {
 		_, err = Build(t.Context(), r, nil, Options{Plots: []string{"/imu." + field},
-			Reading: func(int64) { t.Error("it is read") }})
+			Reading: func(int64) { t.Error("the recording is read despite a wrong option") }})
 		require.EqualError(t, err, "--plot /imu."+field+": sensor_msgs/msg/Imu has no numeric field "+field)
 	}
 }

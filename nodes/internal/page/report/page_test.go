@@ -52,7 +52,7 @@ func view(p *browser.Tab) [2]float64 {
 
 func TestPage(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it drives a browser")
+		t.Skip("this test drives a browser")
 	}
 	chromium := browser.Start(t)
 	for name, test := range map[string]func(*testing.T, context.Context){

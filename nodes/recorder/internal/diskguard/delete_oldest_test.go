@@ -9,7 +9,7 @@ import (
 
 func TestFilesDeleteTheOldest(t *testing.T) {
 	var removed, trimmed []string
-	failure := errors.New("it is held fast")
+	failure := errors.New("the file cannot be deleted")
 	f := NewSplits(3, func(path string) error {
 		removed = append(removed, path)
 		return failure
@@ -34,5 +34,5 @@ func TestFilesDeleteTheOldest(t *testing.T) {
 	require.ErrorIs(t, err, failure)
 	require.Equal(t, "c", path)
 	require.True(t, soon)
-	require.Equal(t, []string{"a", "b"}, trimmed, "there were not too many")
+	require.Equal(t, []string{"a", "b"}, trimmed, "a file was removed that does not exceed the limit")
 }

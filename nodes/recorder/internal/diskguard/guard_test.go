@@ -179,7 +179,7 @@ func TestGuardDeletes(t *testing.T) {
 	f := NewSplits(0, func(path string) error {
 		d.free += 300e6
 		if path == "b" {
-			return errors.New("it is held fast")
+			return errors.New("the file cannot be deleted")
 		}
 		return nil
 	}, nil)
@@ -196,7 +196,7 @@ func TestGuardDeletes(t *testing.T) {
 	require.Len(t, f.complete, 1, "no more is deleted than is necessary")
 	require.Equal(t, []string{"101-0 deleted a for want of space on the disk",
 		"102-0 deleted b for want of space on the disk"}, w.events)
-	require.Contains(t, fmt.Sprint(w.logged), "it is held fast")
+	require.Contains(t, fmt.Sprint(w.logged), "the file cannot be deleted")
 	require.NoError(t, w.failed)
 
 	d.free = 0

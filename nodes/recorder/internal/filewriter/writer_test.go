@@ -485,7 +485,7 @@ func TestWaitsForSpace(t *testing.T) {
 		a.feed(3)
 		w.retry = time.Time{}
 		w.round(false)
-		require.Len(t, m.files, 1, "nothing is tried while there is no space")
+		require.Len(t, m.files, 1, "a file was opened while the disk is full")
 
 		disk.free = 900
 		w.Guard.Check(time.Now())

@@ -39,7 +39,7 @@ func TestSample(t *testing.T) {
 		return item.Payload.Data[0]
 	}
 	take(3)
-	require.Nil(t, r.Sample(), "nobody has asked before")
+	require.Nil(t, r.Sample(), "no message is kept before the first call")
 	require.Equal(t, counted{1: 1, 2: 1, 3: 1}, freed)
 	take(3)
 	require.Zero(t, freed[4])
@@ -48,7 +48,7 @@ func TestSample(t *testing.T) {
 	require.Nil(t, r.Sample())
 	r.Pause(true)
 	take(1)
-	require.Nil(t, r.Sample(), "it is not recorded")
+	require.Nil(t, r.Sample(), "messages during a pause are not kept")
 	r.Pause(false)
 	take(2)
 	require.EqualValues(t, 8, sampled())

@@ -107,7 +107,7 @@ func TestQueueIsFair(t *testing.T) {
 			}
 		}
 		if i == 100 {
-			require.Zero(t, lost[imu], "it has fewer bytes than any of the others")
+			require.Zero(t, lost[imu], "the topic with the fewest bytes lost messages")
 			require.Positive(t, lost[left])
 			require.InDelta(t, 4, float64(q.Waiting(right))/float64(q.Waiting(left)), 1)
 		}

@@ -47,7 +47,7 @@ func TestDefinitionOfAnUnknownNode(t *testing.T) {
 				require.True(t, topic.AwaitsDefinition())
 				if c.recorded {
 					time.Sleep(10 * queue.DefinitionWait)
-					require.True(t, topic.AwaitsDefinition(), "nothing is lost by waiting longer")
+					require.True(t, topic.AwaitsDefinition(), "a recorded topic stops waiting for its definition")
 				}
 				require.Empty(t, undefined)
 				if c.written {

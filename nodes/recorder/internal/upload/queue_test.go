@@ -144,7 +144,7 @@ func TestOrder(t *testing.T) {
 	require.Equal(t, 2, n)
 	finish(t, lost)
 	require.Subset(t, []string{"fleet/drive/recording.json", "fleet/drive_snapshot/recording.json"},
-		objects(s)[6:], "nothing is sent twice")
+		objects(s)[6:], "an object was sent twice")
 }
 
 // A process sends the files that an earlier one did not, even if the store failed and the clock was set back.
@@ -429,7 +429,7 @@ func TestFinish(t *testing.T) {
 	select {
 	case <-begun:
 	case <-time.After(patient):
-		require.FailNow(t, "nothing is sent")
+		require.FailNow(t, "no file is sent")
 	}
 	q.Finish(parallel)
 	await(t, func() bool { _, ok := s.Content("fleet/drive/recording.json"); return ok })
