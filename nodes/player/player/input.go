@@ -145,10 +145,10 @@ func (r *mergedRecordings) addPart(p *recordings.Part) {
 	}
 }
 
-// lastTime returns the end of playback for an end that was asked for; 0: none was.
+// lastTime returns the end of playback for a requested end, 0 for no requested end.
 func (r *mergedRecordings) lastTime(end int64) int64 {
 	if end == 0 || end > r.end {
-		return max(r.end, r.end+1) // s.end+1 overflows at the latest time, in 2262
+		return max(r.end, r.end+1) // r.end+1 overflows at the latest time, in 2262
 	}
 	return end
 }

@@ -146,7 +146,8 @@ func TestRequestsAreSent(t *testing.T) {
 		log       string
 	}{
 		"events of the server": {recording: []rawEntry{event(sent, 0), event(received, 0), event(replied, 0),
-			event(sent, 1), event(received, 1), event(received, 2)}, want: []int{0, 1, 2}, log: "sent 3 requests to /list; 3 answered"},
+			event(sent, 1), event(received, 1), event(received, 2)}, want: []int{0, 1, 2},
+			log: "sent 3 requests to /list; 3 answered"},
 		"events of clients": {recording: []rawEntry{event(sent, 0), event(replied, 0), event(sent, 1)},
 			options: func(o *options) { o.RequestsSource = fromClients }, want: []int{0, 1}},
 		"no events of the server": {recording: []rawEntry{event(sent, 0)}, log: "requests of /list are not sent: " +
