@@ -22,7 +22,7 @@ import (
 
 var formats = codec.Formats{mcap.Format, record.Format, rosbag.Format, rosbag2.Format}
 
-// BenchmarkToROS2 translates messages of real recordings to all their ROS 2 messages. For comparison, it also makes
+// BenchmarkToROS2 translates messages of real recordings to ROS 2. For comparison, it also makes
 // only the generated message, and decodes the Apollo message with dynamicpb.
 func BenchmarkToROS2(b *testing.B) {
 	for name, topics := range map[string][]string{

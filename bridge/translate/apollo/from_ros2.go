@@ -18,7 +18,7 @@ import (
 
 // FromROS2 returns a translator of ROS 2 messages, codec.EncodingCDR, to Protocol Buffers. A message that ToROS2 made
 // becomes the original Apollo message. A message with a counterpart in Apollo becomes the counterpart. Any other
-// message becomes a message with the same fields, which record.Describe describes and ToROS2 restores. If a channel
+// message becomes a message with equal fields, which record.Describe describes and ToROS2 restores. If a channel
 // lacks a definition, the translator uses the definition of msgs.Library.
 //
 // The types to which Imu and PointCloud2 are translated depend on the first message of a channel in r. r may be nil.
@@ -33,6 +33,7 @@ func FromROS2(r codec.Reader) (bridge.Translator, error) {
 	}, nil
 }
 
+// fromROS2 translates the ROS 2 channels of a recording.
 type fromROS2 struct {
 	bridge.EveryMessage
 	bridge.LossCounters
@@ -89,6 +90,7 @@ func (t *fromROS2) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 	return []codec.TopicInfo{{Channel: translated.target, MessageCount: topic.MessageCount}}, nil
 }
 
+// outgoingChannel returns the translation of a channel.
 func (t *fromROS2) outgoingChannel(c *codec.Channel) (*outgoingChannel, error) {
 	if c.Encoding != codec.EncodingCDR {
 		return nil, fmt.Errorf("its messages are %s, not ROS 2's CDR", c.Encoding)

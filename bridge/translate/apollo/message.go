@@ -120,7 +120,8 @@ func (m message) sub(name string) message {
 	return m.message(f.message, content, m.losses.field(f))
 }
 
-// occurrences returns an iterator over the occurrences of a list whose elements have a kind, and their number.
+// occurrences returns an iterator over the occurrences of a list whose elements have a kind, and the number of
+// occurrences.
 func (m message) occurrences(name string, kind protoreflect.Kind) (occurrences, int) {
 	f, place := m.field(name, true, kind)
 	return occurrences{f, m.b, place.at, place.count}, place.count

@@ -26,8 +26,8 @@ var obstacleSubTypes = map[string]int64{
 	"ST_BUS": 6, "ST_CYCLIST": 7, "ST_MOTORCYCLIST": 8, "ST_TRICYCLIST": 9, "ST_PEDESTRIAN": 10, "ST_TRAFFICCONE": 11,
 }
 
-// obstacles exchanges PerceptionObstacles: obstacles are boxes in the world, and their types are classes. To ROS 2, it
-// also makes markers, with arrows for velocities.
+// obstacles exchanges PerceptionObstacles: obstacles are boxes in the world, and types of obstacles are
+// classes. To ROS 2, obstacles also makes markers, with arrows for velocities.
 func obstacles(x exchanger, m *vision_msgs.Detection3DArray) {
 	if x.toROS2 {
 		x.header(&m.Header, worldFrame, "")

@@ -9,7 +9,7 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// plan describes the translation between a ROS 2 type and a Protocol Buffers type with the same fields. Either the ROS
+// plan describes the translation between a ROS 2 type and a Protocol Buffers type with equal fields. Either the ROS
 // 2 type is generated from the Protocol Buffers type (describe), or record.Describe generates the Protocol Buffers type
 // from the ROS 2 type (planOf).
 type plan struct {

@@ -108,7 +108,7 @@ func (f *planField) encodeAll(out []byte, d *wire.Decoder) ([]byte, error) {
 		return protowire.AppendBytes(protowire.AppendVarint(out, f.tag), d.Raw(1, n)), nil
 	case n == 0:
 		return out, nil
-	case f.packed && f.flat(d):
+	case f.packed && f.hasEqualEncodings(d):
 		data := d.Raw(f.width, n*f.width)
 		return protowire.AppendBytes(protowire.AppendVarint(out, f.tag), data), nil
 	case f.packed:
@@ -132,8 +132,8 @@ func (f *planField) encodeAll(out []byte, d *wire.Decoder) ([]byte, error) {
 	return out, nil
 }
 
-// flat reports whether elements have the same bytes in both encodings.
-func (f *planField) flat(d *wire.Decoder) bool {
+// hasEqualEncodings reports whether the bytes of elements are equal in both encodings.
+func (f *planField) hasEqualEncodings(d *wire.Decoder) bool {
 	switch f.kind {
 	case protoreflect.FloatKind, protoreflect.DoubleKind, protoreflect.Fixed32Kind, protoreflect.Fixed64Kind,
 		protoreflect.Sfixed32Kind, protoreflect.Sfixed64Kind:

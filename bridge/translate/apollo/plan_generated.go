@@ -9,10 +9,10 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// plans are the plans of a Protocol Buffers type and of all contained types. ROS 2 types are generated from these
-// types.
+// plans are the plans of a Protocol Buffers type and of all contained types. A ROS 2 type is generated from
+// each of the types.
 //
-// A generated message has the fields of the original message in the order of their declaration. A field that is not set
+// A generated message has the fields of the original message in the order of declaration. A field that is not set
 // has its default. The generated message does not keep which fields were set.
 //
 // ROS 2 has no recursive messages: if the message of a field contains itself, or is not described, the field becomes a

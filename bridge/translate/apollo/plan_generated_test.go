@@ -337,19 +337,19 @@ func TestGeneratedOddities(t *testing.T) {
 	appendField(1000, 1, 0, 0, 0, 2, 0, 0, 0)
 	appendField(10, 't', 'o', 'o')
 	appendField(10, 't', 'w', 'o')
-	whole := decode(b)
-	inner := get(whole, "inner").(*cdr.Struct)
+	decoded := decode(b)
+	inner := get(decoded, "inner").(*cdr.Struct)
 	require.Equal(t, 2.0, get(inner, "value"))
 	require.Equal(t, []uint8{0x0a, 2, 0x08, 1, 0x0a, 0}, get(inner, "outer"))
-	require.Equal(t, []int32{9, 9, 3}, get(whole, "other"))
-	require.Equal(t, []uint32{1, 2}, get(whole, "http_code"))
-	require.Equal(t, []uint8{0x62, 3, 1, 2, 3}, get(whole, "missing"))
-	require.Equal(t, "two", get(whole, "text"))
-	blobs := get(whole, "blobs").([]*cdr.Struct)
+	require.Equal(t, []int32{9, 9, 3}, get(decoded, "other"))
+	require.Equal(t, []uint32{1, 2}, get(decoded, "http_code"))
+	require.Equal(t, []uint8{0x62, 3, 1, 2, 3}, get(decoded, "missing"))
+	require.Equal(t, "two", get(decoded, "text"))
+	blobs := get(decoded, "blobs").([]*cdr.Struct)
 	require.Len(t, blobs, 2)
 	require.Equal(t, []uint8{'a'}, blobs[0].Fields[0].Value)
 
-	// Fields without a description are reported with their message.
+	// A field without a description is reported with the type of the message.
 	b = nil
 	appendField(77, 1)
 	appendField(7, 0x18, 1)

@@ -61,7 +61,7 @@ func (p *plan) begin(*outgoing) translation {
 	return func(out, payload []byte) ([]byte, error) { return p.encodePayload(out, d, payload) }
 }
 
-// planOf returns the plan for a ROS 2 type and the Protocol Buffers messages of a channel. Both must have the same
+// planOf returns the plan for a ROS 2 type and the Protocol Buffers messages of a channel. Both must have equal
 // fields.
 func planOf(library *rosidl.Library, typeName string, c *codec.Channel) (*plan, error) {
 	d, err := descriptorOf(c)
@@ -71,7 +71,7 @@ func planOf(library *rosidl.Library, typeName string, c *codec.Channel) (*plan, 
 	return planner{library, map[string]*plan{}}.plan(typeName, d)
 }
 
-// planner makes plans for types of a library. finished maps names of ROS 2 types to their plans.
+// planner makes plans for types of a library. finished maps the name of a ROS 2 type to the plan.
 type planner struct {
 	library  *rosidl.Library
 	finished map[string]*plan

@@ -107,7 +107,7 @@ func channelOf(t testing.TB, library *rosidl.Library, topic, typeName string) *c
 }
 
 // TestGenerated translates messages of all types to Protocol Buffers and back. The Protocol Buffers messages match
-// their description.
+// the description in the channel.
 func TestGenerated(t *testing.T) {
 	odd, err := rosidl.ParseConcatenated("odd_msgs/msg/Odd", oddTypes)
 	require.NoError(t, err)

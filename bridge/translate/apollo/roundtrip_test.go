@@ -126,7 +126,7 @@ func TestOwnFieldsOtherDefinition(t *testing.T) {
 	}
 }
 
-// TestOriginal translates Apollo recordings to ROS 2 and back: the channels and the values of messages stay the same.
+// TestOriginal translates Apollo recordings to ROS 2 and back: the channels and the values of messages do not change.
 func TestOriginal(t *testing.T) {
 	for _, name := range []string{"example.record.00000", "apollo_cpp_sensors.record"} {
 		t.Run(name, func(t *testing.T) {
@@ -189,9 +189,9 @@ func TestOriginalPart(t *testing.T) {
 		channels []*codec.Channel
 		want     []string // topic and type of each translated channel; "": not translated
 	}{
-		"all of it": {[]*codec.Channel{messages[pose][0].Channel, messages[pose+"_whole"][0].Channel},
+		"both channels": {[]*codec.Channel{messages[pose][0].Channel, messages[pose+"_whole"][0].Channel},
 			[]string{"", pose + " apollo.localization.LocalizationEstimate"}},
-		"a part": {[]*codec.Channel{messages[pose][0].Channel},
+		"only the odometry": {[]*codec.Channel{messages[pose][0].Channel},
 			[]string{pose + " apollo.localization.LocalizationEstimate"}},
 		"renamed": {[]*codec.Channel{&renamed}, []string{"/mine apollo.localization.LocalizationEstimate"}},
 		"only speed": {[]*codec.Channel{messages[chassis+"_twist"][0].Channel},

@@ -1,13 +1,13 @@
 // Package apollo translates the messages of Apollo, the driving platform, to ROS 2 and back. It follows the .proto
-// files of Apollo's modules/common_msgs. Field numbers differ between releases, so the package finds fields by their
-// names in the descriptor that the recording contains.
+// files of Apollo's modules/common_msgs. Field numbers differ between releases, so the package finds fields by name,
+// in the descriptor that the recording contains.
 //
 // A message with a counterpart in ROS 2 becomes the counterpart. If there is no counterpart, or if it lacks fields, the
 // message also becomes a message of a generated type with all fields of the descriptor, so that nothing is lost. The
 // lossy pairs have no generated message.
 //
 // The axes of Apollo's vehicle and IMU frames are right, forward and up. The axes of ROS are forward, left and up.
-// Vectors and orientations of the vehicle are converted to the frame base_link. Data with its own frame in Apollo's /tf
+// Vectors and orientations of the vehicle are converted to the frame base_link. Data with another frame in Apollo's /tf
 // stays in that frame. The world is Apollo's: UTM in an unknown zone, x east, y north, z up, in m.
 package apollo
 
@@ -33,7 +33,7 @@ import (
 const (
 	// MetadataType is the full name of the Apollo type, "apollo.planning.ADCTrajectory".
 	MetadataType = "apollo.type"
-	// MetadataTopic is the Apollo topic. Channels with the same topic and type were made from the same messages.
+	// MetadataTopic is the Apollo topic. Channels with equal topic and type were made from one Apollo channel.
 	MetadataTopic = "apollo.topic"
 	// MetadataDescriptor is the FileDescriptorSet that describes the type, in base64.
 	MetadataDescriptor = "apollo.descriptor"
@@ -48,6 +48,7 @@ func ToROS2(codec.Reader) (bridge.Translator, error) {
 	return &toROS2{channels: map[*codec.Channel]*channel{}}, nil
 }
 
+// toROS2 translates the Apollo channels of a recording.
 type toROS2 struct {
 	bridge.EveryMessage
 	channels map[*codec.Channel]*channel

@@ -213,7 +213,7 @@ enum_type { name: "Gear" value { name: "NEUTRAL" number: 0 } value { name: "DRIV
 value { name: "REVERSE" number: 2 } }
 }`
 
-// TestByName checks that fields are found by their names, whatever their numbers are.
+// TestByName checks that fields are found by name, not by number.
 func TestByName(t *testing.T) {
 	c := channelOfSchema(t, gearAndWheel, "apollo.control.ControlCommand")
 	for _, test := range []struct {

@@ -30,7 +30,7 @@ func requireClose(t *testing.T, want, got any) {
 		case geometry_msgs.Point:
 			return []float64{v.X, v.Y, v.Z}
 		case rotation:
-			if v.W < 0 { // the same orientation
+			if v.W < 0 { // q and -q are equal orientations
 				return []float64{-v.X, -v.Y, -v.Z, -v.W}
 			}
 			return []float64{v.X, v.Y, v.Z, v.W}

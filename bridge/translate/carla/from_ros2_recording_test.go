@@ -126,7 +126,7 @@ func requireNear(t *testing.T, want, got msgs.Message) {
 		vector(a.Twist.Twist.Angular, b.Twist.Twist.Angular)
 	case *tf2_msgs.TFMessage:
 		b := got.(*tf2_msgs.TFMessage)
-		// A written log has actors in the order of their ids.
+		// A written log has actors in the order of ids.
 		order := func(a, b geometry_msgs.TransformStamped) int {
 			return slices.Compare([]byte(a.ChildFrameId), []byte(b.ChildFrameId))
 		}

@@ -30,7 +30,7 @@ type mappedActor struct {
 }
 
 // LoadMapping reads WriteOptions from a YAML file. The file names the map, the profile, the step from frame to frame
-// ("50ms") and, by their role_name, the actors with their topics, frames, blueprint and attributes. Errors name the
+// ("50ms") and, by role_name, the topics, frames, blueprint and attributes of actors. Errors name the
 // file and the line.
 func LoadMapping(path string) (WriteOptions, error) { return mapping.Load(path, "CARLA", parseMapping) }
 

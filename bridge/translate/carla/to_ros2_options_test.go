@@ -233,7 +233,7 @@ func TestTranslatorLosses(t *testing.T) {
 	}, r.Losses())
 }
 
-// TestOmissions checks that packets are counted if their message omits a part of them.
+// TestOmissions checks that packets are counted if the ROS 2 message omits content.
 func TestOmissions(t *testing.T) {
 	log := newTestLog(carla.UE4)
 	log.frame(t, &carla.EventAddList{{Actor: 10, Type: carla.ActorVehicle, Attributes: role("hero")}},

@@ -19,7 +19,7 @@ type survey struct {
 	clocks       uint64  // messages on /clock
 	elapsed      float64 // time of the current frame, in s of simulation
 	steps        steps
-	actors       []*actorSurvey // in the order of their first frames
+	actors       []*actorSurvey // in the order in which actors appear
 	byID         map[uint32]*actorSurvey
 	lists        uint64 // frames in which actors come, go or are attached
 	places       uint64 // messages with places of actors: one for each frame with places, or one for each step

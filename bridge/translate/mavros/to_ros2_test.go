@@ -247,7 +247,7 @@ func TestRawMessages(t *testing.T) {
 			s.Get("satellites_visible"), s.Get("yaw")})
 }
 
-// TestLostValues checks that messages of known types are counted if some or all of their values cannot be published.
+// TestLostValues checks that messages of known types are counted if values cannot be published.
 func TestLostValues(t *testing.T) {
 	r := &logTranslator{translator: &translator{LossCounters: new(bridge.LossCounters)}}
 	s := &sender{Vehicle: &Vehicle{}, log: r}

@@ -210,7 +210,7 @@ func (v *Vehicle) header(frame string) std_msgs.Header {
 	return std_msgs.Header{Stamp: v.stamp, FrameId: frame}
 }
 
-// logOnce logs a text, unless it has logged a text with the same format.
+// logOnce logs a text, unless it has logged a text with that format before.
 func (v *Vehicle) logOnce(level bridge.LogLevel, format string, args ...any) {
 	if !v.logged[format] {
 		v.logged[format] = true

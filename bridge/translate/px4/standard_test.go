@@ -183,7 +183,7 @@ func TestPositions(t *testing.T) {
 	}
 }
 
-// TestVehicles checks that each of two vehicles in a recording gets its own attitude.
+// TestVehicles checks that each of two vehicles in a recording has a separate attitude.
 func TestVehicles(t *testing.T) {
 	l := generate.NewULog(1).Add('F', "vehicle_attitude:uint64_t timestamp;float[4] q;")
 	l.Add('F', "vehicle_local_position:uint64_t timestamp;float x;float y;float z;float vx;float vy;float vz;")

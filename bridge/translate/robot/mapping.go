@@ -53,7 +53,7 @@ type Arm struct {
 	Streams Streams
 }
 
-// Streams are the streams of an arm by their roles; nil: none. If Velocity and Effort are both nil, velocities and
+// Streams are the streams of an arm by role; nil: none. If Velocity and Effort are both nil, velocities and
 // efforts come from the JointState of the joints.
 type Streams [episode.Roles]*Stream
 
@@ -85,7 +85,7 @@ func device(given map[string]any, topics ...string) json.RawMessage {
 	return text
 }
 
-// streams returns the streams of an arm that are not nil, with their roles.
+// streams returns the streams of an arm that are not nil, by role.
 func (a *Arm) streams() iter.Seq2[episode.Role, *Stream] {
 	return func(yield func(episode.Role, *Stream) bool) {
 		for r, s := range a.Streams {
@@ -102,9 +102,9 @@ type Stream struct {
 	// Fields are paths, as in cdr.Schema.Path, to numbers, to arrays of numbers, or to a pose; nil: the usual fields of
 	// the type.
 	Fields []string
-	// Names are the names of the columns; nil: the names in messages. If messages name their numbers, as
-	// sensor_msgs/msg/JointState does, only numbers with these names are taken, in this order. A colon separates the
-	// name in messages from the name of the column: "finger_joint:position".
+	// Names are the names of the columns; nil: the names in messages. If messages name the numbers, as
+	// sensor_msgs/msg/JointState does, the stream has only numbers with one of Names, in the order of Names. A colon
+	// separates the name in messages from the name of the column: "finger_joint:position".
 	Names []string
 	// Unit is the unit of the numbers; "" is rad for joints, m and rad for poses, none for other streams.
 	Unit string

@@ -91,8 +91,8 @@ func (r *Recording) bind(byNames bool) error {
 	return nil
 }
 
-// recordedEpisodes returns the episodes that a recording was converted from, by its metadata. It returns nil if their
-// times do not match the recording any more.
+// recordedEpisodes returns the episodes that a recording was converted from, by its metadata. It returns nil if the
+// times of the episodes no longer match the recording.
 func recordedEpisodes(info *codec.Info) []episode.Summary {
 	var d episode.Details
 	if json.Unmarshal([]byte(info.Metadata[episode.MetadataKey]), &d) != nil || len(d.Episodes) == 0 {

@@ -33,8 +33,8 @@ import (
 
 var formats = codec.Formats{mcap.Format}
 
-// messageList collects messages of a recording. Times are in ms since the Unix epoch. Messages are received 1 ms after
-// their stamps.
+// messageList collects messages of a recording. Times are in ms since the Unix epoch. A message is received 1 ms after
+// the stamp.
 type messageList struct {
 	t        *testing.T
 	channels map[string]*codec.Channel
@@ -409,7 +409,7 @@ func TestCompressedDepth(t *testing.T) {
 	}
 }
 
-// TestEpisodesErrors reads recordings that do not fit their mapping.
+// TestEpisodesErrors reads recordings that do not fit a mapping.
 func TestEpisodesErrors(t *testing.T) {
 	p := newMessageList(t)
 	p.add("/arm_0/joint_states", 1000, jointState(1000, []string{"a"}, 1))

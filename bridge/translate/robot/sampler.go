@@ -17,7 +17,7 @@ import (
 // maxColumns limits the numbers of a sample.
 const maxColumns = 1024
 
-// sampler reads the samples of one stream of an arm from messages. Columns are found by labels: their names in
+// sampler reads the samples of one stream of an arm from messages. A column is found by its label, which is its name in
 // messages.
 type sampler struct {
 	arm     int // index in Mapping.Arms

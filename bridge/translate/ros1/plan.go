@@ -109,5 +109,5 @@ func leastOf(steps []step) (least [2]int) {
 	return least
 }
 
-// maxLeast limits the results of leastOf, so that their products do not overflow.
+// maxLeast limits the results of leastOf, so that products of the results do not overflow.
 const maxLeast = 1 << 31

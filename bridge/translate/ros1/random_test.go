@@ -15,7 +15,7 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// generator makes random ROS 1 payloads and their ROS 2 messages.
+// generator makes a random ROS 1 payload and the equal ROS 2 message.
 type generator struct {
 	*rand.Rand
 	definitions map[string]*rosbag.Definition

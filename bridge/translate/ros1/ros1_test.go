@@ -116,7 +116,7 @@ func TestKnownTypes(t *testing.T) {
 	require.Equal(t, "tf2_msgs/msg/TFMessage", plan2.name)
 }
 
-// TestTypesThatDiffer checks that a type with the name of a ROS 2 type but other fields keeps its own definition,
+// TestTypesThatDiffer checks that a type with the name of a ROS 2 type but other fields keeps the definition of ROS 1,
 // unless it only lacks new fields.
 func TestTypesThatDiffer(t *testing.T) {
 	library := msgs.Release("")
@@ -129,7 +129,7 @@ func TestTypesThatDiffer(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "geometry_msgs/msg/Point", plan2.name)
 			require.Equal(t, text, plan2.text)
-			// The type has its own definition inside of other types, too.
+			// The type keeps the definition inside of other types, too.
 			plan2, err = planToROS2(library, "geometry_msgs/Pose", "Point position\nQuaternion orientation\n"+
 				"==========\nMSG: geometry_msgs/Point\n"+text+"==========\nMSG: geometry_msgs/Quaternion\nfloat64 "+
 				"x\nfloat64 y\nfloat64 z\nfloat64 w\n")
@@ -297,7 +297,7 @@ func TestLosses(t *testing.T) {
 		{Topic: "/rosout", What: "topics of rosgraph_msgs/Log", Messages: 2},
 	}, r.Losses())
 
-	// Fields that only ROS 2 has are lost if they do not have their defaults.
+	// Fields that only ROS 2 has are lost if the values are not the defaults.
 	text2, err := library.Concatenated("sensor_msgs/msg/Range")
 	require.NoError(t, err)
 	var ranges [][]byte
@@ -315,7 +315,7 @@ func TestLosses(t *testing.T) {
 	}, back.Losses())
 }
 
-// TestErrors translates payloads that do not fit their definition, and definitions that are invalid.
+// TestErrors translates payloads that do not fit the definition, and definitions that are invalid.
 func TestErrors(t *testing.T) {
 	library := msgs.Release("")
 	plan2, err := planToROS2(library, "std_msgs/Header", "uint32 seq\ntime stamp\nstring frame_id\n")
