@@ -298,52 +298,8 @@ func TestSeek(t *testing.T) {
 				require.Equal(t, profile, r.Profile().Name)
 			}
 			messages, _ := readAll(t, r, codec.Query{})
-			state := NewState(r.Profile())
-			for i, m := range messages {
-				if len(messages) > 100 && i > 10 && i%7 != 0 && i < len(messages)-1 {
-					_, err := state.Apply(m.data)
-					require.NoError(t, err)
-					continue
-				}
-				before, err := state.AppendPackets(nil)
-				require.NoError(t, err)
-				_, err = state.Apply(m.data)
-				require.NoError(t, err)
-				again, err := stateAt(t, r, m.time).AppendPackets(nil)
-				require.NoError(t, err)
-				require.True(t, bytes.Equal(before, again))
-				got, end := readAll(t, r, codec.Query{Start: m.time - 1, End: m.time + 1})
-				require.Equal(t, io.EOF, end)
-				require.Len(t, got, 1)
-				require.Equal(t, m.time, got[0].time)
-				require.Equal(t, startOf(m.data), startOf(got[0].data))
-				fresh := NewState(r.Profile())
-				_, err = fresh.Apply(got[0].data)
-				require.NoError(t, err)
-				requireEqualStates(t, state, fresh)
-			}
-			for _, n := range []int{0, 7, len(messages) - 1} {
-				q := codec.Query{End: messages[n].time + 1, Last: func(*codec.Channel) int { return codec.All }}
-				it, err := r.Read(q)
-				require.NoError(t, err)
-				m, err := it.Next()
-				require.NoError(t, err)
-				require.Equal(t, messages[n].time, m.LogTime)
-				if n == 0 {
-					require.Equal(t, messages[n].data, m.Data)
-				} else {
-					require.Greater(t, len(m.Data), len(messages[n].data))
-				}
-				_, err = it.Next()
-				require.Equal(t, io.EOF, err)
-			}
-			for _, q := range []codec.Query{{End: 1}, {Start: messages[3].time + 1, End: messages[3].time + 2}} {
-				q.Last = func(*codec.Channel) int { return 1 }
-				it, err := r.Read(q)
-				require.NoError(t, err)
-				_, err = it.Next()
-				require.Equal(t, io.EOF, err)
-			}
+			testSeekStates(t, r, messages)
+			testSeekLast(t, r, messages)
 			from, _ := readAll(t, r, codec.Query{Start: messages[20].time})
 			require.Equal(t, messages[21:], from[1:])
 			for _, q := range []codec.Query{
@@ -356,6 +312,62 @@ func TestSeek(t *testing.T) {
 				require.Empty(t, none)
 			}
 		})
+	}
+}
+
+// testSeekStates reads single messages of r, and compares the states before and after them with the states that all
+// messages give.
+func testSeekStates(t *testing.T, r *Reader, messages []message) {
+	state := NewState(r.Profile())
+	for i, m := range messages {
+		if len(messages) > 100 && i > 10 && i%7 != 0 && i < len(messages)-1 {
+			_, err := state.Apply(m.data)
+			require.NoError(t, err)
+			continue
+		}
+		before, err := state.AppendPackets(nil)
+		require.NoError(t, err)
+		_, err = state.Apply(m.data)
+		require.NoError(t, err)
+		again, err := stateAt(t, r, m.time).AppendPackets(nil)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(before, again))
+		got, end := readAll(t, r, codec.Query{Start: m.time - 1, End: m.time + 1})
+		require.Equal(t, io.EOF, end)
+		require.Len(t, got, 1)
+		require.Equal(t, m.time, got[0].time)
+		require.Equal(t, startOf(m.data), startOf(got[0].data))
+		fresh := NewState(r.Profile())
+		_, err = fresh.Apply(got[0].data)
+		require.NoError(t, err)
+		requireEqualStates(t, state, fresh)
+	}
+}
+
+// testSeekLast checks that queries with Last return one message of r, which also has the state before its frame, or no
+// message if the time range has no frame.
+func testSeekLast(t *testing.T, r *Reader, messages []message) {
+	for _, n := range []int{0, 7, len(messages) - 1} {
+		q := codec.Query{End: messages[n].time + 1, Last: func(*codec.Channel) int { return codec.All }}
+		it, err := r.Read(q)
+		require.NoError(t, err)
+		m, err := it.Next()
+		require.NoError(t, err)
+		require.Equal(t, messages[n].time, m.LogTime)
+		if n == 0 {
+			require.Equal(t, messages[n].data, m.Data)
+		} else {
+			require.Greater(t, len(m.Data), len(messages[n].data))
+		}
+		_, err = it.Next()
+		require.Equal(t, io.EOF, err)
+	}
+	for _, q := range []codec.Query{{End: 1}, {Start: messages[3].time + 1, End: messages[3].time + 2}} {
+		q.Last = func(*codec.Channel) int { return 1 }
+		it, err := r.Read(q)
+		require.NoError(t, err)
+		_, err = it.Next()
+		require.Equal(t, io.EOF, err)
 	}
 }
 
