@@ -17,7 +17,7 @@ type Streams struct {
 
 // Table is the result of Align: rows in time order. Its vectors have a sample for each row, and columns without Auto.
 type Table struct {
-	Stamps   []int64   // ns since the Unix epoch, each later than the one before
+	Stamps   []int64   // ns since the Unix epoch, strictly increasing
 	Frames   [][]int   // per camera and row, the index of the frame in its Track; -1 is none
 	Vectors  []*Vector // in the order of Streams.Vectors
 	Commands []*Vector // in the order of Streams.Commands

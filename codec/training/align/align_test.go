@@ -13,8 +13,8 @@ import (
 
 const ms = int64(time.Millisecond)
 
-// every returns n stamps, the first at begin ms, step ms apart.
-func every(begin, step int64, n int) (stamps []int64) {
+// everyMs returns n stamps, the first at begin ms, step ms apart.
+func everyMs(begin, step int64, n int) (stamps []int64) {
 	for i := range int64(n) {
 		stamps = append(stamps, (begin+i*step)*ms)
 	}
@@ -23,7 +23,7 @@ func every(begin, step int64, n int) (stamps []int64) {
 
 // numbers returns a stream of one column, "a". Its samples are step ms apart and begin at 0.
 func numbers(name string, step int64, values ...float64) *Vector {
-	return &Vector{Name: name, Columns: []Column{{Name: "a"}}, Stamps: every(0, step, len(values)), Values: values}
+	return &Vector{Name: name, Columns: []Column{{Name: "a"}}, Stamps: everyMs(0, step, len(values)), Values: values}
 }
 
 // ramp returns n numbers: 0.5, 1.5 and so on.
@@ -34,8 +34,12 @@ func ramp(n int) (values []float64) {
 	return values
 }
 
-func frameTrack(step int64, n int) *Track { return &Track{Name: "camera_0", Stamps: every(0, step, n)} }
+// frameTrack returns a camera of n frames, step ms apart.
+func frameTrack(step int64, n int) *Track {
+	return &Track{Name: "camera_0", Stamps: everyMs(0, step, n)}
+}
 
+// TestOneSample aligns a stream with one sample. It gives one row, or more if the end or a command is held.
 func TestOneSample(t *testing.T) {
 	s := Streams{Cameras: []*Track{frameTrack(30, 10)}, Vectors: []*Vector{numbers("one", 1, 7)}}
 	_, err := Align(s, Options{})
@@ -99,7 +103,7 @@ func TestNothing(t *testing.T) {
 		{"nothing at all", Streams{}, Options{Partial: true, Timeline: "fixed:10"},
 			`timeline "fixed:10": there are no samples and no frames`},
 		{
-			"no common time", Streams{Cameras: []*Track{{Name: "c", Stamps: every(10_000, 30, 5)}},
+			"no common time", Streams{Cameras: []*Track{{Name: "c", Stamps: everyMs(10_000, 30, 5)}},
 				Vectors: []*Vector{state}},
 			Options{Timeline: "fixed:10"},
 			`timeline "fixed:10": the streams do not overlap: one begins at 10.000, another has ended at 0.270`,
@@ -142,10 +146,10 @@ func TestNothing(t *testing.T) {
 
 func TestTimelines(t *testing.T) {
 	s := Streams{
-		Cameras: []*Track{{Name: "camera_0", Stamps: every(0, 30, 5)},
+		Cameras: []*Track{{Name: "camera_0", Stamps: everyMs(0, 30, 5)},
 			{Name: "camera_1", Topic: "/c1", Stamps: []int64{10 * ms, 30 * ms, 60*ms + 999, 90*ms - 1}}},
 		Vectors: []*Vector{{Name: "arm_0/joint", Topic: "/joints", Columns: []Column{{Name: "a"}},
-			Stamps: every(5, 40, 4),
+			Stamps: everyMs(5, 40, 4),
 			Values: ramp(4)}},
 	}
 	tests := []struct {
@@ -153,16 +157,16 @@ func TestTimelines(t *testing.T) {
 		window   time.Duration
 		want     []int64
 	}{
-		{"", 0, every(0, 30, 5)},
-		{"camera", 0, every(0, 30, 5)},
+		{"", 0, everyMs(0, 30, 5)},
+		{"camera", 0, everyMs(0, 30, 5)},
 		{"camera:camera_1", 0, s.Cameras[1].Stamps},
 		{"camera:/c1", 0, s.Cameras[1].Stamps},
 		{"union", 0, []int64{0, 10 * ms, 30 * ms, 60 * ms, 90*ms - 1, 90 * ms, 120 * ms}},
 		{"union", 2 * time.Millisecond, []int64{0, 10 * ms, 30 * ms, 60 * ms, 90*ms - 1, 120 * ms}},
-		{"topic:/joints", 0, every(5, 40, 4)},
-		{"topic:arm_0/joint", 0, every(5, 40, 4)},
-		{"topic:camera_0", 0, every(0, 30, 5)},
-		{"fixed:20", 0, every(10, 50, 2)},
+		{"topic:/joints", 0, everyMs(5, 40, 4)},
+		{"topic:arm_0/joint", 0, everyMs(5, 40, 4)},
+		{"topic:camera_0", 0, everyMs(0, 30, 5)},
+		{"fixed:20", 0, everyMs(10, 50, 2)},
 		{"fixed:30", 0, []int64{10 * ms, 43_333_333, 76_666_667}},
 	}
 	for _, test := range tests {
@@ -181,7 +185,7 @@ func TestTimelines(t *testing.T) {
 	}
 }
 
-// TestClean aligns samples with every kind of fault.
+// TestClean aligns samples with every kind of fault. Valid samples must be used, and the report must count the faults.
 func TestClean(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(-1)
 	v := &Vector{
@@ -313,7 +317,7 @@ func TestRotationsStayTogether(t *testing.T) {
 		"rz": {Linear, Hold, Hold, Hold, Quaternion, Quaternion, Quaternion, Quaternion},
 		"qz": {Linear, Euler, Euler, Euler, Hold, Hold, Hold, Hold},
 	} {
-		v := &Vector{Name: "v", Stamps: every(0, 10, 3)}
+		v := &Vector{Name: "v", Stamps: everyMs(0, 10, 3)}
 		for _, column := range []string{"x", "rx", "ry", "rz", "qx", "qy", "qz", "qw"} {
 			v.Columns = append(v.Columns, Column{Name: column})
 		}
@@ -382,7 +386,7 @@ func TestFrames(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 5, table.Report.Cameras[1].Held)
 
-	late := &Track{Name: "late", Stamps: every(90, 30, 4)}
+	late := &Track{Name: "late", Stamps: everyMs(90, 30, 4)}
 	table, err = Align(Streams{Cameras: []*Track{s.Cameras[0], late}, Vectors: s.Vectors},
 		Options{MissingImage: MissingHold})
 	require.NoError(t, err)
@@ -391,7 +395,7 @@ func TestFrames(t *testing.T) {
 
 func TestEnds(t *testing.T) {
 	v := numbers("a", 10, ramp(5)...) // 0 to 40 ms
-	camera := &Track{Name: "c", Stamps: every(-30, 10, 11)}
+	camera := &Track{Name: "c", Stamps: everyMs(-30, 10, 11)}
 	s := Streams{Cameras: []*Track{camera}, Vectors: []*Vector{v}}
 	tests := []struct {
 		options     Options
@@ -406,7 +410,7 @@ func TestEnds(t *testing.T) {
 	for _, test := range tests {
 		table, err := Align(s, test.options)
 		require.NoError(t, err)
-		require.Equal(t, every(test.first, 10, int(test.last-test.first)/10+1), table.Stamps, "%+v", test.options)
+		require.Equal(t, everyMs(test.first, 10, int(test.last-test.first)/10+1), table.Stamps, "%+v", test.options)
 		values := table.Vectors[0].Values
 		require.Equal(t, []float64{0.5, 4.5}, []float64{values[0], values[len(values)-1]},
 			"the nearest sample, and no line through two")
@@ -417,7 +421,7 @@ func TestUnwrap(t *testing.T) {
 	v := &Vector{
 		Name: "v", Columns: []Column{{Name: "a", Unit: "deg", Interp: Unwrap}, {Name: "b", Unit: "rad", Interp: Unwrap},
 			{Name: "c", Unit: "deg"}},
-		Stamps: every(0, 10, 4), Values: []float64{170, 3, 170, -170, -3, -170, -10, 3, -10, 170, 3.5, -293.299},
+		Stamps: everyMs(0, 10, 4), Values: []float64{170, 3, 170, -170, -3, -170, -10, 3, -10, 170, 3.5, -293.299},
 	}
 	table, err := Align(Streams{Cameras: []*Track{frameTrack(5, 7)}, Vectors: []*Vector{v}}, Options{})
 	require.NoError(t, err)
@@ -437,7 +441,8 @@ func TestOptional(t *testing.T) {
 	s := Streams{
 		Cameras: []*Track{frameTrack(10, 10)},
 		Vectors: []*Vector{numbers("a", 10, ramp(10)...),
-			{Name: "late", Topic: "/late", Columns: []Column{{Name: "b"}}, Stamps: every(50, 10, 3), Values: ramp(3)}},
+			{Name: "late", Topic: "/late", Columns: []Column{{Name: "b"}},
+				Stamps: everyMs(50, 10, 3), Values: ramp(3)}},
 	}
 	table, err := Align(s, Options{Optional: []string{"/late"}})
 	require.NoError(t, err)

@@ -91,7 +91,7 @@ func FuzzAlign(f *testing.F) {
 		table, err := Align(s, o)
 		if err != nil {
 			if err.Error() == "" {
-				t.Fatal("an error says nothing")
+				t.Fatal("the text of the error is empty")
 			}
 			return
 		}
@@ -99,7 +99,7 @@ func FuzzAlign(f *testing.F) {
 	})
 }
 
-// check fails unless the result for s and o is right.
+// check fails the test unless table is a valid result of aligning s with o.
 func check(t *testing.T, s Streams, o Options, table *Table) {
 	n := len(table.Stamps)
 	if n < 2 || n != table.Report.Rows || table.Report.Rows+table.Report.Dropped != table.Report.Points {

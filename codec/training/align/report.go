@@ -60,7 +60,7 @@ type StreamReport struct {
 	// Invalid samples were dropped: a value is not finite, a quaternion has length 0, or the stamp is outside the
 	// years 1824 to 2116.
 	Invalid   int   `json:"invalid"`
-	Unstamped int   `json:"unstamped"` // samples without a stamp of their own
+	Unstamped int   `json:"unstamped"` // number of samples whose message had no stamp
 	First     int64 `json:"first"`     // first stamp, ns since the Unix epoch; 0 without samples
 	Last      int64 `json:"last"`      // last stamp, ns since the Unix epoch; 0 without samples
 	Period    int64 `json:"period"`    // median period in ns; 100 ms with fewer than two samples
@@ -95,7 +95,7 @@ type VectorReport struct {
 	LongestGap int64 `json:"longest_gap"` // ns between two samples
 	NaN        int   `json:"nan"`         // rows with NaN
 
-	Between int `json:"-"` // samples without a row at their time
+	Between int `json:"-"` // number of samples whose stamp is not the stamp of a row
 }
 
 // TrackReport is the report of a Track.

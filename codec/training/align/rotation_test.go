@@ -11,7 +11,7 @@ import (
 // poses returns a stream of roll, pitch and yaw every 10 ms.
 func poses(values ...float64) *Vector {
 	v := &Vector{Name: "pose", Columns: []Column{{Name: "rx"}, {Name: "ry"}, {Name: "rz"}}, Values: values}
-	v.Stamps = every(0, 10, len(values)/3)
+	v.Stamps = everyMs(0, 10, len(values)/3)
 	return v
 }
 
@@ -67,7 +67,7 @@ func requireAngles(t *testing.T, want, got []float64) {
 	}
 }
 
-// TestEulerIsContinuous follows rotations in small steps: the angles change in small steps, too.
+// TestEulerIsContinuous follows rotations in small steps. The angles must change in small steps.
 func TestEulerIsContinuous(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -107,7 +107,7 @@ func TestToEuler(t *testing.T) {
 
 func TestQuaternionsKeepTheirSigns(t *testing.T) {
 	v := &Vector{Name: "pose", Columns: []Column{{Name: "qx"}, {Name: "qy"}, {Name: "qz"}, {Name: "qw"}},
-		Stamps: every(0, 10, 4)}
+		Stamps: everyMs(0, 10, 4)}
 	for i := range 4 {
 		sign := 1 - 2*float64(i%2)
 		x, y, z, w := ToQuaternion(0, 0, 0.2*float64(i))

@@ -16,7 +16,8 @@ type Vector struct {
 	Columns []Column
 	Stamps  []int64   // by sample, ns since the Unix epoch; in any order, some may be equal
 	Values  []float64 // sample by sample, a value for each column; Missing where a sample has no value
-	// Unstamped is the number of samples without a stamp of their own. Their stamps are times of reception.
+	// Unstamped is the number of samples whose message had no stamp. The stamp of such a sample is the time of
+	// reception.
 	Unstamped int
 }
 
@@ -64,9 +65,9 @@ type Track struct {
 	Name      string  // "camera_0"
 	Topic     string  // topic on which it was recorded; "": none
 	Stamps    []int64 // ns since the Unix epoch, in any order
-	Unstamped int     // items without a stamp of their own; their stamps are times of reception
-	Damaged   int     // damaged items, which were left out
-	Damage    string  // why the first damaged item was left out
+	Unstamped int     // number of items whose message had no stamp; the stamp is the time of reception
+	Damaged   int     // number of damaged items that were omitted
+	Damage    string  // damage of the first omitted item
 }
 
 // missing holds the bits of Missing.

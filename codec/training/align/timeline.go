@@ -84,8 +84,8 @@ func (s *aligner) names() string {
 	return fmt.Sprintf("%q", names)
 }
 
-// union returns the stamps of all frames. It leaves out a stamp that is within UnionWindow, by default within the same
-// whole ms, of the stamp before.
+// union returns the stamps of all frames. It omits a stamp within UnionWindow after the previous kept stamp. Without a
+// UnionWindow it omits a stamp in the ms of the previous kept stamp.
 func (s *aligner) union() []int64 {
 	var all []int64
 	for _, f := range s.cameras {

@@ -10,8 +10,9 @@ import (
 	"tapedeck/codec/training/align"
 )
 
-// vector returns a stream of n samples. They begin at 1 s and are 10 ms apart; all columns of the i-th sample are f(i).
-func vector(name string, n int, f func(i int) float64, columns ...string) *align.Vector {
+// newVector returns a stream of n samples. The first stamp is 1 s; samples are 10 ms apart. All columns of sample i are
+// f(i).
+func newVector(name string, n int, f func(i int) float64, columns ...string) *align.Vector {
 	v := &align.Vector{Name: name}
 	for _, c := range columns {
 		v.Columns = append(v.Columns, align.Column{Name: c})
@@ -25,7 +26,8 @@ func vector(name string, n int, f func(i int) float64, columns ...string) *align
 	return v
 }
 
-func camera(name string, n int) *Camera {
+// newCamera returns a camera with n stamps. The first stamp is 1 s; frames are 30 ms apart.
+func newCamera(name string, n int) *Camera {
 	c := &Camera{Track: align.Track{Name: name}}
 	for i := range n {
 		c.Stamps = append(c.Stamps, 1e9+int64(i)*3e7)
@@ -34,10 +36,10 @@ func camera(name string, n int) *Camera {
 }
 
 func TestAlign(t *testing.T) {
-	joint := vector("arm_0/joint", 100, func(i int) float64 { return float64(i) + 0.5 }, "joint_0", "joint_1")
+	joint := newVector("arm_0/joint", 100, func(i int) float64 { return float64(i) + 0.5 }, "joint_0", "joint_1")
 	joint.Columns[0].Unit, joint.Columns[1].Unit = "deg", "rad"
-	gripper := vector("arm_0/gripper", 100, func(i int) float64 { return float64(i * 10) }, "force", "position")
-	e := &Episode{Name: "take", Cameras: []*Camera{camera("camera_0", 30)},
+	gripper := newVector("arm_0/gripper", 100, func(i int) float64 { return float64(i * 10) }, "force", "position")
+	e := &Episode{Name: "take", Cameras: []*Camera{newCamera("camera_0", 30)},
 		Arms: []*Arm{{Name: "arm_0", Streams: Streams{Joint: joint, Gripper: gripper}}}}
 	rows, err := Align(e, align.Options{})
 	require.NoError(t, err)
@@ -67,10 +69,10 @@ func TestAlign(t *testing.T) {
 func TestActions(t *testing.T) {
 	half := func(i int) float64 { return float64(i)/1000 + 0.0005 }
 	make := func() *Episode {
-		return &Episode{Name: "take", Cameras: []*Camera{camera("camera_0", 30)}, Arms: []*Arm{{
-			Name: "arm_0", Streams: Streams{Joint: vector("arm_0/joint", 100, half, "joint_0", "joint_1"),
-				Gripper: vector("arm_0/gripper", 100, half, "position"),
-				CommandJoint: vector("arm_0/command/joint", 100, func(i int) float64 { return 5 + float64(i) },
+		return &Episode{Name: "take", Cameras: []*Camera{newCamera("camera_0", 30)}, Arms: []*Arm{{
+			Name: "arm_0", Streams: Streams{Joint: newVector("arm_0/joint", 100, half, "joint_0", "joint_1"),
+				Gripper: newVector("arm_0/gripper", 100, half, "position"),
+				CommandJoint: newVector("arm_0/command/joint", 100, func(i int) float64 { return 5 + float64(i) },
 					"joint_1",
 					"joint_0")},
 		}}}
@@ -92,12 +94,12 @@ func TestActions(t *testing.T) {
 		{align.ActionAuto, func(a *Arm) { a.Streams[CommandJoint].Values[6] = 1 },
 			"command, next-state for arm_0/gripper",
 			[]float64{8, 1, 0.0065}, ""},
-		{align.ActionAuto, func(a *Arm) { a.Streams[CommandJoint] = vector("c", 0, half, "a") }, "next-state",
+		{align.ActionAuto, func(a *Arm) { a.Streams[CommandJoint] = newVector("c", 0, half, "a") }, "next-state",
 			[]float64{0.0065, 0.0065, 0.0065}, ""},
 		{align.ActionCommand, func(a *Arm) { a.Streams[CommandJoint] = nil }, "", nil,
 			"align take: there are no commands for actions; choose next-state or copy"},
 		{
-			align.ActionAuto, func(a *Arm) { a.Streams[CommandJoint] = vector("c", 100, half, "joint_1") },
+			align.ActionAuto, func(a *Arm) { a.Streams[CommandJoint] = newVector("c", 100, half, "joint_1") },
 			"command, next-state for arm_0/gripper", nil,
 			"action of arm_0: 2 joints, but actions of 1",
 		},
@@ -129,15 +131,15 @@ func TestActions(t *testing.T) {
 
 func TestNothingToAlign(t *testing.T) {
 	half := func(i int) float64 { return float64(i) + 0.5 }
-	arm := &Arm{Name: "arm_0", Streams: Streams{Joint: vector("arm_0/joint", 100, half, "joint_0")}}
-	_, err := Align(&Episode{Name: "take", Cameras: []*Camera{camera("camera_0", 30)}}, align.Options{})
+	arm := &Arm{Name: "arm_0", Streams: Streams{Joint: newVector("arm_0/joint", 100, half, "joint_0")}}
+	_, err := Align(&Episode{Name: "take", Cameras: []*Camera{newCamera("camera_0", 30)}}, align.Options{})
 	require.EqualError(t, err, "align take: there are no arms; if that is right, use --partial")
 	_, err = Align(&Episode{Name: "take", Arms: []*Arm{arm}}, align.Options{})
 	require.EqualError(t, err, "align take: there are no cameras; if that is right, use --partial")
 	_, err = Align(&Episode{Name: "take", Arms: []*Arm{arm}}, align.Options{Gaps: "x"})
 	require.EqualError(t, err, `align take: gaps "x": want one of drop, nan`)
 
-	rows, err := Align(&Episode{Cameras: []*Camera{camera("camera_0", 30)}}, align.Options{Partial: true})
+	rows, err := Align(&Episode{Cameras: []*Camera{newCamera("camera_0", 30)}}, align.Options{Partial: true})
 	require.NoError(t, err)
 	require.Len(t, rows.Frames[0], 30)
 	require.Empty(t, rows.ActionSource)
@@ -149,7 +151,7 @@ func TestNothingToAlign(t *testing.T) {
 func TestRewards(t *testing.T) {
 	yes, no := true, false
 	for _, success := range []*bool{nil, &yes, &no} {
-		rows, err := Align(&Episode{Cameras: []*Camera{camera("camera_0", 3)}, Success: success},
+		rows, err := Align(&Episode{Cameras: []*Camera{newCamera("camera_0", 3)}, Success: success},
 			align.Options{Partial: true})
 		require.NoError(t, err)
 		want := []float64{0, 0, 0}
@@ -162,14 +164,14 @@ func TestRewards(t *testing.T) {
 }
 
 func TestVelocityAndEffort(t *testing.T) {
-	joint := vector("arm_0/joint", 100, func(i int) float64 { return float64(i * i) }, "a", "b")
-	e := &Episode{Name: "take", Cameras: []*Camera{camera("camera_0", 30)}, Arms: []*Arm{
-		{Name: "arm_0", Streams: Streams{Joint: joint, Gripper: vector("arm_0/gripper", 100,
+	joint := newVector("arm_0/joint", 100, func(i int) float64 { return float64(i * i) }, "a", "b")
+	e := &Episode{Name: "take", Cameras: []*Camera{newCamera("camera_0", 30)}, Arms: []*Arm{
+		{Name: "arm_0", Streams: Streams{Joint: joint, Gripper: newVector("arm_0/gripper", 100,
 			func(int) float64 { return 0.5 },
 			"position")}},
 		{Name: "arm_1"},
 	}}
-	e.Arms[0].Streams[Velocity] = vector("arm_0/velocity", 100, func(i int) float64 { return float64(i) + 0.5 }, "b",
+	e.Arms[0].Streams[Velocity] = newVector("arm_0/velocity", 100, func(i int) float64 { return float64(i) + 0.5 }, "b",
 		"a")
 	for i := range e.Arms[0].Streams[Velocity].Columns {
 		e.Arms[0].Streams[Velocity].Columns[i].Unit = "deg/s"
@@ -225,7 +227,7 @@ func TestGripperRange(t *testing.T) {
 		{[]float64{math.NaN(), align.Missing()}, [2]float64{}, 0, 1, ""},
 	}
 	for _, test := range tests {
-		v := vector("g", len(test.positions), func(i int) float64 { return test.positions[i] }, "status", "Position")
+		v := newVector("g", len(test.positions), func(i int) float64 { return test.positions[i] }, "status", "Position")
 		for i := range test.positions {
 			v.Values[2*i] = 77.7
 		}
@@ -240,16 +242,16 @@ func TestGripperRange(t *testing.T) {
 }
 
 func TestContinuousJoints(t *testing.T) {
-	joint := vector("arm_0/joint", 100, func(i int) float64 { return math.Remainder(float64(i)*30, 360) }, "joint_0")
+	joint := newVector("arm_0/joint", 100, func(i int) float64 { return math.Remainder(float64(i)*30, 360) }, "joint_0")
 	joint.Columns[0].Unit = "deg"
-	e := &Episode{Name: "take", Cameras: []*Camera{camera("camera_0", 30)}, Arms: []*Arm{{Name: "arm_0",
+	e := &Episode{Name: "take", Cameras: []*Camera{newCamera("camera_0", 30)}, Arms: []*Arm{{Name: "arm_0",
 		Streams: Streams{Joint: joint}}}}
 	rows, err := Align(e, align.Options{ContinuousJoints: true})
 	require.NoError(t, err)
 	require.InDelta(t, 90*29, rows.Arms[0].Streams[Joint].Values[29], 1e-9)
 	require.Equal(t, align.Auto, joint.Columns[0].Interp)
 
-	command := vector("arm_0/command/joint", 100, func(i int) float64 {
+	command := newVector("arm_0/command/joint", 100, func(i int) float64 {
 		return math.Remainder(float64(i)*30+10,
 			360) * math.Pi / 180
 	}, "joint_0")

@@ -11,7 +11,7 @@ import (
 	"tapedeck/codec/training/align"
 )
 
-// DamagedError is the error of Frames about one damaged frame. Other frames may be whole.
+// DamagedError is the error of Frames for one damaged frame. Other frames may be readable.
 type DamagedError struct{ Err error }
 
 // Error returns the text of Err.
@@ -89,7 +89,7 @@ func (d DamagedFrames) Without(e *Episode) *Episode {
 // keptFrames are some of the frames of a camera.
 type keptFrames struct {
 	Frames
-	kept []int // indices of these frames in Frames
+	kept []int // by index of a kept frame, its index in Frames
 }
 
 // Frame implements Frames.
@@ -108,8 +108,8 @@ func (c *Camera) EachWhole(indices []int, do func(i int, f *Frame) error) (damag
 	return damaged, err
 }
 
-// EachCamera calls do for all cameras, each on its own goroutine. If a call fails, the error names the camera;
-// otherwise it is the DamagedFrames of all cameras, if there are any.
+// EachCamera calls do for all cameras in parallel. If a call fails, EachCamera returns an error that names the camera.
+// Otherwise it returns the DamagedFrames of all cameras, nil if there are none.
 func EachCamera(cameras []*Camera, do func(i int, c *Camera) (DamagedFrames, error)) error {
 	errs, damaged := make([]error, len(cameras)), make([]DamagedFrames, len(cameras))
 	var group sync.WaitGroup
@@ -130,7 +130,7 @@ func EachCamera(cameras []*Camera, do func(i int, c *Camera) (DamagedFrames, err
 	return frames
 }
 
-// UnwrittenError is the error about an episode of which nothing was written. Other episodes can still be written.
+// UnwrittenError is the error of a writer that wrote nothing of an episode. Other episodes can still be written.
 type UnwrittenError struct{ Err error }
 
 // Error returns the text of Err.
@@ -139,8 +139,8 @@ func (e *UnwrittenError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *UnwrittenError) Unwrap() error { return e.Err }
 
-// Write aligns an episode of the layout and calls write with its rows. If write returns DamagedFrames, Write leaves out
-// these frames, as if they had not been recorded, and aligns and writes again.
+// Write aligns an episode with the layout and calls write with the rows. If write returns DamagedFrames, Write removes
+// the damaged frames from the episode, and aligns and writes again.
 func (l *Layout) Write(e *Episode, o align.Options, write func(*Rows) error) (*align.Report, error) {
 	e = l.Apply(e)
 	var damaged DamagedFrames

@@ -9,28 +9,28 @@ import (
 // Limits of the frames that Encode keeps in memory.
 const (
 	framesPerWorker = 16
-	framesBytes     = 16 << 20 // beyond so many bytes only two frames more than workers
+	framesBytes     = 16 << 20 // if the frames have more bytes, at most two frames more than workers
 )
 
-// Encoder returns the bytes to store for a frame: the frame's own data, or data appended to dst. f is nil for index -1.
-// again reports whether the position before has the same frame.
+// Encoder returns the bytes to store for a frame: the frame's data, or data appended to dst. f is nil for index -1.
+// again reports whether the previous position has an equal index.
 type Encoder func(dst []byte, f *Frame, again bool) ([]byte, error)
 
 // slot is a frame in memory.
 type slot struct {
 	index        int
-	again        bool          // the position before has the same index
+	again        bool          // the previous position has an equal index
 	frame        *Frame        // nil for index -1; its data is in data
 	size         int           // bytes of data and buffer that Encode has counted
-	data, buffer []byte        // reused: data of the frame, memory for the encoder
+	data, buffer []byte        // data of the frame, and memory for the encoder; both are reused
 	out          []byte        // result of the encoder, in data or in buffer
-	err          error         // of reading or encoding
+	err          error         // error of reading or encoding
 	done         chan struct{} // receives a value when out is set
 }
 
 // Encode reads the frames at the indices, encodes them on several workers, and calls write with the results in order,
-// several at a time. at is the position of items[0] in indices. At most 16 frames for each worker are in memory; if
-// frames are large, at most two more than there are workers.
+// several at a time. at is the position of items[0] in indices. At most 16 frames per worker are in memory. If frames
+// are large, at most two frames more than workers are in memory.
 func (c *Camera) Encode(indices []int, workers int, encode Encoder, write func(at int, items [][]byte) error) error {
 	frames, err := c.Open()
 	if err != nil {
@@ -93,7 +93,8 @@ func (s *slot) read(frames Frames, index int) {
 	s.frame, s.err = &f, err
 }
 
-// collect calls write with the encoded frames in order, as many at a time as are ready, and then frees their slots.
+// collect calls write with the encoded frames in order, and then frees the slots. Each call of write gets all frames
+// that are ready.
 func collect(ordered <-chan *slot, free chan<- *slot, workers int, write func(at int, items [][]byte) error) error {
 	var batch []*slot
 	var items [][]byte

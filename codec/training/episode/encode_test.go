@@ -12,30 +12,32 @@ import (
 	"tapedeck/codec/training/align"
 )
 
-// counted are frames whose data begin with their index. Frame calls read for each frame.
-type counted struct {
+// hookFrames implements Frames. The data of frame i begins with i, and Frame calls read.
+type hookFrames struct {
 	read func(i int) error
 	data []byte
 }
 
-func (f *counted) Frame(i int) (Frame, error) {
+func (f *hookFrames) Frame(i int) (Frame, error) {
 	f.data = binary.LittleEndian.AppendUint32(f.data[:0], uint32(i))
 	return Frame{Encoding: "test", Data: append(f.data, make([]byte, 100)...)}, f.read(i)
 }
 
-func (f *counted) Close() error { return nil }
+func (f *hookFrames) Close() error { return nil }
 
-func countedCamera(read func(i int) error) *Camera {
+// newHookCamera returns a camera with hookFrames.
+func newHookCamera(read func(i int) error) *Camera {
 	return &Camera{Track: align.Track{Name: "camera"},
-		Open: func() (Frames, error) { return &counted{read: read}, nil }}
+		Open: func() (Frames, error) { return &hookFrames{read: read}, nil }}
 }
 
-// Frames are written in order, and only a few for each worker are in memory.
+// TestEncodeBoundsFrames encodes many frames. They must be written in order, and the number of frames in memory must
+// not exceed the limit for each worker.
 func TestEncodeBoundsFrames(t *testing.T) {
 	const n = 2000
 	for _, workers := range []int{1, 2, 5} {
 		var read, written, most atomic.Int64
-		c := countedCamera(func(int) error {
+		c := newHookCamera(func(int) error {
 			read.Add(1)
 			most.Store(max(most.Load(), read.Load()-written.Load()))
 			return nil
@@ -77,12 +79,12 @@ func TestEncodeBoundsFrames(t *testing.T) {
 	}
 }
 
-// Two large frames more than there are workers are in memory.
+// TestEncodeBoundsBytes encodes large frames. At most two more frames than workers may be in memory.
 func TestEncodeBoundsBytes(t *testing.T) {
 	const workers = 2
 	large := make([]byte, framesBytes/2)
 	var read, written, most atomic.Int64
-	c := countedCamera(nil)
+	c := newHookCamera(nil)
 	c.Open = func() (Frames, error) {
 		return frameFunc(func(int) (Frame, error) {
 			read.Add(1)
@@ -106,13 +108,13 @@ type frameFunc func(i int) (Frame, error)
 func (f frameFunc) Frame(i int) (Frame, error) { return f(i) }
 func (f frameFunc) Close() error               { return nil }
 
-// All workers encode at the same time, while further frames are read.
+// TestEncodeUsesAllWorkers checks that all workers encode in parallel while further frames are read.
 func TestEncodeUsesAllWorkers(t *testing.T) {
 	const workers = 4
 	var together sync.WaitGroup // waits until each worker encodes its first frame
 	together.Add(workers)
 	later := make(chan struct{}) // closed when a frame was read that no worker can have yet
-	c := countedCamera(func(i int) error {
+	c := newHookCamera(func(i int) error {
 		if i == workers+1 {
 			close(later)
 		}
@@ -137,7 +139,7 @@ func TestEncodeUsesAllWorkers(t *testing.T) {
 	require.Equal(t, len(indices), written)
 }
 
-// An error of reading, encoding or writing ends Encode.
+// TestEncodeFails checks that Encode returns errors of reading, encoding and writing.
 func TestEncodeFails(t *testing.T) {
 	bad := errors.New("bad")
 	at := func(step string, i int) func(string, int) error {
@@ -155,7 +157,7 @@ func TestEncodeFails(t *testing.T) {
 	for want, fail := range map[string]func(string, int) error{
 		"frame 90: bad": at("read", 90), "frame 91: bad": at("encode", 91), "bad": at("write", 0),
 	} {
-		c := countedCamera(func(i int) error { return fail("read", i) })
+		c := newHookCamera(func(i int) error { return fail("read", i) })
 		err := c.Encode(indices, 3, func(_ []byte, f *Frame, _ bool) ([]byte, error) {
 			return f.Data, fail("encode", int(binary.LittleEndian.Uint32(f.Data)))
 		}, func(from int, _ [][]byte) error { return fail("write", from) })

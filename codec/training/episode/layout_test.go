@@ -19,15 +19,15 @@ func names(columns []align.Column) (list []string) {
 
 // Columns with equal names are distinguished by position.
 func TestColumnsOfOneName(t *testing.T) {
-	joint := vector("arm_0/joint", 30, func(int) float64 { return 0 }, "x", "finger", "finger")
-	command := vector("arm_0/command/joint", 30, func(int) float64 { return 0 }, "finger", "x", "finger")
+	joint := newVector("arm_0/joint", 30, func(int) float64 { return 0 }, "x", "finger", "finger")
+	command := newVector("arm_0/command/joint", 30, func(int) float64 { return 0 }, "finger", "x", "finger")
 	for i := range joint.Values {
 		joint.Values[i], command.Values[i] = float64(i%3), float64(i%3)
 	}
-	e := &Episode{Name: "one", Cameras: []*Camera{camera("camera_0", 10)},
+	e := &Episode{Name: "one", Cameras: []*Camera{newCamera("camera_0", 10)},
 		Arms: []*Arm{{Name: "arm_0", Streams: Streams{Joint: joint, CommandJoint: command}}}}
 	more := &Episode{Name: "more", Arms: []*Arm{{Name: "arm_0",
-		Streams: Streams{Joint: vector("arm_0/joint", 30, func(int) float64 { return 0 }, "x", "finger", "finger",
+		Streams: Streams{Joint: newVector("arm_0/joint", 30, func(int) float64 { return 0 }, "x", "finger", "finger",
 			"finger", "y")}}}}
 	var l Layout
 	require.NoError(t, l.Add(e))
@@ -51,17 +51,17 @@ func TestColumnsOfOneName(t *testing.T) {
 
 func TestLayout(t *testing.T) {
 	half := func(i int) float64 { return float64(i) + 0.5 }
-	one := &Episode{Name: "one", Cameras: []*Camera{camera("camera_0", 30)}, Arms: []*Arm{
-		{Name: "arm_1", Streams: Streams{Joint: vector("arm_1/joint", 100, half, "joint_0")}},
+	one := &Episode{Name: "one", Cameras: []*Camera{newCamera("camera_0", 30)}, Arms: []*Arm{
+		{Name: "arm_1", Streams: Streams{Joint: newVector("arm_1/joint", 100, half, "joint_0")}},
 		{
-			Name: "arm_0", Streams: Streams{Joint: vector("arm_0/joint", 100, half, "joint_0", "joint_2"),
-				Gripper:      vector("arm_0/gripper", 100, half, "0", "2", "force"),
-				CommandJoint: vector("arm_0/command/joint", 100, half, "joint_0", "joint_2")},
+			Name: "arm_0", Streams: Streams{Joint: newVector("arm_0/joint", 100, half, "joint_0", "joint_2"),
+				Gripper:      newVector("arm_0/gripper", 100, half, "0", "2", "force"),
+				CommandJoint: newVector("arm_0/command/joint", 100, half, "joint_0", "joint_2")},
 		},
 	}}
-	two := &Episode{Name: "two", Cameras: []*Camera{camera("camera_0", 30)}, Arms: []*Arm{
-		{Name: "arm_0", Streams: Streams{Joint: vector("arm_0/joint", 100, half, "joint_0", "joint_2", "joint_10"),
-			Gripper: vector("arm_0/gripper", 100, half, "10", "angle")}},
+	two := &Episode{Name: "two", Cameras: []*Camera{newCamera("camera_0", 30)}, Arms: []*Arm{
+		{Name: "arm_0", Streams: Streams{Joint: newVector("arm_0/joint", 100, half, "joint_0", "joint_2", "joint_10"),
+			Gripper: newVector("arm_0/gripper", 100, half, "10", "angle")}},
 	}}
 	var l Layout
 	require.NoError(t, l.Add(one))
@@ -99,7 +99,7 @@ func TestLayout(t *testing.T) {
 
 func TestLayoutUnits(t *testing.T) {
 	set := func(name, unit string, value float64) *Episode {
-		joint := vector("arm_0/joint", 100, func(int) float64 { return value }, "joint_0")
+		joint := newVector("arm_0/joint", 100, func(int) float64 { return value }, "joint_0")
 		joint.Columns[0].Unit = unit
 		joint.Values[3] = align.Missing()
 		return &Episode{Name: name, Arms: []*Arm{{Name: "arm_0", Streams: Streams{Joint: joint}}}}

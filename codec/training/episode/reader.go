@@ -99,7 +99,7 @@ func (r *Reader) Episodes() ([]*Episode, error) { return r.episodes() }
 // Found implements Source.
 func (r *Reader) Found() *Findings { return r.source.Found() }
 
-// Losses returns what images and numbers of the episodes lost by being read as messages.
+// Losses returns the losses of the source, and of images that became JPEGs.
 func (r *Reader) Losses() []codec.Loss {
 	lost := codec.LossCounts{}
 	maps.Copy(lost, r.Found().Lost)

@@ -18,61 +18,64 @@ import (
 	"tapedeck/msgs/sensor_msgs"
 )
 
-// takes is a Source of episodes in memory.
-type takes struct {
+// memorySource is a Source of episodes in memory.
+type memorySource struct {
 	Findings
 	episodes []*Episode
 	closed   bool
 }
 
-func (s *takes) Episodes() ([]*Episode, error) { return s.episodes, nil }
-func (s *takes) Close() error                  { s.closed = true; return nil }
+func (s *memorySource) Episodes() ([]*Episode, error) { return s.episodes, nil }
+func (s *memorySource) Close() error                  { s.closed = true; return nil }
 
-// pictures are frames in memory whose data begin with their index.
-type pictures struct {
+// memoryFrames implements Frames. The data of frame i begins with i.
+type memoryFrames struct {
 	encoding string
 	broken   int  // index of a frame that cannot be read; 0: none
 	open     *int // number of open cameras
 }
 
-func (p *pictures) Frame(i int) (Frame, error) {
+func (p *memoryFrames) Frame(i int) (Frame, error) {
 	if p.broken != 0 && i == p.broken {
 		return Frame{}, fmt.Errorf("frame %d is broken", i)
 	}
 	return Frame{Encoding: p.encoding, Data: []byte{byte(i), 1, 2}, Width: 1, Height: 1, Step: 3}, nil
 }
 
-func (p *pictures) Close() error { *p.open--; return nil }
+func (p *memoryFrames) Close() error { *p.open--; return nil }
 
-// withPictures sets the frames of a camera.
-func withPictures(c *Camera, p pictures) *Camera {
+// setFrames sets the frames of a camera, and returns the camera.
+func setFrames(c *Camera, p memoryFrames) *Camera {
 	c.Open = func() (Frames, error) { *p.open++; return &p, nil }
 	c.Raw = p.encoding == "rgb8"
 	return c
 }
 
-func recording(open *int) []*Episode {
-	pose := vector("arm_0/pose", 4, func(i int) float64 { return 0.25 * float64(i) }, "x", "y", "z", "rx", "ry", "rz")
+// newEpisodes returns an episode with two cameras and all kinds of streams, and an episode with an unsorted pose. open
+// counts the open cameras.
+func newEpisodes(open *int) []*Episode {
+	pose := newVector("arm_0/pose", 4, func(i int) float64 { return 0.25 * float64(i) },
+		"x", "y", "z", "rx", "ry", "rz")
 	for c := 3; c < 6; c++ {
 		pose.Columns[c] = align.Column{Name: pose.Columns[c].Name, Unit: "rad", Interp: align.Euler}
 	}
-	joint := vector("arm_0/joint", 4, func(i int) float64 { return 90 * float64(i) }, "joint_0", "joint_1")
+	joint := newVector("arm_0/joint", 4, func(i int) float64 { return 90 * float64(i) }, "joint_0", "joint_1")
 	joint.Columns[0].Unit, joint.Columns[1].Unit = "deg", "deg"
-	effort := vector("arm_0/effort", 5, func(i int) float64 { return float64(i) }, "joint_0", "joint_1")
-	gripper := vector("arm_0/gripper", 3, func(i int) float64 { return float64(i) }, "force", "position")
+	effort := newVector("arm_0/effort", 5, func(i int) float64 { return float64(i) }, "joint_0", "joint_1")
+	gripper := newVector("arm_0/gripper", 3, func(i int) float64 { return float64(i) }, "force", "position")
 	gripper.Values[2] = align.Missing()
-	command := vector("arm_0/command/joint", 1, func(int) float64 { return 1 }, "joint_0", "joint_1")
-	backwards := vector("arm_0/pose", 2, func(i int) float64 { return float64(i) }, "a", "b")
-	backwards.Stamps = []int64{2e9 + 10, 2e9 + 5}
+	command := newVector("arm_0/command/joint", 1, func(int) float64 { return 1 }, "joint_0", "joint_1")
+	unsorted := newVector("arm_0/pose", 2, func(i int) float64 { return float64(i) }, "a", "b")
+	unsorted.Stamps = []int64{2e9 + 10, 2e9 + 5}
 	return []*Episode{
 		{
 			Name: "first",
-			Cameras: []*Camera{withPictures(camera("camera_0", 3), pictures{"jpeg", 0, open}),
-				withPictures(camera("camera_1", 2), pictures{"rgb8", 0, open})},
+			Cameras: []*Camera{setFrames(newCamera("camera_0", 3), memoryFrames{"jpeg", 0, open}),
+				setFrames(newCamera("camera_1", 2), memoryFrames{"rgb8", 0, open})},
 			Arms: []*Arm{{Name: "arm_0", Streams: Streams{Pose: pose, Joint: joint, Effort: effort, Gripper: gripper,
 				CommandJoint: command}}},
 		},
-		{Name: "second", Arms: []*Arm{{Name: "arm_0", Streams: Streams{Pose: backwards}}}},
+		{Name: "second", Arms: []*Arm{{Name: "arm_0", Streams: Streams{Pose: unsorted}}}},
 	}
 }
 
@@ -93,11 +96,12 @@ func read(t *testing.T, r codec.Reader, q codec.Query) (list []string, payloads 
 	}
 }
 
+// TestReader reads two episodes as messages. Messages, Info and open cameras are checked.
 func TestReader(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "take")
 	require.NoError(t, os.WriteFile(path, make([]byte, 1234), 0o600))
 	open := 0
-	source := &takes{episodes: recording(&open)}
+	source := &memorySource{episodes: newEpisodes(&open)}
 	r := NewReader(nil, "session", path, source)
 	list, payloads := read(t, r, codec.Query{})
 	require.Equal(t, []string{
@@ -158,9 +162,10 @@ func TestReader(t *testing.T) {
 	require.True(t, source.closed)
 }
 
+// TestReaderQuery reads messages of a time range without a topic, and the last message of each topic.
 func TestReaderQuery(t *testing.T) {
 	open := 0
-	r := NewReader(nil, "session", t.TempDir(), &takes{episodes: recording(&open)})
+	r := NewReader(nil, "session", t.TempDir(), &memorySource{episodes: newEpisodes(&open)})
 	list, _ := read(t, r, codec.Query{
 		Start: 1e9 + 1e7, End: 1e9 + 3e7, Topics: func(c *codec.Channel) bool { return c.Topic != "/arm_0/pose" },
 	})
@@ -188,9 +193,10 @@ func TestReaderQuery(t *testing.T) {
 	}, latest)
 }
 
+// TestReaderValues checks the contents of messages: joints become rad, and missing values are omitted.
 func TestReaderValues(t *testing.T) {
 	open := 0
-	r := NewReader(nil, "session", t.TempDir(), &takes{episodes: recording(&open)})
+	r := NewReader(nil, "session", t.TempDir(), &memorySource{episodes: newEpisodes(&open)})
 	_, payloads := read(t, r, codec.Query{End: 1e9 + 2e7})
 	var joints, gripper sensor_msgs.JointState
 	require.NoError(t, cdr.Unmarshal(payloads["/arm_0/joint_states sensor_msgs/msg/JointState"], &joints))
@@ -202,11 +208,14 @@ func TestReaderValues(t *testing.T) {
 	require.Equal(t, []float64{1}, gripper.Position)
 }
 
+// TestReaderDamage reads a broken frame and a source with damage. With Query.Damaged, all damage must be reported and
+// all other messages read. Without, the broken frame must end the iteration.
 func TestReaderDamage(t *testing.T) {
 	open := 0
-	broken := &Episode{Name: "broken", Cameras: []*Camera{withPictures(camera("camera_0", 4),
-		pictures{"jpeg", 2, &open})}}
-	source := &takes{episodes: []*Episode{broken}, Findings: Findings{Damage: []error{errors.New("a table is broken")}}}
+	broken := &Episode{Name: "broken", Cameras: []*Camera{setFrames(newCamera("camera_0", 4),
+		memoryFrames{"jpeg", 2, &open})}}
+	source := &memorySource{episodes: []*Episode{broken},
+		Findings: Findings{Damage: []error{errors.New("a table is broken")}}}
 	r := NewReader(nil, "session", t.TempDir(), source)
 
 	var reported []string
@@ -240,18 +249,20 @@ func TestReaderDamage(t *testing.T) {
 	require.Equal(t, codec.EventDamage, info.Events[0].Kind)
 }
 
+// TestReaderPoses reads poses with quaternions and with angles in degrees, missing values and stamps beyond a header.
 func TestReaderPoses(t *testing.T) {
-	turned := vector("tool/pose", 3, func(i int) float64 { return float64(i) }, "x", "y", "z", "qx", "qy", "qz", "qw")
+	turned := newVector("tool/pose", 3, func(i int) float64 { return float64(i) },
+		"x", "y", "z", "qx", "qy", "qz", "qw")
 	for i := range 3 {
 		copy(turned.Values[i*7+3:], []float64{0, 0, 0.6, 0.8})
 	}
 	turned.Values[7] = align.Missing()
 	turned.Stamps = []int64{-5, 3e9, 4e18} // in 1969, and later than a header can hold
-	degrees := vector("tool/command/pose", 1, func(int) float64 { return 0 }, "x", "y", "z", "rx", "ry", "rz")
+	degrees := newVector("tool/command/pose", 1, func(int) float64 { return 0 }, "x", "y", "z", "rx", "ry", "rz")
 	degrees.Columns[5].Unit = "deg"
 	degrees.Values[5] = 90
 	e := &Episode{Name: "one", Arms: []*Arm{{Name: "left tool", Streams: Streams{Pose: turned, CommandPose: degrees}}}}
-	r := NewReader(nil, "session", t.TempDir(), &takes{episodes: []*Episode{e}})
+	r := NewReader(nil, "session", t.TempDir(), &memorySource{episodes: []*Episode{e}})
 	list, payloads := read(t, r, codec.Query{Start: math.MinInt64})
 	require.Equal(t, []string{"/left_tool/pose -1000000005", "/left_tool/command/pose 0", "/left_tool/pose 2000000000",
 		"/left_tool/pose 3999999999000000000"}, list)
@@ -263,25 +274,26 @@ func TestReaderPoses(t *testing.T) {
 	require.InDelta(t, math.Sqrt2/2, m.Pose.Orientation.Z, 1e-15)
 	_, payloads = read(t, r, codec.Query{End: 4e9})
 	require.NoError(t, cdr.Unmarshal(payloads["/left_tool/pose geometry_msgs/msg/PoseStamped"], &m))
-	require.Equal(t, geometry_msgs.Point{X: 0, Y: 1, Z: 1}, m.Pose.Position, "x of the sample before")
+	require.Equal(t, geometry_msgs.Point{X: 0, Y: 1, Z: 1}, m.Pose.Position, "x must come from the previous sample")
 
 	turned.Values = turned.Values[:20]
-	_, err := NewReader(nil, "session", "take", &takes{episodes: []*Episode{e}}).Info()
+	_, err := NewReader(nil, "session", "take", &memorySource{episodes: []*Episode{e}}).Info()
 	require.EqualError(t, err, "read take: one: stream tool/pose has 20 numbers for 3 samples of 7 columns, want 21")
 }
 
-// torn are frames of a file that ends too early.
-type torn struct{}
+// truncatedFrames implements Frames of a file that ends too early.
+type truncatedFrames struct{}
 
-func (f torn) Frame(int) (Frame, error) { return Frame{}, fmt.Errorf("a video: %w", io.EOF) }
-func (f torn) Close() error             { return nil }
+func (f truncatedFrames) Frame(int) (Frame, error) { return Frame{}, fmt.Errorf("a video: %w", io.EOF) }
+func (f truncatedFrames) Close() error             { return nil }
 
-// A file of images that ends early, or is missing, does not end the messages.
+// TestReaderEndOfImages reads a camera whose file ends early or is missing. All other messages must be read, and a
+// missing file must be opened and reported once.
 func TestReaderEndOfImages(t *testing.T) {
 	open := 0
-	e := recording(&open)[0]
-	e.Cameras[0].Open = func() (Frames, error) { return torn{}, nil }
-	r := NewReader(nil, "session", t.TempDir(), &takes{episodes: []*Episode{e}})
+	e := newEpisodes(&open)[0]
+	e.Cameras[0].Open = func() (Frames, error) { return truncatedFrames{}, nil }
+	r := NewReader(nil, "session", t.TempDir(), &memorySource{episodes: []*Episode{e}})
 	it, err := r.Read(codec.Query{})
 	require.NoError(t, err)
 	_, err = it.Next()
@@ -293,20 +305,21 @@ func TestReaderEndOfImages(t *testing.T) {
 	e.Cameras[0].Open = func() (Frames, error) { opened++; return nil, errors.New("no ffmpeg") }
 	damaged := 0
 	list, _ := read(t, r, codec.Query{Damaged: func(error) { damaged++ }})
-	require.Len(t, list, 20-3-2, "all but the images of camera_0, and the second episode")
+	require.Len(t, list, 20-3-2, "messages without camera_0 and without the second episode")
 	require.Equal(t, 1, opened)
 	require.Equal(t, 1, damaged)
 }
 
-// Info opens no camera. It names missing files, and lists the channels of their images.
+// TestReaderMissing checks that Info opens no camera, that it has an event for a missing file, and that it lists the
+// channel of the missing images.
 func TestReaderMissing(t *testing.T) {
 	open := 0
-	episodes := recording(&open)
+	episodes := newEpisodes(&open)
 	for _, c := range episodes[0].Cameras {
 		c.Open = func() (Frames, error) { t.Error(c.Name + " is opened"); return nil, io.EOF }
 	}
 	missing := &MissingError{Path: "videos/top.mp4", Camera: "top", Raw: true, Images: 7, Err: os.ErrNotExist}
-	r := NewReader(nil, "lerobot", t.TempDir(), &takes{episodes: episodes,
+	r := NewReader(nil, "lerobot", t.TempDir(), &memorySource{episodes: episodes,
 		Findings: Findings{Damage: []error{missing}}})
 	info, err := r.Info()
 	require.NoError(t, err)
@@ -319,15 +332,16 @@ func TestReaderMissing(t *testing.T) {
 	require.Same(t, last.Channel, missing.Channel)
 }
 
-// TestReaderNames has devices whose names are invalid in topics, or become equal.
+// TestReaderNames reads cameras whose names are invalid in topics or become equal. Each camera must have a topic of its
+// own.
 func TestReaderNames(t *testing.T) {
 	open := 0
 	first, second := &Episode{Name: "first"}, &Episode{Name: "second"}
 	for _, name := range []string{"左", "left-cam", "left_cam", "右", "2nd"} {
-		first.Cameras = append(first.Cameras, withPictures(camera(name, 1), pictures{"jpeg", 0, &open}))
+		first.Cameras = append(first.Cameras, setFrames(newCamera(name, 1), memoryFrames{"jpeg", 0, &open}))
 	}
 	second.Cameras = []*Camera{first.Cameras[3], first.Cameras[2]}
-	r := NewReader(nil, "x", "", &takes{episodes: []*Episode{first, second}})
+	r := NewReader(nil, "x", "", &memorySource{episodes: []*Episode{first, second}})
 	list, _ := read(t, r, codec.Query{})
 	require.Equal(t, []string{
 		"/device__/image/compressed 0", "/left_cam/image/compressed 0", "/left_cam_2/image/compressed 0",

@@ -14,14 +14,14 @@ import (
 type Rows struct {
 	Episode *Episode
 	Options align.Options
-	Stamps  []int64   // ns since the Unix epoch, each later than the one before
+	Stamps  []int64   // ns since the Unix epoch, strictly increasing
 	Frames  [][]int   // by camera and row, the index of the frame; -1: none
 	Arms    []ArmRows // in the order of Episode.Arms
 	// ActionSource is the source of actions: "command", "next-state" or "copy", with exceptions for single streams, as
 	// in "command, next-state for arm_0/gripper".
 	ActionSource string
 	Rewards      []float64 // by row: 1 for the last row of a successful episode, else 0
-	Synthetic    bool      // whether the rewards are synthetic: success is unknown
+	Synthetic    bool      // success is unknown, so all rewards are 0
 	Report       align.Report
 }
 
@@ -148,7 +148,7 @@ func (a *ArmRows) setActions(fallback string) {
 	}
 }
 
-// actions returns the actions of a stream, and their source.
+// actions returns the actions of a stream, and the source of the actions.
 func actions(state, command *align.Vector, fallback string) (*align.Vector, string) {
 	switch {
 	case command != nil:

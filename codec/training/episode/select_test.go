@@ -75,9 +75,9 @@ func TestSelection(t *testing.T) {
 // Joints whose unit the recording does not say have no unit.
 func TestUnknownUnits(t *testing.T) {
 	ones := func(int) float64 { return 1 }
-	arm := &Arm{Name: "arm_0", Streams: Streams{Joint: vector("arm_0/joint", 30, ones, "a", "b"),
-		Velocity: vector("arm_0/velocity", 30, ones, "a", "b")}}
-	e := &Episode{Name: "e", Cameras: []*Camera{camera("camera_0", 10)}, Arms: []*Arm{arm}}
+	arm := &Arm{Name: "arm_0", Streams: Streams{Joint: newVector("arm_0/joint", 30, ones, "a", "b"),
+		Velocity: newVector("arm_0/velocity", 30, ones, "a", "b")}}
+	e := &Episode{Name: "e", Cameras: []*Camera{newCamera("camera_0", 10)}, Arms: []*Arm{arm}}
 	units := func() (list []string) {
 		rows, err := Align(e, align.Options{})
 		require.NoError(t, err)
@@ -90,7 +90,7 @@ func TestUnknownUnits(t *testing.T) {
 	}
 	require.Equal(t, []string{"", "", ""}, units())
 	require.Equal(t, UnitUnknown, Summarize(e).Streams[0].Unit)
-	r := NewReader(nil, "x", t.TempDir(), &takes{episodes: []*Episode{e}})
+	r := NewReader(nil, "x", t.TempDir(), &memorySource{episodes: []*Episode{e}})
 	info, err := r.Info()
 	require.NoError(t, err)
 	require.Len(t, info.Events, 1)
@@ -101,7 +101,7 @@ func TestUnknownUnits(t *testing.T) {
 	(&Selection{JointUnit: "deg"}).Select([]*Episode{e})
 	require.Equal(t, []string{"rad", "rad/s", "rad"}, units())
 	require.Equal(t, "deg/s", Summarize(e).Streams[1].Unit)
-	info, err = NewReader(nil, "x", t.TempDir(), &takes{episodes: []*Episode{e}}).Info()
+	info, err = NewReader(nil, "x", t.TempDir(), &memorySource{episodes: []*Episode{e}}).Info()
 	require.NoError(t, err)
 	require.Empty(t, info.Events)
 }
