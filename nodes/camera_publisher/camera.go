@@ -66,7 +66,7 @@ func newCamera(name string, c *hardware.Camera, o *options, node bridge.Node, sy
 	if err != nil {
 		return nil, err
 	}
-	a.capture, err = newCapture(c, o.Loop, system, a.changed, func(err error) {
+	a.capture, err = newCapture(c, o.Loop, system, a.logStatus, func(err error) {
 		node.Log(bridge.Warn, "%s: skipping unusable images: %v", name, err)
 	})
 	if err != nil {
@@ -164,8 +164,8 @@ func (a *camera) run(ctx context.Context) error {
 	})
 }
 
-// changed logs the state of a device.
-func (a *camera) changed(s v4l2.Status) {
+// logStatus logs the state of a device.
+func (a *camera) logStatus(s v4l2.Status) {
 	if s.Err != nil {
 		a.node.Log(bridge.Warn, "%s: %v; retrying", a.name, s.Err)
 		return

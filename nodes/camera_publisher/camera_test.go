@@ -154,7 +154,7 @@ func TestDecoding(t *testing.T) {
 	for _, size := range []string{"8×8", "8000×16000"} {
 		var width, height uint16
 		fmt.Sscanf(size, "%d×%d", &width, &height)
-		other := &v4l2.Frame{Data: resized(t, f.Data, width, height), Format: f.Format}
+		other := &v4l2.Frame{Data: resizeJPEG(t, f.Data, width, height), Format: f.Format}
 		require.EqualError(t, a.publish(other), "the JPEG has "+size+" pixels, not 16×8")
 	}
 	f.Data = f.Data[:100]
@@ -165,8 +165,8 @@ func TestDecoding(t *testing.T) {
 	require.Equal(t, []int{1, 5, 5}, []int{pixels.count, jpegs.count, info.count})
 }
 
-// resized returns a JPEG with another size in its header.
-func resized(t *testing.T, data []byte, width, height uint16) []byte {
+// resizeJPEG returns a JPEG with another size in its header.
+func resizeJPEG(t *testing.T, data []byte, width, height uint16) []byte {
 	at := bytes.Index(data, []byte("\xff\xc0\x00"))
 	require.Positive(t, at)
 	data = bytes.Clone(data)

@@ -399,7 +399,7 @@ func TestDeletedFiles(t *testing.T) {
 }
 
 func TestTooLarge(t *testing.T) {
-	_, err := jpegFormat(resized(t, jpegOf(t, 8, 8, 1), 65535, 65535))
+	_, err := jpegFormat(resizeJPEG(t, jpegOf(t, 8, 8, 1), 65535, 65535))
 	require.EqualError(t, err, "invalid image size 65535×65535")
 
 	header := []byte("IHDR\x00\x01\x00\x00\x00\x01\x00\x00\x08\x00\x00\x00\x00") // 65536×65536

@@ -71,7 +71,7 @@ func (o *checkOptions) check(ctx context.Context, paths []string, stdout, stderr
 		if o.JSON {
 			err = writeFindingsJSON(stdout, path, list)
 		} else {
-			err = o.writeFindings(&separated{Writer: stdout, pending: i > 0}, path, p, list)
+			err = o.writeFindings(&separatingWriter{Writer: stdout, pending: i > 0}, path, p, list)
 		}
 		if err != nil {
 			return err

@@ -46,7 +46,7 @@ func (o *infoOptions) info(ctx context.Context, paths []string, stdout, stderr i
 	paths = o.firsts(paths)
 	failed, damaged := 0, 0
 	for i, path := range paths {
-		w := separated{Writer: stdout, pending: i > 0 && !o.JSON}
+		w := separatingWriter{Writer: stdout, pending: i > 0 && !o.JSON}
 		err := o.describe(ctx, path, &w, stderr)
 		if err != nil && (len(paths) == 1 || printable.Err(stdout) != nil) {
 			return err
@@ -91,13 +91,13 @@ func checkComplete(path string, info *codec.Info) error {
 	return nil
 }
 
-// separated writes a blank line before its first output if pending is set.
-type separated struct {
+// separatingWriter writes a blank line before its first output if pending is set.
+type separatingWriter struct {
 	io.Writer
 	pending bool
 }
 
-func (s *separated) Write(b []byte) (int, error) {
+func (s *separatingWriter) Write(b []byte) (int, error) {
 	if s.pending {
 		s.pending = false
 		if _, err := io.WriteString(s.Writer, "\n"); err != nil {

@@ -61,7 +61,7 @@ func writeInfoText(w io.Writer, path string, info *codec.Info, measured *measure
 		line("End:", "%s", clock(info, info.EndTime))
 	}
 	line("Messages:", "%d", info.MessageCount)
-	if n := repeated(info); measured != nil && n > 0 {
+	if n := repeatedMessages(info); measured != nil && n > 0 {
 		line("", "%s at the start of files, which repeat latched ones, not counted and not read",
 			human.Count(n, "message"))
 	}
@@ -114,8 +114,8 @@ func writeInfoText(w io.Writer, path string, info *codec.Info, measured *measure
 	return err
 }
 
-// repeated returns the number of latched messages that the files of a recording repeat.
-func repeated(info *codec.Info) (n uint64) {
+// repeatedMessages returns the number of latched messages that the files of a recording repeat.
+func repeatedMessages(info *codec.Info) (n uint64) {
 	for _, t := range info.Topics {
 		n += t.Repeated
 	}

@@ -41,8 +41,8 @@ func (j *Job) openInputs(ctx context.Context, paths []string, s *settings, t *ta
 	return recording, err
 }
 
-// missing returns the missing files of a recording that would have selected messages.
-func missing(in *recordings.Part, s *settings) []*episode.MissingError {
+// missingFiles returns the missing files of a recording that would have selected messages.
+func missingFiles(in *recordings.Part, s *settings) []*episode.MissingError {
 	if in.Episodes == nil {
 		return nil
 	}
@@ -95,19 +95,19 @@ func attach(ctx context.Context, inputs *recordings.Recording, o *codec.CreateOp
 				a.LogTime = codec.Later(codec.Later(a.LogTime, in.Shift), offset)
 			}
 			open := a.Open
-			a.Open = func(func(error)) io.Reader { return &attached{ctx, open(damaged)} }
+			a.Open = func(func(error)) io.Reader { return &attachmentReader{ctx, open(damaged)} }
 			o.Attachments = append(o.Attachments, a)
 		}
 	}
 }
 
-// attached reads an attachment until ctx ends.
-type attached struct {
+// attachmentReader reads an attachment until ctx ends.
+type attachmentReader struct {
 	ctx context.Context
 	io.Reader
 }
 
-func (a *attached) Read(b []byte) (int, error) {
+func (a *attachmentReader) Read(b []byte) (int, error) {
 	if err := a.ctx.Err(); err != nil {
 		return 0, err
 	}

@@ -387,7 +387,7 @@ const (
 // acceptMissing adds the files that the input lacks to lost. Without --partial it returns an error instead. It does
 // nothing if Job.Damaged is set, which is called with the missing files.
 func (j *Job) acceptMissing(in *recordings.Part, s *settings, lost *losses) error {
-	missing := missing(in, s)
+	missing := missingFiles(in, s)
 	if len(missing) == 0 || j.Damaged != nil {
 		return nil
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// matched returns the differences that match finds, and the differences after placeByTime has found partners by time.
-func matched(a, b []message, offset int64) (found, placed []hunk) {
+// matchBoth returns the differences that match finds, and the differences after placeByTime has found partners by time.
+func matchBoth(a, b []message, offset int64) (found, placed []hunk) {
 	repeats := match(a, b, false)
 	found = slices.Collect(differences(a, b))
 	for _, run := range repeats {
@@ -82,7 +82,7 @@ func TestMatch(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			found, _ := matched(payloads(test.a), payloads(test.b), 0)
+			found, _ := matchBoth(payloads(test.a), payloads(test.b), 0)
 			require.Equal(t, test.want, joinHunks(found))
 		})
 	}
@@ -111,7 +111,7 @@ func TestMatchIsSound(t *testing.T) {
 				b = append(b, s)
 			}
 		}
-		found, placed := matched(a, b, random.Int64N(100))
+		found, placed := matchBoth(a, b, random.Int64N(100))
 		require.Equal(t, weight(found), weight(placed))
 		for _, hunks := range [][]hunk{found, placed} {
 			i, j := 0, 0
@@ -137,14 +137,14 @@ func TestMatchFindsLossesInLongSequences(t *testing.T) {
 		a[i].hash = uint64(i)
 	}
 	b := append(append([]message{}, a[:1000]...), a[50_000:]...)
-	found, _ := matched(a, b, 0)
+	found, _ := matchBoth(a, b, 0)
 	require.Equal(t, []hunk{{1000, 50_000, 1000, 1000}}, found)
 
 	other := make([]message, n)
 	for i := range other {
 		other[i].hash = uint64(n + i)
 	}
-	found, _ = matched(a, other, 0)
+	found, _ = matchBoth(a, other, 0)
 	require.Equal(t, []hunk{{0, n, 0, n}}, joinHunks(found))
 }
 
@@ -166,7 +166,7 @@ func TestPlace(t *testing.T) {
 		"no choice":       {at("cc", 0, 10), at(""), 0, []hunk{{0, 2, 0, 0}}},
 		"changed as well": {at("abc", 0, 10, 20), at("xc", 10, 20), 0, []hunk{{0, 2, 0, 1}}},
 	} {
-		_, placed := matched(test.a, test.b, test.offset)
+		_, placed := matchBoth(test.a, test.b, test.offset)
 		require.Equal(t, test.want, joinHunks(placed), name)
 	}
 }

@@ -259,10 +259,10 @@ func (t *times) text() string {
 		return shift + ", all of them"
 	}
 	return fmt.Sprintf("%s; beyond that they differ by %v on average and by %v at most, at message %d of %s", shift,
-		rounded(t.mean), rounded(t.max), t.worstMessage, t.worst.key)
+		roundDuration(t.mean), roundDuration(t.max), t.worstMessage, t.worst.key)
 }
 
-func rounded(ns float64) time.Duration {
+func roundDuration(ns float64) time.Duration {
 	d := time.Duration(ns)
 	if d > 10*time.Microsecond {
 		return d.Round(time.Microsecond)

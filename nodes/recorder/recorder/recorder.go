@@ -292,8 +292,8 @@ func (r *recorder) declare(c *codec.Channel) {
 	}
 }
 
-// undefined warns that a topic is recorded without the definition of its type.
-func (r *recorder) undefined(c *codec.Channel, err error) {
+// warnUndefined warns that a topic is recorded without the definition of its type.
+func (r *recorder) warnUndefined(c *codec.Channel, err error) {
 	r.warn("type "+c.Type, "%s is recorded without the definition of its type, which readers then must know: %v",
 		c.Topic, err)
 }
@@ -365,7 +365,7 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, disk 
 	r.topics = subscription.New(subscription.Options{
 		Owner: r.owner, Node: node, Clock: r.clock, Selection: chosen, Library: r.library, Overrides: overrides,
 		Discovery: !o.NoDiscovery, Snapshots: r.snapshots,
-		NewReceiver: r.newReceiver, Unfit: r.unfit, Declare: r.declare, Undefined: r.undefined,
+		NewReceiver: r.newReceiver, Unfit: r.unfit, Declare: r.declare, Undefined: r.warnUndefined,
 		Warn: r.warn,
 	})
 	r.topics.Pause(o.StartPaused)

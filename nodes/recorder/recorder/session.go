@@ -69,7 +69,7 @@ func (s *session) create(o *options, name string) (*output, error) {
 		}
 		return err
 	}, s.deleted)
-	completed := func(f codec.FileInfo, err error) { s.completed(out, f, err) }
+	completed := func(f codec.FileInfo, err error) { s.onFileComplete(out, f, err) }
 	options := codec.CreateOptions{Disk: r.disk, Metadata: r.metadata, Completed: completed,
 		Ending: func(path string, missing *codec.MissingError) []codec.Event { return s.writer.Ending(path, missing) }}
 	if r.options.SplitNames == namesTime {
@@ -228,8 +228,8 @@ func (s *session) syncRegularly() {
 	}
 }
 
-// completed implements codec.CreateOptions.Completed for an output.
-func (s *session) completed(out *output, f codec.FileInfo, err error) {
+// onFileComplete implements codec.CreateOptions.Completed for an output.
+func (s *session) onFileComplete(out *output, f codec.FileInfo, err error) {
 	if err != nil {
 		s.onError(fmt.Errorf("complete %s: %w", f.Path, err))
 	} else {

@@ -250,7 +250,7 @@ func create[T any](c *Catalogue, name, recording string) (*parquet.GenericWriter
 	// The name must not end with .parquet, as the names of complete files do.
 	t.file, err = os.CreateTemp(folder, "."+store.Base(t.path)+".part")
 	if err != nil {
-		return nil, nil, t.failed(err)
+		return nil, nil, t.addPath(err)
 	}
 	w := parquet.NewGenericWriter[T](t.file, parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}),
 		parquet.CreatedBy("tapedeck", "1", "0"))
@@ -271,8 +271,8 @@ func write[T any](c *Catalogue, name, recording string, rows []T) (*table, error
 	return t, err
 }
 
-// failed adds the path to an error, which may be nil.
-func (t *table) failed(err error) error {
+// addPath adds the path to an error, which may be nil.
+func (t *table) addPath(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -292,7 +292,7 @@ func (t *table) complete(ctx context.Context) error {
 	default:
 		err = errors.Join(t.file.Chmod(0o644), t.file.Sync(), t.file.Close())
 	}
-	return t.failed(err)
+	return t.addPath(err)
 }
 
 // commit gives the complete file its name.
@@ -302,7 +302,7 @@ func (t *table) commit(ctx context.Context) error {
 	}
 	err := os.Rename(t.file.Name(), t.path)
 	codec.OS{}.SyncFolder(filepath.Dir(t.path))
-	return t.failed(err)
+	return t.addPath(err)
 }
 
 // abort removes the temporary file, if it was not renamed.

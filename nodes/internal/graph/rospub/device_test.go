@@ -17,8 +17,8 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// lasting returns a device that ends with err after d.
-func lasting(d time.Duration, err error) Device {
+// device returns a device that ends with err after d.
+func device(d time.Duration, err error) Device {
 	return Device{Run: func(ctx context.Context) error {
 		select {
 		case <-time.After(d):
@@ -40,9 +40,9 @@ func TestRun(t *testing.T) {
 		ticks   int
 	}{
 		"none":             {nil, time.Hour, nil, 0, 0},
-		"all end":          {[]Device{lasting(500*ms, nil), lasting(2500*ms, nil)}, time.Hour, nil, 2500 * ms, 2},
-		"one fails":        {[]Device{lasting(1500*ms, lost), lasting(time.Hour, nil)}, time.Hour, lost, 1500 * ms, 1},
-		"the context ends": {[]Device{lasting(time.Hour, nil), lasting(time.Hour, lost)}, 3500 * ms, nil, 3500 * ms, 3},
+		"all end":          {[]Device{device(500*ms, nil), device(2500*ms, nil)}, time.Hour, nil, 2500 * ms, 2},
+		"one fails":        {[]Device{device(1500*ms, lost), device(time.Hour, nil)}, time.Hour, lost, 1500 * ms, 1},
+		"the context ends": {[]Device{device(time.Hour, nil), device(time.Hour, lost)}, 3500 * ms, nil, 3500 * ms, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// limited returns a topic with limits in the ring.
-func limited(l Limits) *Topic {
+// topicWith returns a topic with limits in the ring.
+func topicWith(l Limits) *Topic {
 	t := newTopic("/n")
 	t.Limits = l
 	return t
@@ -86,7 +86,7 @@ func TestRingKeepsWhatItsLimitsAllow(t *testing.T) {
 		"a clock behind": {1e9, Limits{Age: 2 * time.Second}, []float64{5, 1, 2}, []int64{0, 1, 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, tr := newRingTest(t, c.maxBytes), limited(c.limits)
+			r, tr := newRingTest(t, c.maxBytes), topicWith(c.limits)
 			for _, s := range c.seconds {
 				r.put(tr, s, 1000)
 			}
@@ -99,7 +99,7 @@ func TestRingKeepsWhatItsLimitsAllow(t *testing.T) {
 
 func TestRingShedsTheOldestOfAllTopics(t *testing.T) {
 	r := newRingTest(t, 4000)
-	a, b := limited(Limits{}), limited(Limits{Age: time.Second})
+	a, b := topicWith(Limits{}), topicWith(Limits{Age: time.Second})
 	for i := range 4 {
 		r.put(a, float64(2*i+1), 1000)
 		r.put(b, float64(2*i+2), 1000)
@@ -110,7 +110,7 @@ func TestRingShedsTheOldestOfAllTopics(t *testing.T) {
 
 func TestRingRefusesWhatIsLargerThanItself(t *testing.T) {
 	r := newRingTest(t, 3000)
-	a, b := limited(Limits{}), limited(Limits{Bytes: 1500})
+	a, b := topicWith(Limits{}), topicWith(Limits{Bytes: 1500})
 	r.put(a, 1, 1000)
 	r.put(a, 2, 3001)
 	r.put(b, 3, 1501)
@@ -120,7 +120,7 @@ func TestRingRefusesWhatIsLargerThanItself(t *testing.T) {
 }
 
 func TestRingForgetsSilentTopics(t *testing.T) {
-	r, tr := newRingTest(t, 1e9), limited(Limits{Age: time.Second})
+	r, tr := newRingTest(t, 1e9), topicWith(Limits{Age: time.Second})
 	r.put(tr, 1, 1000)
 	r.put(tr, 2, 1000)
 	r.Expire(2.6e9)
@@ -149,7 +149,7 @@ func TestViewsReadTheirTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := NewRing(1e9)
-			a, b := limited(long), limited(short)
+			a, b := topicWith(long), topicWith(short)
 			put := func(from, to int64) {
 				for i := from; i < to; i++ {
 					x, _ := testItem(a, i*1e9, 10)
@@ -170,7 +170,7 @@ func TestViewsReadTheirTime(t *testing.T) {
 }
 
 func TestViewsKeepWhatTheyHaveNotRead(t *testing.T) {
-	r, tr := newRingTest(t, 5000), limited(Limits{Age: 2 * time.Second})
+	r, tr := newRingTest(t, 5000), topicWith(Limits{Age: 2 * time.Second})
 	for i := range 3 {
 		r.put(tr, float64(i), 1000)
 	}
@@ -196,7 +196,7 @@ func TestViewsKeepWhatTheyHaveNotRead(t *testing.T) {
 }
 
 func TestViewsMayBeExtended(t *testing.T) {
-	r, tr := newRingTest(t, 1e9), limited(Limits{})
+	r, tr := newRingTest(t, 1e9), topicWith(Limits{})
 	v := r.Open(0, 0, 1e9)
 	r.put(tr, 1, 1000)
 	r.put(tr, 2, 1000)
@@ -214,7 +214,7 @@ func TestViewsMayBeExtended(t *testing.T) {
 
 func TestViewsWaitForMessagesThatComeLate(t *testing.T) {
 	r := newRingTest(t, 1e9)
-	busy, silent := limited(Limits{}), limited(Limits{})
+	busy, silent := topicWith(Limits{}), topicWith(Limits{})
 	v := r.Open(0, 0, 10e9)
 	past := func(now float64) bool {
 		until, past := v.End(int64(now * 1e9))
@@ -235,7 +235,7 @@ func TestViewsWaitForMessagesThatComeLate(t *testing.T) {
 }
 
 func TestSlowViewsMissTheOldest(t *testing.T) {
-	r, tr := newRingTest(t, 3000), limited(Limits{})
+	r, tr := newRingTest(t, 3000), topicWith(Limits{})
 	slow, fast, early := r.Open(0, 0, 100e9), r.Open(0, 0, 100e9), r.Open(0, 0, 2e9)
 	for i := range int64(10) {
 		r.put(tr, float64(i), 1000)
@@ -254,7 +254,7 @@ func TestSlowViewsMissTheOldest(t *testing.T) {
 }
 
 func TestViewsMayBeClosedBeforeTheyHaveReadAll(t *testing.T) {
-	r, tr := newRingTest(t, 1e9), limited(Limits{Age: time.Second})
+	r, tr := newRingTest(t, 1e9), topicWith(Limits{Age: time.Second})
 	v := r.Open(0, 0, math.MaxInt64)
 	for i := range 3 * viewItems {
 		r.put(tr, float64(i), 1000)
@@ -266,7 +266,7 @@ func TestViewsMayBeClosedBeforeTheyHaveReadAll(t *testing.T) {
 }
 
 func TestViewsTakeBatches(t *testing.T) {
-	r, tr := newRingTest(t, 1e9), limited(Limits{})
+	r, tr := newRingTest(t, 1e9), topicWith(Limits{})
 	for i := range 10 {
 		r.put(tr, float64(i), viewBytes/2)
 	}
@@ -283,8 +283,8 @@ func TestRingAgainstModel(t *testing.T) {
 	for seed := range uint64(6) {
 		random := rand.New(rand.NewPCG(seed, 4))
 		r := newRingTest(t, 100000)
-		topics := []*Topic{limited(Limits{}), limited(Limits{Age: 3 * time.Second}), limited(Limits{Bytes: 4000}),
-			limited(Limits{time.Second, 3000})}
+		topics := []*Topic{topicWith(Limits{}), topicWith(Limits{Age: 3 * time.Second}), topicWith(Limits{Bytes: 4000}),
+			topicWith(Limits{time.Second, 3000})}
 		type reader struct {
 			*View
 			want, got []int64
@@ -364,7 +364,7 @@ func TestRingUnderLoad(t *testing.T) {
 	stop := make(chan struct{})
 	for w := range all {
 		writers.Go(func() {
-			tr := limited(Limits{Age: time.Duration(w) * time.Millisecond})
+			tr := topicWith(Limits{Age: time.Duration(w) * time.Millisecond})
 			for n := range 5000 {
 				item, freed := testItem(tr, time.Now().UnixNano(), 100)
 				item.PublishTime = int64(n)
@@ -407,7 +407,7 @@ func TestRingUnderLoad(t *testing.T) {
 }
 
 func TestRingAllocatesNothing(t *testing.T) {
-	r, tr := NewRing(1e9), limited(Limits{Age: time.Second})
+	r, tr := NewRing(1e9), topicWith(Limits{Age: time.Second})
 	v := r.Open(0, 0, math.MaxInt64)
 	var batches [][]*Item
 	for i := range int64(1001) {

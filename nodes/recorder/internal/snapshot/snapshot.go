@@ -157,7 +157,7 @@ func (n *Snapshot) reach() time.Duration {
 // write writes the messages of the view, and closes the recording.
 func (n *Snapshot) write() error {
 	latched := n.findLatched()
-	recording := filewriter.SizedWriter{Writer: counted{n.recording, n}}
+	recording := filewriter.SizedWriter{Writer: countingWriter{n.recording, n}}
 	n.writer = filewriter.New(viewReader{n}, recording, filewriter.Callbacks{
 		OnFileEnd: n.conclude, Now: func() int64 { return n.logTime },
 		Latched: func(int64) (list []*queue.Item) {
@@ -219,7 +219,7 @@ func (n viewReader) Read(list []*queue.Item, stopping bool) ([]*queue.Item, file
 	}
 	if !n.noted && s.Settled > n.trigger.At {
 		n.noted = true
-		n.writer.Note(n.triggered())
+		n.writer.Note(n.triggerEvent())
 		s = filewriter.State{More: true, Settled: n.trigger.At + 1}
 	}
 	return list, s
@@ -228,13 +228,13 @@ func (n viewReader) Read(list []*queue.Item, stopping bool) ([]*queue.Item, file
 // Done implements filewriter.ItemReader.
 func (viewReader) Done(int64) {}
 
-// counted counts the messages of a snapshot.
-type counted struct {
+// countingWriter counts the messages of a snapshot.
+type countingWriter struct {
 	codec.Writer
 	n *Snapshot
 }
 
-func (w counted) Write(m *codec.Message) error {
+func (w countingWriter) Write(m *codec.Message) error {
 	if err := w.Writer.Write(m); err != nil || codec.IsEvents(m.Channel) {
 		return err
 	}
@@ -257,8 +257,8 @@ func (n *Snapshot) onRefused(t *queue.Topic, err error) {
 	n.set.Warn("snapshot "+topic, "snapshot %s: %v", n.Path, err)
 }
 
-// triggered returns the event with the reason and the time range of the snapshot.
-func (n *Snapshot) triggered() codec.Event {
+// triggerEvent returns the event with the reason and the time range of the snapshot.
+func (n *Snapshot) triggerEvent() codec.Event {
 	reach := n.reach()
 	text := fmt.Sprintf("%s (%v before, %v after)", n.reason(), reach, n.trigger.After)
 	if cut := n.view.Cut(); reach > 0 && cut >= n.trigger.At-int64(reach) {

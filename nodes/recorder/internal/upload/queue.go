@@ -192,7 +192,7 @@ func (q *Queue) Run(ctx context.Context) {
 			return
 		}
 		if !errors.Is(err, errLater) && !errors.Is(err, errFound) {
-			q.ended(err, s, f)
+			q.noteResult(err, s, f)
 		}
 	}
 }
@@ -485,8 +485,8 @@ func (q *Queue) send(ctx context.Context, s *spool, f *file) error {
 	return err
 }
 
-// ended notes the result of an attempt, and when the next one is due.
-func (q *Queue) ended(err error, s *spool, f *file) {
+// noteResult notes the result of an attempt, and when the next one is due.
+func (q *Queue) noteResult(err error, s *spool, f *file) {
 	now := time.Now()
 	_, statErr := q.Disk.Lstat(s.local(f))
 	lost := f != &s.manifest && errors.Is(err, fs.ErrNotExist) && errors.Is(statErr, fs.ErrNotExist)

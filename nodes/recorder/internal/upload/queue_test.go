@@ -682,9 +682,9 @@ func TestOutageWithLocalFailures(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, there.Name), []byte("x"), 0o666))
 	outage := errors.New("no network")
 	for range 5 {
-		q.ended(outage, sp, there)
-		q.ended(&fs.PathError{Op: "open", Path: gone.Name, Err: fs.ErrNotExist}, sp, gone)
-		q.ended(fmt.Errorf("upload: %w", errActive), sp, there)
+		q.noteResult(outage, sp, there)
+		q.noteResult(&fs.PathError{Op: "open", Path: gone.Name, Err: fs.ErrNotExist}, sp, gone)
+		q.noteResult(fmt.Errorf("upload: %w", errActive), sp, there)
 	}
 	count := 0
 	for _, line := range lines {
