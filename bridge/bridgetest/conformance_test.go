@@ -136,8 +136,8 @@ func subscribe(t *testing.T, n bridge.Node, topic, typeName string, qos codec.Qo
 	return b
 }
 
-// matched waits until p has the given number of subscribers and each of the nodes knows p.
-func matched(t *testing.T, p bridge.Publisher, subscribers int, nodes ...bridge.Node) {
+// awaitMatch waits until p has the given number of subscribers and each of the nodes knows p.
+func awaitMatch(t *testing.T, p bridge.Publisher, subscribers int, nodes ...bridge.Node) {
 	t.Helper()
 	eventually(t, "publisher and subscribers match", func() bool { return p.Subscribers() == subscribers })
 	for _, n := range nodes {

@@ -43,7 +43,7 @@ func testMessages(t *testing.T, open Open) {
 			topic := fmt.Sprintf("topic%d", i)
 			in := subscribe(t, listener, topic, test.typeName, keepAll())
 			out := advertise(t, talker, topic, test.typeName, keepAll())
-			matched(t, out, 1, listener)
+			awaitMatch(t, out, 1, listener)
 			require.NoError(t, out.Publish(test.payload))
 			requirePayload(t, test.payload, in.wait(t, 1)[0].data)
 			require.Zero(t, in.Lost())
@@ -55,7 +55,7 @@ func testOrder(t *testing.T, open Open) {
 	talker, listener := pair(t, open)
 	in := subscribe(t, listener, "numbers", numberType, keepAll())
 	out := advertise(t, talker, "numbers", numberType, keepAll())
-	matched(t, out, 1, listener)
+	awaitMatch(t, out, 1, listener)
 
 	const n = 2000
 	start := time.Now()
@@ -97,7 +97,7 @@ func testSourceTime(t *testing.T, open Open) {
 	talker, listener := pair(t, open)
 	in := subscribe(t, listener, "numbers", numberType, keepAll())
 	out := advertise(t, talker, "numbers", numberType, keepAll())
-	matched(t, out, 1, listener)
+	awaitMatch(t, out, 1, listener)
 	const stamp = 1_500_000_000_123_456_789
 	begin := time.Now().UnixNano()
 	require.NoError(t, out.PublishAt(number(1), stamp))
@@ -114,7 +114,7 @@ func testSameNode(t *testing.T, open Open) {
 	n := start(t, open, "node")
 	in := subscribe(t, n, "numbers", numberType, keepAll())
 	out := advertise(t, n, "numbers", numberType, keepAll())
-	matched(t, out, 1, n)
+	awaitMatch(t, out, 1, n)
 	for i := range 10 {
 		require.NoError(t, out.Publish(number(i)))
 	}
@@ -132,8 +132,8 @@ func testPublishFromHandler(t *testing.T, open Open) {
 	})
 	require.NoError(t, err)
 	out := advertise(t, ping, "ping", numberType, keepAll())
-	matched(t, out, 1, pong)
-	matched(t, answer, 1, ping)
+	awaitMatch(t, out, 1, pong)
+	awaitMatch(t, answer, 1, ping)
 	for i := range 20 {
 		require.NoError(t, out.Publish(number(i)))
 		back.wait(t, i+1)
@@ -156,7 +156,7 @@ func testRetain(t *testing.T, open Open) {
 	})
 	require.NoError(t, err)
 	out := advertise(t, talker, "blobs", blobType, keepAll())
-	matched(t, out, 1, listener)
+	awaitMatch(t, out, 1, listener)
 	for i := range 200 {
 		require.NoError(t, out.Publish(blob(10_000+i)))
 	}
@@ -191,7 +191,7 @@ func testTransientLocal(t *testing.T, open Open) {
 	late := subscribe(t, listener, "numbers", numberType, qos)
 	volatile := subscribe(t, listener, "numbers", numberType, keepAll())
 	require.Equal(t, count(2, 5), numbers(t, late.wait(t, 3)))
-	matched(t, out, 2, listener)
+	awaitMatch(t, out, 2, listener)
 	require.NoError(t, out.Publish(number(5)))
 	require.Equal(t, count(2, 6), numbers(t, late.wait(t, 4)))
 	require.Equal(t, []int{5}, numbers(t, volatile.wait(t, 1)), "a volatile subscriber gets no earlier messages")
@@ -203,7 +203,7 @@ func testVolatile(t *testing.T, open Open) {
 	require.NoError(t, out.Publish(number(0)))
 	latched := subscribe(t, listener, "numbers", numberType, bridge.LatchedQoS())
 	in := subscribe(t, listener, "numbers", numberType, keepAll())
-	matched(t, out, 1, listener)
+	awaitMatch(t, out, 1, listener)
 	require.NoError(t, out.Publish(number(1)))
 	require.Equal(t, []int{1}, numbers(t, in.wait(t, 1)))
 	require.Empty(t, latched.all(), "a volatile publisher does not match a transient local subscriber")
@@ -214,7 +214,7 @@ func testBestEffort(t *testing.T, open Open) {
 	out := advertise(t, talker, "numbers", numberType, bridge.SensorDataQoS())
 	reliable := subscribe(t, listener, "numbers", numberType, codec.DefaultQoS())
 	in := subscribe(t, listener, "numbers", numberType, bridge.SensorDataQoS())
-	matched(t, out, 1, listener)
+	awaitMatch(t, out, 1, listener)
 	eventually(t, "a best-effort sample", func() bool {
 		require.NoError(t, out.Publish(number(1)))
 		return len(in.all()) > 0
@@ -223,7 +223,7 @@ func testBestEffort(t *testing.T, open Open) {
 
 	sure := advertise(t, talker, "sure", numberType, keepAll())
 	in = subscribe(t, listener, "sure", numberType, bridge.SensorDataQoS())
-	matched(t, sure, 1, listener)
+	awaitMatch(t, sure, 1, listener)
 	eventually(t, "a sample from a reliable publisher at a best-effort subscriber", func() bool {
 		require.NoError(t, sure.Publish(number(1)))
 		return len(in.all()) > 0
@@ -241,7 +241,7 @@ func testTypesApart(t *testing.T, open Open, oneType bool) {
 	}
 	in := subscribe(t, listener, "mixed", numberType, keepAll())
 	out := advertise(t, talker, "mixed", numberType, keepAll())
-	matched(t, out, 1, listener)
+	awaitMatch(t, out, 1, listener)
 	require.NoError(t, out.Publish(number(7)))
 	require.Equal(t, []int{7}, numbers(t, in.wait(t, 1)))
 	require.Empty(t, strings.all())
@@ -261,7 +261,7 @@ func testManySubscriptions(t *testing.T, open Open) {
 		outs = append(outs, advertise(t, talker, topic, numberType, keepAll()))
 	}
 	for _, out := range outs {
-		matched(t, out, 1, listener)
+		awaitMatch(t, out, 1, listener)
 	}
 	for round := range 10 {
 		for i, out := range outs {
@@ -290,7 +290,7 @@ func testSlowHandler(t *testing.T, open Open) {
 	neighbour := subscribe(t, listener, "numbers", numberType, keepAll())
 	in.Subscription = neighbour
 	out := advertise(t, talker, "numbers", numberType, codec.DefaultQoS())
-	matched(t, out, 2, listener)
+	awaitMatch(t, out, 2, listener)
 
 	// The publisher keeps only 10 samples, so the node must take samples while the handler is busy.
 	const n = 1000
@@ -335,7 +335,7 @@ func testSlowHandlers(t *testing.T, open Open) {
 		outs = append(outs, advertise(t, talker, fmt.Sprintf("topic%d", i), numberType, keepAll()))
 	}
 	for _, out := range outs {
-		matched(t, out, 1, listener)
+		awaitMatch(t, out, 1, listener)
 	}
 	for i := range n {
 		for _, out := range outs {
@@ -356,12 +356,12 @@ func testCloseFromHandler(t *testing.T, open Open) {
 	talker, listener := pair(t, open)
 	other := subscribe(t, listener, "other", numberType, keepAll())
 	otherOut := advertise(t, talker, "other", numberType, keepAll())
-	matched(t, otherOut, 1, listener)
+	awaitMatch(t, otherOut, 1, listener)
 	closed := make(chan error, 1)
 	_, err := listener.Subscribe("numbers", numberType, keepAll(), func([]bridge.Sample) { closed <- other.Close() })
 	require.NoError(t, err)
 	out := advertise(t, talker, "numbers", numberType, keepAll())
-	matched(t, out, 1, listener)
+	awaitMatch(t, out, 1, listener)
 	require.NoError(t, out.Publish(number(1)))
 	select {
 	case err := <-closed:
@@ -369,7 +369,7 @@ func testCloseFromHandler(t *testing.T, open Open) {
 	case <-time.After(patience):
 		require.Fail(t, "a handler cannot close another subscription")
 	}
-	matched(t, otherOut, 0)
+	awaitMatch(t, otherOut, 0)
 }
 
 func testSubscribers(t *testing.T, open Open) {
@@ -377,13 +377,13 @@ func testSubscribers(t *testing.T, open Open) {
 	out := advertise(t, talker, "numbers", numberType, codec.DefaultQoS())
 	require.Zero(t, out.Subscribers())
 	one := subscribe(t, listener, "numbers", numberType, codec.DefaultQoS())
-	matched(t, out, 1)
+	awaitMatch(t, out, 1)
 	two := subscribe(t, talker, "numbers", numberType, codec.DefaultQoS())
-	matched(t, out, 2)
+	awaitMatch(t, out, 2)
 	require.NoError(t, one.Close())
-	matched(t, out, 1)
+	awaitMatch(t, out, 1)
 	require.NoError(t, two.Close())
-	matched(t, out, 0)
+	awaitMatch(t, out, 0)
 }
 
 func testCloseSubscription(t *testing.T, open Open) {
@@ -401,7 +401,7 @@ func testCloseSubscription(t *testing.T, open Open) {
 		running.Add(-1)
 	})
 	require.NoError(t, err)
-	matched(t, out, 2, listener)
+	awaitMatch(t, out, 2, listener)
 	for i := range 50 {
 		require.NoError(t, out.Publish(number(i)))
 	}
@@ -409,7 +409,7 @@ func testCloseSubscription(t *testing.T, open Open) {
 	require.NoError(t, subscription.Close())
 	require.Zero(t, running.Load(), "Close returned before the handler")
 	closed.Store(true)
-	matched(t, out, 1)
+	awaitMatch(t, out, 1)
 	require.NoError(t, out.Publish(number(50)))
 	eventually(t, "a message after Close", func() bool {
 		all := numbers(t, other.all()) // earlier messages may come late
@@ -434,7 +434,7 @@ func testCloseInTraffic(t *testing.T, open Open) {
 	stop := make(chan struct{})
 	for i := range 4 {
 		out := advertise(t, talker, fmt.Sprintf("topic%d", i), blobType, codec.DefaultQoS())
-		matched(t, out, 1, listener)
+		awaitMatch(t, out, 1, listener)
 		publishing.Go(func() {
 			payload := blob(20_000)
 			for {
@@ -513,7 +513,7 @@ func testRemap(t *testing.T, open Open) {
 		require.Equal(t, test.full, out.Topic())
 		in := subscribe(t, listener, test.full, numberType, keepAll())
 		require.Equal(t, test.full, in.Topic())
-		matched(t, out, 1, listener)
+		awaitMatch(t, out, 1, listener)
 		require.NoError(t, out.Publish(number(1)))
 		in.wait(t, 1)
 	}

@@ -89,7 +89,7 @@ func Open(paths []string, o Options) (_ *Recording, err error) {
 		}
 	}
 	if o.Align {
-		for i, by := range aligned(r.Originals()) {
+		for i, by := range alignShifts(r.Originals()) {
 			r.Parts[i].Shift = by
 			r.Parts[i].stampsFollow(o.Stamps, by)
 		}

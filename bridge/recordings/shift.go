@@ -9,9 +9,9 @@ import (
 	"tapedeck/codec"
 )
 
-// aligned returns the shift in ns of each recording so that all recordings begin with the earliest one.
-func aligned(infos []*codec.Info) []int64 {
-	shifts, all := make([]int64, len(infos)), sorted(infos)
+// alignShifts returns the shift in ns of each recording so that all recordings begin with the earliest one.
+func alignShifts(infos []*codec.Info) []int64 {
+	shifts, all := make([]int64, len(infos)), sortByStart(infos)
 	for i, info := range infos {
 		if info.MessageCount > 0 {
 			shifts[i] = all[0].StartTime - info.StartTime
@@ -26,7 +26,7 @@ const farApart = 24 * time.Hour
 // FarApart returns a warning for each long time between recordings that are to be merged.
 func FarApart(infos []*codec.Info) (warnings []string) {
 	var before *codec.Info // the recording so far that ends last
-	for _, info := range sorted(infos) {
+	for _, info := range sortByStart(infos) {
 		if before != nil && info.StartTime-before.EndTime > int64(farApart) {
 			days := float64(info.StartTime-before.EndTime) / float64(farApart)
 			warnings = append(warnings, fmt.Sprintf("%s begins %.1f days after the end of %s; --align-starts lets all "+
@@ -39,8 +39,8 @@ func FarApart(infos []*codec.Info) (warnings []string) {
 	return warnings
 }
 
-// sorted returns the recordings that have messages, sorted by their start.
-func sorted(infos []*codec.Info) []*codec.Info {
+// sortByStart returns the recordings that have messages, sorted by their start.
+func sortByStart(infos []*codec.Info) []*codec.Info {
 	some := slices.DeleteFunc(slices.Clone(infos), func(i *codec.Info) bool { return i.MessageCount == 0 })
 	slices.SortStableFunc(some, func(a, b *codec.Info) int { return cmp.Compare(a.StartTime, b.StartTime) })
 	return some

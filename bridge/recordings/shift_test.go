@@ -24,9 +24,9 @@ func TestAligned(t *testing.T) {
 	infos[1].EndTime = 2 * day
 	require.Equal(t, []string{"a begins 798.0 days after the end of b; --align-starts lets all recordings begin " +
 		"at the same time"}, FarApart(infos))
-	require.Equal(t, []int64{10 - 800*day, 0, -10, 0}, aligned(infos))
+	require.Equal(t, []int64{10 - 800*day, 0, -10, 0}, alignShifts(infos))
 	require.Empty(t, FarApart(infos[1:]))
-	require.Equal(t, []int64{0}, aligned(infos[3:]))
+	require.Equal(t, []int64{0}, alignShifts(infos[3:]))
 }
 
 func TestShift(t *testing.T) {

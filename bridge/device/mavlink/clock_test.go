@@ -110,21 +110,20 @@ func TestStampSync(t *testing.T) {
 	c := newClockTest(t, StampSync) // boot was 10 s before someTime
 	require.InDelta(t, 0.1, c.stamp(0.1, attitude(10_100)), 1e-5)
 	require.InDelta(t, 0.2, c.stamp(0.3, attitude(10_200)), 1e-4, "0.1 s late")
-	require.InDelta(t, 0.25, c.stamp(0.3, imu(10_250_000)), 1e-4, "of the same clock")
-	require.InDelta(t, 0.35, c.stamp(0.35, heartbeat()), 1e-9, "carries no time")
+	require.InDelta(t, 0.25, c.stamp(0.3, imu(10_250_000)), 1e-4, "IMU times are on the boot clock")
+	require.InDelta(t, 0.35, c.stamp(0.35, heartbeat()), 1e-9, "a heartbeat has no time")
 	require.InDelta(t, 0.3, c.stamp(0.4, &common.MessageGpsRawInt{TimeUsec: 10_300_000}), 1e-4)
-	require.InDelta(t, 0.45, c.stamp(0.45, &common.MessageGpsRawInt{}), 1e-9, "does not know the time")
-	require.InDelta(t, 0.5, c.stamp(0.5, &common.MessageGpsRawInt{TimeUsec: 1}), 1e-9, "has no idea of the time")
+	require.InDelta(t, 0.45, c.stamp(0.45, &common.MessageGpsRawInt{}), 1e-9, "time 0 is unknown")
+	require.InDelta(t, 0.5, c.stamp(0.5, &common.MessageGpsRawInt{TimeUsec: 1}), 1e-9, "an implausible time is ignored")
 	require.InDelta(t, 0.500001, c.stamp(0.6, &common.MessageGpsRawInt{TimeUsec: 10_450_000}), 1e-9,
-		"not before the last")
+		"a stamp is after the previous stamp")
 	require.InDelta(t, 0.6, c.stamp(0.6, &common.MessageServoOutputRaw{TimeUsec: 10_500_000}), 1e-9,
 		"goes round too soon")
 
 	require.InDelta(t, 0.7, c.stamp(0.7, &common.MessageOdometry{TimeUsec: 1_700_000_000_000_000}), 1e-4,
-		"Unix time, of a clock "+
-			"that is wrong by a lot")
+		"Unix time of a clock that is wrong by years")
 	require.InDelta(t, 0.8, c.stamp(1.0, &common.MessageOdometry{TimeUsec: 1_700_000_000_100_000}), 1e-4)
-	require.InDelta(t, 0.9, c.stamp(1.1, imu(10_900_000)), 1e-3, "is not confused by it")
+	require.InDelta(t, 0.9, c.stamp(1.1, imu(10_900_000)), 1e-3, "Unix times do not change boot times")
 }
 
 // The ids of unknown messages may be made up, and are many.

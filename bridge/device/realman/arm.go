@@ -180,7 +180,7 @@ func (a *Arm) deliver(u *Update) {
 		return
 	}
 	a.count(func(n *Counts) { n.Replies++ })
-	u.without(a.known(u.Received))
+	u.without(a.pushedFields(u.Received))
 	a.give(u)
 }
 
@@ -214,8 +214,8 @@ func (a *Arm) give(u *Update) {
 	}
 }
 
-// known returns the fields that need not be queried because they are pushed.
-func (a *Arm) known(now time.Time) fieldSet {
+// pushedFields returns the fields that need not be queried because they are pushed.
+func (a *Arm) pushedFields(now time.Time) fieldSet {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if now.Before(a.fresh) {

@@ -204,7 +204,7 @@ func TestReconnects(t *testing.T) {
 		before := s.count("current_arm_state")
 		eventually(t, "replies on it", func() bool { return s.count("current_arm_state") > before })
 	}
-	require.True(t, s.troubled("reset") || s.troubled("closed"), "it is reported")
+	require.True(t, s.troubled("reset") || s.troubled("closed"), "the lost connection is reported")
 	require.EqualValues(t, 4, a.Counts().Connections)
 	fake.Close()
 	eventually(t, "the loss of the arm is reported",
@@ -214,7 +214,8 @@ func TestReconnects(t *testing.T) {
 func TestSilentArm(t *testing.T) {
 	fake := start(t, "127.0.0.1:0", &realmantest.Arm{Answer: func(string, string) string { return "" }})
 	a, s := observe(t, fake, func(a *realman.Arm) { a.Timeout, a.Silence = 5*time.Millisecond, 50*time.Millisecond })
-	eventually(t, "more connections", func() bool { return fake.Connections() > 2 && a.Counts().Timeouts > 0 })
+	eventually(t, "a silent arm is connected again",
+		func() bool { return fake.Connections() > 2 && a.Counts().Timeouts > 0 })
 	require.True(t, s.troubled(a.Address()+": no data for 51ms"))
 	require.Zero(t, a.Counts().Replies)
 }
@@ -228,7 +229,7 @@ func TestRefusedQuery(t *testing.T) {
 	}})
 	a, s := observe(t, fake, nil)
 	eventually(t, "replies", func() bool { return s.count("current_arm_state") > 100 })
-	require.Less(t, fake.Requests("get_gripper_state"), 50, "it is hardly queried any more")
+	require.Less(t, fake.Requests("get_gripper_state"), 50, "a refused query is seldom repeated")
 	require.Positive(t, a.Counts().Refused)
 }
 
@@ -267,11 +268,11 @@ func TestPushReplacesQueries(t *testing.T) {
 	grips := fake.Requests("get_gripper_state")
 	eventually(t, "fields that are not pushed are queried",
 		func() bool { return fake.Requests("get_gripper_state") > grips+50 })
-	require.LessOrEqual(t, fake.Requests("get_current_arm_state"), asked+1, "pushed fields are not")
+	require.LessOrEqual(t, fake.Requests("get_current_arm_state"), asked+1, "pushed fields are not queried")
 	require.InDelta(t, -293.299*math.Pi/180, s.pushedJoints()[5], 1e-9)
 
 	fake.Silence()
-	eventually(t, "it is queried again", func() bool {
+	eventually(t, "the state is queried again after pushes end", func() bool {
 		a.Forget()
 		return fake.Requests("get_current_arm_state") > asked+5
 	})
@@ -321,7 +322,7 @@ func TestArmWithAName(t *testing.T) {
 	eventually(t, "packets of the address that the name stands for", func() bool {
 		return s.count("realtime_arm_joint_state") > 0 && r.count("realtime_arm_joint_state") > 0
 	})
-	eventually(t, "it is reported", func() bool { return n.troubled("nobody..invalid") })
+	eventually(t, "the invalid name is reported", func() bool { return n.troubled("nobody..invalid") })
 }
 
 func TestRefusedPush(t *testing.T) {
@@ -332,8 +333,9 @@ func TestRefusedPush(t *testing.T) {
 		return usual
 	}})
 	_, s := observe(t, fake, func(a *realman.Arm) { a.Push = &realman.Push{IP: "127.0.0.9", Port: 1} })
-	eventually(t, "it is reported", func() bool { return s.troubled("the arm refused the push configuration") })
-	eventually(t, "it is queried nevertheless", func() bool { return s.count("current_arm_state") > 0 })
+	eventually(t, "the refusal is reported",
+		func() bool { return s.troubled("the arm refused the push configuration") })
+	eventually(t, "the arm is queried despite the refusal", func() bool { return s.count("current_arm_state") > 0 })
 }
 
 // Packets of an arm that is given by a name are recognised even if it refuses connections.
@@ -351,7 +353,7 @@ func TestArmWithANameThatOnlyPushes(t *testing.T) {
 	require.NoError(t, fake.PushTo((&net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: l.Port()}).String(),
 		time.Millisecond))
 	eventually(t, "packets", func() bool { return s.count("realtime_arm_joint_state") > 0 })
-	eventually(t, "there are no strangers any more", func() bool { return len(l.Strangers()) == 0 })
+	eventually(t, "the arm is no longer a stranger", func() bool { return len(l.Strangers()) == 0 })
 	require.False(t, a.Counts().Connected)
 }
 
@@ -371,7 +373,7 @@ func TestStampsAscend(t *testing.T) {
 		a.Receive([]byte(packet), begin.Add(at))
 	}
 	require.Equal(t, []time.Duration{5, 10, 15, -time.Hour, 5 - time.Hour}, joints,
-		"and a clock that was set is followed")
+		"stamps follow a clock that was set back")
 	require.Len(t, others, 7, "fields without stamps are delivered")
 	require.EqualValues(t, 2, a.Counts().Late)
 	require.EqualValues(t, 7, a.Counts().Packets)

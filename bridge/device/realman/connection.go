@@ -101,7 +101,7 @@ func (c *connection) send(line []byte) error {
 
 // next appends the queries to send now, and returns how long to wait for more.
 func (c *connection) next(due []*pollState, now time.Time) ([]*pollState, time.Duration) {
-	known := c.arm.known(now)
+	known := c.arm.pushedFields(now)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now.Sub(c.heard) > c.arm.Silence/2 {
@@ -210,7 +210,7 @@ func (c *connection) match(u *Update) time.Time {
 	return u.Received
 }
 
-// lose gives up the oldest awaited reply: the data that could not be decoded are taken for it.
+// lose gives up the oldest awaited reply, because data that could not be decoded were probably that reply.
 func (c *connection) lose() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

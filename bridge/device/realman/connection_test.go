@@ -38,7 +38,7 @@ func TestStampIsHalfway(t *testing.T) {
 	u := &Update{Name: "joint_degree", Received: at(8)}
 	require.Equal(t, at(4), c.match(u))
 	require.Equal(t, 8*time.Millisecond, c.arm.Counts().RoundTrip)
-	require.Equal(t, at(8), c.match(u), "no query")
+	require.Equal(t, at(8), c.match(u), "a reply without a query")
 	c.due(100)
 	require.Equal(t, at(99), c.match(&Update{Name: "joint_degree", Received: at(99)}),
 		"the reply came before the query")
@@ -50,17 +50,17 @@ func TestCommandsAreDue(t *testing.T) {
 	reply := func(name string, ms int) { c.match(&Update{Name: name, Received: at(ms)}) }
 	lines, _ := c.due(0)
 	require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n{\"command\":\"get_controller_state\"}\r\n", lines,
-		"all at once")
+		"all queries are due at once")
 	lines, wait := c.due(150)
-	require.Empty(t, lines, "one of a kind is on its way")
+	require.Empty(t, lines, "only one query of a kind is sent at a time")
 	require.Equal(t, 850, wait)
 	reply("joint_degree", 160)
 	lines, _ = c.due(160)
-	require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n", lines, "what is late is sent at once")
+	require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n", lines, "a late query is sent at once")
 	reply("joint_degree", 170)
 	lines, wait = c.due(170)
 	require.Empty(t, lines)
-	require.Equal(t, 30, wait, "and then as before")
+	require.Equal(t, 30, wait, "the next query is due at its regular time")
 	_, wait = c.due(200)
 	require.Equal(t, 100, wait)
 	reply("joint_degree", 201)
@@ -100,7 +100,7 @@ func TestSlowReplies(t *testing.T) {
 		require.Empty(t, lines)
 		require.Positive(t, wait)
 		require.Equal(t, at(ms+750), c.match(&Update{Name: "joint_degree", Received: at(ms + 1500)}))
-		require.EqualValues(t, i+1, c.arm.Counts().Timeouts, "but it is counted")
+		require.EqualValues(t, i+1, c.arm.Counts().Timeouts, "the timeout is counted")
 	}
 }
 
@@ -146,7 +146,7 @@ func TestPushSavesAsking(t *testing.T) {
 	require.Equal(t, "{\"command\":\"get_gripper_state\"}\r\n", lines)
 	c.match(&Update{Name: "get_gripper_state", Received: at(1)})
 	lines, _ = c.due(1501)
-	require.Contains(t, lines, "get_current_arm_state", "but it is, where nothing came for long")
+	require.Contains(t, lines, "get_current_arm_state", "a pushed state is queried if no push came for long")
 	c.match(&Update{Name: "current_arm_state", Received: at(1502)})
 	c.heard = at(1502)
 	lines, _ = c.due(1999)

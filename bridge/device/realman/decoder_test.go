@@ -184,12 +184,12 @@ func TestPushVariants(t *testing.T) {
 		"an offline device": {more(`"rm_plus_state":"offline","rm_plus_base":"offline"`),
 			func(t *testing.T, u *Update) {
 				require.Nil(t, u.Gripper)
-				require.Zero(t, u.has&fieldGripper, "there may be another one, which is asked for")
+				require.Zero(t, u.has&fieldGripper, "the gripper is still queried")
 			}},
 		"words": {more(`"rm_plus_state":"disable","hand":"offline","lift_state":0,"aloha_state":null,` +
 			`"six_force_sensor":[]`),
 			func(t *testing.T, u *Update) {
-				require.NotNil(t, u.Joints, "they cost nothing else")
+				require.NotNil(t, u.Joints, "the other fields are decoded")
 				require.Nil(t, u.Lift)
 			}},
 		"a hand": {more(`"hand":{"hand_pos":[1,2,3,4,5,6],"hand_force":[1000,0,0,0,0,0],"hand_err":1}`),

@@ -38,8 +38,8 @@ func webcam() (camera, metadata *v4l2test.Camera) {
 	return camera, &v4l2test.Camera{Node: node}
 }
 
-// plugged returns a webcam, and a system that it is plugged into.
-func plugged() (*v4l2test.Camera, *v4l2test.System) {
+// plugWebcam returns a webcam, and a system that it is plugged into.
+func plugWebcam() (*v4l2test.Camera, *v4l2test.System) {
 	device, _ := webcam()
 	system := new(v4l2test.System)
 	system.Plug(device)
@@ -198,7 +198,7 @@ func TestCameraUnplugged(t *testing.T) {
 
 // TestCameraMoved plugs a camera into another port, so that it gets another node.
 func TestCameraMoved(t *testing.T) {
-	device, system := plugged()
+	device, system := plugWebcam()
 	other, _ := webcam()
 	other.Node.Path, other.Node.Port = "/dev/video7", "1-4"
 	_, events := run(t, &v4l2.Camera{System: system, Device: "8A2F"})
@@ -210,7 +210,7 @@ func TestCameraMoved(t *testing.T) {
 }
 
 func TestCameraDrops(t *testing.T) {
-	device, system := plugged()
+	device, system := plugWebcam()
 	camera := &v4l2.Camera{System: system, Device: "/dev/video0"}
 	frames, events := run(t, camera)
 	next(t, events)
@@ -235,7 +235,7 @@ func TestCameraDrops(t *testing.T) {
 
 // TestCameraSlow keeps a frame until the driver runs out of buffers.
 func TestCameraSlow(t *testing.T) {
-	device, system := plugged()
+	device, system := plugWebcam()
 	hold, held := make(chan struct{}), make(chan uint32, 10)
 	camera := &v4l2.Camera{System: system, Device: "/dev/video0", Buffers: 3, Frame: func(f *v4l2.Frame) {
 		held <- f.Sequence
@@ -262,7 +262,7 @@ func TestCameraSlow(t *testing.T) {
 }
 
 func TestCameraFailing(t *testing.T) {
-	device, system := plugged()
+	device, system := plugWebcam()
 	camera := &v4l2.Camera{System: system, Device: "/dev/video0"}
 	frames, events := run(t, camera)
 	require.NoError(t, next(t, events).Err)
@@ -279,7 +279,7 @@ func TestCameraFailing(t *testing.T) {
 }
 
 func TestCameraSilent(t *testing.T) {
-	_, system := plugged()
+	_, system := plugWebcam()
 	_, events := run(t, &v4l2.Camera{System: system, Device: "/dev/video0", Silence: 20 * time.Millisecond})
 	for range 2 {
 		require.NoError(t, next(t, events).Err)
@@ -289,7 +289,7 @@ func TestCameraSilent(t *testing.T) {
 
 // TestCameraRate captures from a camera that sends frames by itself.
 func TestCameraRate(t *testing.T) {
-	device, system := plugged()
+	device, system := plugWebcam()
 	device.Manual = false
 	frames, _ := run(t, &v4l2.Camera{System: system, Device: "/dev/video0"})
 	last := next(t, frames)
@@ -344,7 +344,7 @@ func TestCameraErrors(t *testing.T) {
 }
 
 func TestCameraBusy(t *testing.T) {
-	device, system := plugged()
+	device, system := plugWebcam()
 	stop := capture(t, device, &v4l2.Camera{System: system, Device: "/dev/video0", Frame: func(*v4l2.Frame) {}})
 	_, events := run(t, &v4l2.Camera{System: system, Device: "/dev/video0"})
 	require.EqualError(t, next(t, events).Err, "/dev/video0: set the format YUYV 64x48: device or resource busy"+
@@ -354,7 +354,7 @@ func TestCameraBusy(t *testing.T) {
 }
 
 func TestCameraRateNotOffered(t *testing.T) {
-	_, system := plugged()
+	_, system := plugWebcam()
 	_, events := run(t, &v4l2.Camera{System: system, Device: "/dev/video0", Rate: 60})
 	status := next(t, events)
 	require.EqualValues(t, 30, status.Rate)
@@ -362,7 +362,7 @@ func TestCameraRateNotOffered(t *testing.T) {
 }
 
 func TestAmbiguousCamera(t *testing.T) {
-	_, system := plugged()
+	_, system := plugWebcam()
 	twin, _ := webcam()
 	twin.Node.Path, twin.Node.Port = "/dev/video2", "1-3"
 	system.Plug(twin)
@@ -390,7 +390,7 @@ func TestCameraFields(t *testing.T) {
 // TestCameraAllocations checks that frames are passed without allocating.
 func TestCameraAllocations(t *testing.T) {
 	for _, format := range []v4l2.FourCC{v4l2.MJPG, v4l2.YUYV} {
-		device, system := plugged()
+		device, system := plugWebcam()
 		frames := make(chan uint32)
 		stop := capture(t, device, &v4l2.Camera{System: system, Device: "/dev/video0", FourCC: format,
 			Frame: func(f *v4l2.Frame) { frames <- f.Sequence }})

@@ -147,9 +147,10 @@ func seekerRole() error {
 	return nil
 }
 
-// TestDiscoveryRange has two processes find each other, or not, by what the environment says. A node of ROS 2 Humble
-// with Cyclone DDS is found by multicast only, as the kernel chooses its ports, from 32768 on. Beside it the domain is
-// one below 101, whose ports are not among these, with a tag as the tests of other packages are there.
+// TestDiscoveryRange checks whether two processes discover each other with different environments. A node of ROS 2
+// Humble with Cyclone DDS can only be found by multicast, because the kernel chooses its ports, from 32768 on. With
+// such a node, the test uses a domain below 101, because the ports of those domains are below 32768. Tests of other
+// packages use those domains too, so a tag separates the test from them.
 func TestDiscoveryRange(t *testing.T) {
 	t.Parallel()
 	const loopback = `<CycloneDDS><Domain><General><Interfaces><NetworkInterface address="127.0.0.1" ` +

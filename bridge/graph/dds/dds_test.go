@@ -130,7 +130,7 @@ func TestOpenFails(t *testing.T) {
 		_, err := Open(bridge.Options{Name: "node", Domain: -1, Parameters: map[string]any{"use_sim_time": "maybe"}})
 		require.ErrorContains(t, err, "use_sim_time")
 		require.Empty(t, domains.byID)
-		runtime.GC() // which finds what was left pinned
+		runtime.GC() // panics if a pinned pointer was not unpinned
 	}
 	_, err := Open(bridge.Options{
 		Name: "node", Domain: -1,
@@ -147,8 +147,8 @@ func TestAnnouncedOnce(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "node")
 	require.Equal(t, int64(2), n.graph.announce.next(), "one announcement was written")
-	require.Len(t, n.graph.own.nodes[0].readers, 6, "of requests")
-	require.Len(t, n.graph.own.nodes[0].writers, 8, "of replies, /rosout and /parameter_events")
+	require.Len(t, n.graph.own.nodes[0].readers, 6, "request readers of the parameter services")
+	require.Len(t, n.graph.own.nodes[0].writers, 8, "reply writers, /rosout and /parameter_events")
 }
 
 // TestDomains checks a process in two domains at once, with several nodes in one of the domains.

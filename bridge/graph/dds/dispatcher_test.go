@@ -60,7 +60,10 @@ func TestDepthWhileAHandlerWaits(t *testing.T) {
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return p.Subscribers() == 1 }, patience, time.Millisecond)
 	var last uint64
-	for _, c := range []struct{ more, from, to uint64 }{ // published, and what the handler is called for then
+	for _, c := range []struct {
+		more     uint64 // number of messages to publish
+		from, to uint64 // first and last sequence number of the next call of the handler
+	}{
 		{1, 1, 1}, {depth, 2, atOnce + 1}, {depth, depth + 2, depth + atOnce + 1}, {0, depth + atOnce + 2, 2*depth + 1},
 	} {
 		worker := listener.worker()

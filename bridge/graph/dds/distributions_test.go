@@ -62,7 +62,7 @@ func newDistroNode(t *testing.T, domain int, name, distro string) (*node, *conso
 // TestDistributions checks nodes of different distributions in one graph. All nodes of tapedeck know all names. A node
 // warns once of a node of ROS 2 that cannot read its name.
 func TestDistributions(all *testing.T) {
-	var later []func() // what is looked at when all has been quiet
+	var later []func() // checks after all nodes have been quiet for a while
 	for _, test := range []struct {
 		name    string
 		ours    string
@@ -72,11 +72,11 @@ func TestDistributions(all *testing.T) {
 	}{
 		{"with Humble", "", []string{"humble"}, oldGID, ""},
 		{"with Jazzy", "", []string{"jazzy"}, newGID, ""},
-		{"with Jazzy and others that adapt", "", []string{"", "jazzy", ""}, newGID, ""},
-		{"with both", "", []string{"jazzy", "", "humble"}, oldGID,
+		{"with Jazzy and adapting nodes", "", []string{"", "jazzy", ""}, newGID, ""},
+		{"with Humble and Jazzy", "", []string{"jazzy", "", "humble"}, oldGID,
 			"/test/other0 is a node of ROS 2 Iron or later and "},
-		{"Humble with those that adapt", "humble", []string{"", ""}, oldGID, ""},
-		{"Jazzy with those that adapt", "jazzy", []string{"", ""}, newGID, ""},
+		{"Humble with adapting nodes", "humble", []string{"", ""}, oldGID, ""},
+		{"Jazzy with adapting nodes", "jazzy", []string{"", ""}, newGID, ""},
 		{"Humble with Jazzy", "humble", []string{"jazzy", "kilted"}, oldGID, " is a node of ROS 2 Iron or later and "},
 		{"Jazzy with Humble", "jazzy", []string{"humble", "rolling"}, newGID,
 			"/test/other0 is a node of ROS 2 Humble or older and "},
@@ -100,7 +100,7 @@ func TestDistributions(all *testing.T) {
 				requireName(t, n, other)
 				requireName(t, other, n)
 			}
-			var told []int // sizes
+			var sizes []int // GID sizes in the announcements of n
 			await(t, func() bool {
 				blobs, err := infos.take()
 				require.NoError(t, err)
@@ -108,13 +108,13 @@ func TestDistributions(all *testing.T) {
 					p, size, err := unmarshalParticipantInfo(payload(b))
 					require.NoError(t, err)
 					if p.guid == n.guid {
-						told = append(told, size)
+						sizes = append(sizes, size)
 					}
 				}
-				return len(told) > 0 && told[len(told)-1] == test.size
+				return len(sizes) > 0 && sizes[len(sizes)-1] == test.size
 			})
 			if !slices.Contains(test.theirs, "jazzy") && test.ours != "jazzy" {
-				require.NotContains(t, told, newGID, "nodes of Humble take harm from it")
+				require.NotContains(t, sizes, newGID, "a new GID would harm nodes of Humble")
 			}
 			warnings := 0
 			if test.warning != "" {

@@ -46,7 +46,8 @@ func openDomain(id int) (d *domain, warnings []string, err error) {
 	return d, warnings, nil
 }
 
-func (d *domain) leave() error {
+// release ends one use of the domain. The last use deletes the domain.
+func (d *domain) release() error {
 	domains.Lock()
 	defer domains.Unlock()
 	d.users--

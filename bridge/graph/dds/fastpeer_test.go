@@ -57,10 +57,10 @@ type fastPeer struct {
 
 	described [][]byte // further parameters of the writer and the reader
 
-	ignored map[entity]int // by writer: how many more questions come before it knows who asks
+	ignored map[entity]int // number of further AckNacks that a writer ignores, by writer
 
 	heard    atomic.Bool // whether the node has sent anything here
-	asked    atomic.Bool // whether somebody wanted to know what peerWriter has
+	asked    atomic.Bool // whether the node has sent peerWriter an AckNack
 	received chan sample // of peerReader
 }
 
@@ -153,8 +153,8 @@ func cdrString(s string) []byte {
 	return append(b, make([]byte, 4-len(s)%4)...)
 }
 
-// parsed returns the values in a list of parameters.
-func parsed(list []byte) map[uint16][]byte {
+// parseParameters returns the values in a list of parameters.
+func parseParameters(list []byte) map[uint16][]byte {
 	values := make(map[uint16][]byte)
 	for len(list) >= 4 && list[0] != 1 {
 		size := int(binary.LittleEndian.Uint16(list[2:]))
@@ -172,7 +172,7 @@ func related(inlineQoS, payload []byte) []byte {
 	return slices.Concat([]byte{0x07}, inlineQoS, payload)
 }
 
-// write sends a sample, and sends it again when the node asks for it.
+// write sends a sample. The peer sends the sample again when the node requests it.
 func (p *fastPeer) write(writer entity, rest []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -288,7 +288,7 @@ func (p *fastPeer) handle(message []byte) {
 			if body[11] != 0x03 { // of a builtin writer
 				w := id(body[8:])
 				if (w == publicationsWriter || w == subscriptionsWriter) && len(s.payload) > 4 {
-					p.told = append(p.told, parsed(s.payload[4:]))
+					p.told = append(p.told, parseParameters(s.payload[4:]))
 				}
 				continue
 			}

@@ -42,8 +42,8 @@ func TestTypeInformation(t *testing.T) {
 	}
 }
 
-// TestAnnouncedEndpoints looks at what endpoints that keep all announce. Fast DDS 3 takes a negative depth for one of
-// 2^64-1, and finds no node for an endpoint without a participant.
+// TestAnnouncedEndpoints checks the announcements of endpoints with KeepAll. Fast DDS 3 reads a negative depth as a
+// number near 2^64, and finds no node for an endpoint without a participant.
 func TestAnnouncedEndpoints(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "node")

@@ -155,7 +155,7 @@ func (n *node) abandon() error {
 	if n.participant > 0 {
 		C.dds_delete(n.participant)
 	}
-	return n.domain.leave()
+	return n.domain.release()
 }
 
 // attach makes run call f when the reader has data, until detach. f must not wait. attach returns the reader's value in
@@ -353,7 +353,7 @@ func (n *node) Close() error {
 		C.dds_waitset_set_trigger(n.waitset, true)
 		<-n.dispatched
 		n.graph.close()
-		return errors.Join(check(C.dds_delete(n.participant)), n.domain.leave())
+		return errors.Join(check(C.dds_delete(n.participant)), n.domain.release())
 	})
 	if err != nil {
 		return fmt.Errorf("close node %s: %w", n.Name(), err)

@@ -38,17 +38,18 @@ func (p *publisher) Topic() string { return p.topic }
 func (p *publisher) Publish(data []byte) error { return p.PublishAt(data, -1) }
 
 func (p *publisher) PublishAt(data []byte, sourceTime int64) error {
-	return p.published(p.writer.write(data, sourceTime))
+	return p.publishError(p.writer.write(data, sourceTime))
 }
 
 func (p *publisher) Lend(data []byte, buffer *codec.Buffer) error {
 	if !p.lends || len(data) < leastLoan || len(data)%4 != 0 {
 		return p.Publish(data)
 	}
-	return p.published(p.writer.lend(data, buffer))
+	return p.publishError(p.writer.lend(data, buffer))
 }
 
-func (p *publisher) published(err error) error {
+// publishError adds the topic to an error of publishing.
+func (p *publisher) publishError(err error) error {
 	if err != nil {
 		return fmt.Errorf("publish on %s: %w", p.topic, err)
 	}

@@ -40,7 +40,7 @@ func (n *node) createReader(topic, typeName string, q C.struct_qos, userData str
 	// With security, new peers cannot be greeted.
 	q.accept_early_samples = q.reliable && n.security.Keys == ""
 	entity := C.create_reader(n.participant, topicC, typeC, &q, userDataC, cache)
-	return entity, n.allowed(entity, "subscribe to", topic)
+	return entity, n.endpointError(entity, "subscribe to", topic)
 }
 
 // take returns received samples. The samples belong to the reader and are valid until the next take.

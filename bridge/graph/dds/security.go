@@ -102,9 +102,9 @@ func pluginPath(library, name string) string {
 	return name
 }
 
-// allowed returns the error for the result of creating an endpoint. The error names the permissions file if the
+// endpointError returns the error for the result of creating an endpoint. The error names the permissions file if the
 // permissions do not allow the endpoint.
-func (n *node) allowed(code C.dds_entity_t, to, topic string) error {
+func (n *node) endpointError(code C.dds_entity_t, to, topic string) error {
 	if code == C.DDS_RETCODE_NOT_ALLOWED_BY_SECURITY {
 		return fmt.Errorf("%s does not allow to %s the DDS topic %s in domain %d",
 			filepath.Join(n.security.Keys, bridge.PermissionsFile), to, topic, n.domain.id)

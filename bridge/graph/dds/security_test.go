@@ -46,7 +46,8 @@ func TestSecuredNodes(t *testing.T) {
 	k.Add("/listener", bridgetest.Enclave{NotAfter: time.Now().Add(35*time.Hour + 30*time.Minute), Topics: []string{
 		"rt/rosout", "rt/parameter_events", "rt/test/heard", "rq/test/*Request", "rr/test/*Reply",
 	}})
-	// Cyclone DDS has one process do what any enclave of its participants may, so this is tried before there are two.
+	// In one process, Cyclone DDS allows each participant what the enclave of any other allows. So the checks of denied
+	// topics come before the process has a second participant.
 	listener, log, err := openSecured(t, k, domain, "listener", "/listener")
 	require.NoError(t, err)
 	await(t, func() bool { return strings.Contains(log.String(), "permissions.p7s expires in 35h") })
@@ -142,7 +143,7 @@ func revoke(t *testing.T, k *bridgetest.Keystore, dir string) {
 			{SerialNumber: own.SerialNumber, RevocationTime: time.Now().Add(-time.Hour)},
 		},
 	}
-	ca.KeyUsage = x509.KeyUsageCRLSign // of which the CA says nothing
+	ca.KeyUsage = x509.KeyUsageCRLSign // the certificate of the CA does not state it
 	der, err := x509.CreateRevocationList(rand.Reader, &list, ca, key)
 	require.NoError(t, err)
 	text := pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der})

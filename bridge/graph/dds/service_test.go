@@ -292,20 +292,20 @@ func TestAvailable(t *testing.T) {
 		requests, replies []peer
 		ok, fastDDS       bool
 	}{
-		{"nobody", nil, nil, false, false},
+		{"no server", nil, nil, false, false},
 		{"no writer yet", []peer{{cyclone, "a"}}, nil, false, false},
-		{"both", []peer{{cyclone, "a"}}, []peer{{cyclone, "a"}}, true, false},
-		{"of two servers", []peer{{cyclone, "a"}}, []peer{{cyclone, "b"}}, false, false},
+		{"complete server", []peer{{cyclone, "a"}}, []peer{{cyclone, "a"}}, true, false},
+		{"readers and writers of two servers", []peer{{cyclone, "a"}}, []peer{{cyclone, "b"}}, false, false},
 		{"without ids", []peer{{cyclone, ""}}, []peer{{cyclone, ""}}, true, false},
 		{"one without id", []peer{{cyclone, ""}, {cyclone, "a"}}, []peer{{cyclone, ""}}, false, false},
 		{"Fast DDS", []peer{{fast, ""}}, []peer{{fast, ""}}, true, true},
 		{"Fast DDS, no writer yet", []peer{{fast, ""}}, nil, false, false},
-		{"of two servers of Fast DDS", []peer{{fast, ""}}, []peer{{otherFast, ""}}, false, false},
+		{"readers and writers of two servers of Fast DDS", []peer{{fast, ""}}, []peer{{otherFast, ""}}, false, false},
 		{"Fast DDS beside", []peer{{fast, ""}, {cyclone, "a"}}, []peer{{fast, ""}, {cyclone, "a"}}, true, false},
 		{"Fast DDS beside one without id", []peer{{fast, ""}, {cyclone, ""}}, []peer{{fast, ""}, {cyclone, ""}}, true,
 			false},
 		{"Fast DDS ready first", []peer{{fast, ""}, {cyclone, "a"}}, []peer{{fast, ""}}, true, true},
-		{"of each half a server", []peer{{cyclone, ""}}, []peer{{fast, ""}}, false, false},
+		{"two incomplete servers", []peer{{cyclone, ""}}, []peer{{fast, ""}}, false, false},
 	} {
 		ok, fastDDS := available(test.requests, test.replies)
 		require.Equal(t, test.ok, ok, test.name)

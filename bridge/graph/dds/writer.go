@@ -44,7 +44,7 @@ func (n *node) newWriter(topic, typeName string, q C.struct_qos, userData string
 	w.pinned.Pin(&w.readers)
 	w.entity = C.create_writer(n.participant, topicC, typeC, &q, userDataC, (*C.int32_t)(unsafe.Pointer(&w.readers)),
 		&w.kind)
-	if err := n.allowed(w.entity, "publish", topic); err != nil {
+	if err := n.endpointError(w.entity, "publish", topic); err != nil {
 		w.pinned.Unpin()
 		return nil, err
 	}

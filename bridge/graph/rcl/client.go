@@ -130,7 +130,7 @@ func (c *client) send(ctx context.Context, request []byte) ([]byte, error) {
 		return nil, errClosed
 	}
 	if err != nil {
-		return nil, said(err)
+		return nil, plainError(err)
 	}
 	response := reply.(*message)
 	return response.data, response.err

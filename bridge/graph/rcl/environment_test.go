@@ -57,9 +57,9 @@ func TestEnvironment(t *testing.T) {
 	require.Contains(t, string(out), "source the setup.sh")
 }
 
-// TestEnvironmentOfReleases compiles a call of rcl_timer_init, as rclgo has it, with what environment.sh prints: for a
-// ROS 2 whose rcl has that function, and for one whose rcl has another one instead. It looks whether bridge/graph/dds
-// gets the Cyclone DDS of that ROS 2, which may be another version than it needs.
+// TestEnvironmentOfReleases compiles rclgo's call of rcl_timer_init with the flags that environment.sh prints: for a
+// ROS 2 whose rcl has that function, and for one whose rcl has replaced it. The test also checks whether
+// bridge/graph/dds would be built with the Cyclone DDS of that ROS 2, which may have the wrong version.
 func TestEnvironmentOfReleases(t *testing.T) {
 	const types = "#include <stdbool.h>\n#include <stdint.h>\ntypedef int rcl_ret_t, rcl_timer_t, rcl_clock_t, " +
 		"rcl_context_t, rcl_timer_callback_t, rcl_allocator_t;\nrcl_ret_t\n"

@@ -60,13 +60,13 @@ func try(f func() error) error {
 	err := f()
 	if err != nil {
 		C.rcutils_reset_error()
-		err = said(err)
+		err = plainError(err)
 	}
 	return err
 }
 
-// said returns the text of rcl in an error of rclgo, without rclgo's stack trace.
-func said(err error) error {
+// plainError returns the text of rcl in an error of rclgo, without rclgo's stack trace.
+func plainError(err error) error {
 	text, _, _ := strings.Cut(err.Error(), "\ngoroutine ")
 	if kind, message, ok := strings.Cut(text, "] "); ok && strings.HasPrefix(kind, "[*rclgo.") {
 		text = strings.TrimSpace(where.ReplaceAllString(message, ""))

@@ -58,7 +58,7 @@ func TestOpenFails(t *testing.T) {
 		{bridge.Options{Name: "node", Parameters: map[string]any{"use_sim_time": "maybe"}}, "use_sim_time"},
 	} {
 		test.options.Domain = -1
-		for range 2 { // what the first left does not matter to the second
+		for range 2 { // a failed Open must not affect the next one
 			_, err := Open(test.options)
 			require.ErrorContains(t, err, "open node "+test.options.Name)
 			require.ErrorContains(t, err, test.want)
@@ -148,7 +148,7 @@ func TestReceiveFromOtherProcess(t *testing.T) {
 	}
 }
 
-// TestMixedSizes has small messages between large ones, all of which are kept.
+// TestMixedSizes sends small messages between large ones. The subscriber keeps all messages.
 func TestMixedSizes(t *testing.T) {
 	n := newNode(t, "node")
 	const count = 200

@@ -140,7 +140,7 @@ func TestMalformed(t *testing.T) {
 		short, cancel := context.WithTimeout(ctx, quiet)
 		_, err = client.Call(short, "set", kind, whole)
 		cancel()
-		require.ErrorIs(t, err, context.DeadlineExceeded, "there is no answer to be had")
+		require.ErrorIs(t, err, context.DeadlineExceeded, "the server does not answer")
 	}
 	response, err := client.Call(ctx, "set", kind, whole)
 	require.NoError(t, err)
