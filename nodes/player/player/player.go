@@ -195,7 +195,7 @@ func (p *player) awaitServices(ctx context.Context) error {
 		switch {
 		case !p.options.AwaitSubs && time.Since(began) >= patience:
 			if patience > 0 {
-				p.node.Log(bridge.Warn, "not there within %v, and requests are not sent before they are: %s",
+				p.node.Log(bridge.Warn, "no such services within %v; requests are sent once they exist: %s",
 					patience, names)
 			}
 			return nil

@@ -232,7 +232,7 @@ func TestRequestsWithoutService(t *testing.T) {
 	h.subscribe("/rosout", "rcl_interfaces/msg/Log", bridge.RosoutQoS())
 	h.open()
 	h.end()
-	for _, want := range []string{"not there within 10ms, and requests are not sent before they are: /list",
+	for _, want := range []string{"no such services within 10ms; requests are sent once they exist: /list",
 		"a request of /list was not sent: the service is not available", "2 requests to /list not sent"} {
 		h.requireLog(want)
 	}
