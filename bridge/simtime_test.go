@@ -11,7 +11,7 @@ import (
 	"tapedeck/codec"
 )
 
-// impatient is a node of which a client clears use_sim_time while it subscribes to /clock.
+// impatient is a node whose use_sim_time is cleared while NewSimTime subscribes to /clock.
 type impatient struct {
 	bridge.Node
 	set chan error

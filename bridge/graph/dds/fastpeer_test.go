@@ -46,22 +46,22 @@ type fastPeer struct {
 	t      *testing.T
 	socket *net.UDPConn
 	prefix [12]byte
-	node   bridge.GUID // of the participant it talks to
-	ports  []int       // where that may listen
+	node   bridge.GUID // participant of the node under test
+	ports  []int       // UDP ports on which the node may listen
 
 	mu     sync.Mutex
-	sent   map[entity][][]byte // by writer: samples, as the rest of a Data submessage behind the sequence number
-	count  uint32              // of heartbeats and acknacks
+	sent   map[entity][][]byte // samples by writer, each the bytes of a Data submessage after the sequence number
+	count  uint32              // count field of the last heartbeat or acknack
 	told   []map[uint16][]byte // parameters of the endpoints that the node has announced
-	missed int                 // how many more times peerReader claims not to have received a sample
+	missed int                 // number of further samples that peerReader claims to have missed
 
 	described [][]byte // further parameters of the writer and the reader
 
 	ignored map[entity]int // number of further AckNacks that a writer ignores, by writer
 
-	heard    atomic.Bool // whether the node has sent anything here
+	heard    atomic.Bool // whether the node has sent the peer anything
 	asked    atomic.Bool // whether the node has sent peerWriter an AckNack
-	received chan sample // of peerReader
+	received chan sample // samples for peerReader
 }
 
 // sample is a Data or DataFrag submessage.
@@ -69,7 +69,7 @@ type sample struct {
 	kind, flags byte
 	writer      bridge.GUID
 	sequence    int64
-	fragment    []byte // of a DataFrag, the fields behind the sequence number
+	fragment    []byte // fields of a DataFrag after the sequence number; nil for Data
 	inlineQoS   []byte
 	payload     []byte
 }
