@@ -1,6 +1,7 @@
 package v4l2_test
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -15,8 +16,8 @@ import (
 	"tapedeck/bridge/device/v4l2/internal/kernel"
 )
 
-// TestKernelNodes lists a folder laid out as sysfs is for a webcam with two nodes, a camera of a system on chip, and
-// a file that is not a video node.
+// TestKernelNodes checks the nodes that Kernel reads from a folder with sysfs's layout. The folder has a USB webcam
+// with two video nodes, and a platform camera with a video node and a subdevice, which is not a video node.
 func TestKernelNodes(t *testing.T) {
 	sys := t.TempDir()
 	write := func(path, text string) {
@@ -24,21 +25,21 @@ func TestKernelNodes(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
 		require.NoError(t, os.WriteFile(path, []byte(text+"\n"), 0o666))
 	}
-	node := func(device, name, title string) {
-		folder := filepath.Join("devices", device, "video4linux", name)
-		write(filepath.Join(folder, "name"), title)
+	addNode := func(device, node, name string) {
+		folder := filepath.Join("devices", device, "video4linux", node)
+		write(filepath.Join(folder, "name"), name)
 		require.NoError(t, os.Symlink(filepath.Join(sys, "devices", device), filepath.Join(sys, folder, "device")))
 		class := filepath.Join(sys, "class", "video4linux")
 		require.NoError(t, os.MkdirAll(class, 0o777))
-		require.NoError(t, os.Symlink(filepath.Join(sys, folder), filepath.Join(class, name)))
+		require.NoError(t, os.Symlink(filepath.Join(sys, folder), filepath.Join(class, node)))
 	}
 	const usb = "pci0000:00/0000:00:14.0/usb1/1-2"
 	write("devices/"+usb+"/idVendor", "046d")
 	write("devices/"+usb+"/serial", "8A2F (b)/1")
-	node(usb+"/1-2:1.0", "video10", "HD Pro Webcam C920")
-	node(usb+"/1-2:1.0", "video2", "HD Pro Webcam C920")
-	node("platform/rkisp0-vir0", "video0", "rkisp_mainpath")
-	node("platform/rkisp0-vir0", "v4l-subdev0", "m00_b_imx415")
+	addNode(usb+"/1-2:1.0", "video10", "HD Pro Webcam C920")
+	addNode(usb+"/1-2:1.0", "video2", "HD Pro Webcam C920")
+	addNode("platform/rkisp0-vir0", "video0", "rkisp_mainpath")
+	addNode("platform/rkisp0-vir0", "v4l-subdev0", "m00_b_imx415")
 
 	nodes, err := v4l2.Kernel{Sys: sys}.Nodes()
 	require.NoError(t, err)
@@ -48,15 +49,16 @@ func TestKernelNodes(t *testing.T) {
 		{Path: "/dev/video10", Name: "HD Pro Webcam C920", Serial: "8A2F__b__1", Port: "1-2"},
 	}, nodes)
 
-	nodes, err = v4l2.Kernel{Sys: filepath.Join(sys, "without")}.Nodes()
-	require.NoError(t, err)
+	nodes, err = v4l2.Kernel{Sys: filepath.Join(sys, "missing")}.Nodes()
+	require.NoError(t, err, "a machine without video drivers has no nodes")
 	require.Empty(t, nodes)
-	_, err = v4l2.Kernel{Sys: filepath.Join(sys, "devices", usb, "serial")}.Nodes()
-	require.Error(t, err)
+	file := filepath.Join(sys, "devices", usb, "serial")
+	_, err = v4l2.Kernel{Sys: file}.Nodes()
+	require.Error(t, err, "a file in place of the folder cannot be listed")
 }
 
-// pipe returns a named pipe, which can be polled like a camera.
-func pipe(t *testing.T) (path string, device v4l2.Device) {
+// openPipe creates a named pipe and opens it as a device. Poll works on a pipe as on a camera; ioctls fail.
+func openPipe(t *testing.T) (path string, device v4l2.Device) {
 	path = filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, unix.Mkfifo(path, 0o666))
 	device, err := v4l2.Kernel{}.Open(path)
@@ -65,43 +67,46 @@ func pipe(t *testing.T) (path string, device v4l2.Device) {
 	return path, device
 }
 
+// TestKernelPoll checks that Poll returns at its timeout, after Wake, and when there is data.
 func TestKernelPoll(t *testing.T) {
-	path, device := pipe(t)
+	path, device := openPipe(t)
 	ready, err := device.Poll(time.Millisecond)
 	require.NoError(t, err)
-	require.False(t, ready)
+	require.False(t, ready, "the pipe has no data")
 
-	device.Wake() // before
+	device.Wake()
 	_, err = device.Poll(patience)
-	require.ErrorIs(t, err, unix.ECANCELED)
+	require.ErrorIs(t, err, unix.ECANCELED, "Wake before Poll cancels Poll")
 
 	var wait sync.WaitGroup
 	defer wait.Wait()
-	soon := func(do func()) {
+	duringPoll := func(do func()) {
 		wait.Go(func() {
-			time.Sleep(10 * time.Millisecond) // likely while Poll waits; it returns either way
+			time.Sleep(10 * time.Millisecond) // the test also passes if Poll begins later
 			do()
 		})
 	}
-	soon(device.Wake)
-	_, err = device.Poll(time.Duration(1<<63 - 1))
-	require.ErrorIs(t, err, unix.ECANCELED)
-	soon(func() {
+	const forever = time.Duration(math.MaxInt64)
+	duringPoll(device.Wake)
+	_, err = device.Poll(forever)
+	require.ErrorIs(t, err, unix.ECANCELED, "Wake during Poll cancels Poll")
+	duringPoll(func() {
 		if err := os.WriteFile(path, []byte{1}, 0); err != nil {
 			t.Error(err)
 		}
 	})
-	ready, err = device.Poll(time.Duration(1<<63 - 1))
+	ready, err = device.Poll(forever)
 	require.NoError(t, err)
-	require.True(t, ready)
+	require.True(t, ready, "the pipe has data")
 	wait.Wait()
 	require.NoError(t, device.Close())
-	require.NoError(t, device.Close())
-	device.Wake() // after
+	require.NoError(t, device.Close(), "a second Close does nothing")
+	device.Wake() // a closed device ignores Wake
 }
 
+// TestKernelOpen checks the errors for a file that is not a video device, and for a missing file.
 func TestKernelOpen(t *testing.T) {
-	path, _ := pipe(t)
+	path, _ := openPipe(t)
 	_, err := v4l2.Open(nil, path)
 	require.ErrorIs(t, err, unix.ENOTTY)
 	require.EqualError(t, err, path+" is not a video device: inappropriate ioctl for device")
@@ -109,6 +114,7 @@ func TestKernelOpen(t *testing.T) {
 	require.ErrorIs(t, err, unix.ENOENT)
 }
 
+// TestKernelMmap checks that a write to mapped memory changes the file at the mapping's offset.
 func TestKernelMmap(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(path, make([]byte, 8192), 0o666))
@@ -124,20 +130,26 @@ func TestKernelMmap(t *testing.T) {
 	require.EqualValues(t, 7, written[4096+99])
 }
 
+// TestKernelAllocations checks that the calls for each frame allocate nothing.
 func TestKernelAllocations(t *testing.T) {
-	_, device := pipe(t)
+	_, device := openPipe(t)
 	var buffer kernel.Buffer
 	require.Zero(t, testing.AllocsPerRun(10, func() {
-		ready, err := device.Poll(0)
-		if ready || err != nil || device.Ioctl(kernel.VIDIOC_DQBUF, unsafe.Pointer(&buffer)) == nil ||
-			device.Now(unix.CLOCK_REALTIME) == 0 {
-			t.Error("a pipe is no camera")
+		if ready, err := device.Poll(0); ready || err != nil {
+			t.Errorf("Poll of an empty pipe returned %v, %v", ready, err)
+		}
+		if device.Ioctl(kernel.VIDIOC_DQBUF, unsafe.Pointer(&buffer)) == nil {
+			t.Error("VIDIOC_DQBUF on a pipe returned no error")
+		}
+		if device.Now(unix.CLOCK_REALTIME) == 0 {
+			t.Error("Now returned 0")
 		}
 	}))
 }
 
+// TestKernelNow checks that the monotonic clock does not run backwards, and that the realtime clock is Go's clock.
 func TestKernelNow(t *testing.T) {
-	_, device := pipe(t)
+	_, device := openPipe(t)
 	before := device.Now(unix.CLOCK_MONOTONIC)
 	require.LessOrEqual(t, before, device.Now(unix.CLOCK_MONOTONIC))
 	require.InDelta(t, time.Now().UnixNano(), device.Now(unix.CLOCK_REALTIME), float64(time.Hour))

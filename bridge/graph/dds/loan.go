@@ -10,27 +10,28 @@ import (
 	"tapedeck/codec"
 )
 
-// leastLoan is the smallest payload size in bytes for which lending is faster than copying.
+// leastLoan is the size in bytes of the smallest payload that is lent. Smaller payloads are copied, which is faster.
 const leastLoan = 32 << 10
 
-// loans are the buffers that contain lent payloads of samples that Cyclone DDS has not freed yet. Threads of Cyclone
-// DDS free samples, and only decrement counters. Unused buffers are released when the next payload is lent.
+// loans is the list of buffers whose payloads were lent to Cyclone DDS. When Cyclone DDS frees a sample, its thread
+// only decrements the loan's borrowers. Buffers without borrowers are released when the next payload is lent.
 type loans struct {
 	mu   sync.Mutex
 	list []*loan
 }
 
-// lent are the loans of the process. They are global because samples may outlive writers and nodes.
+// lent is the list of all loans of the process. It is global because samples may outlive writers and nodes.
 var lent loans
 
+// loan keeps a buffer alive and pinned while Cyclone DDS reads payloads in it.
 type loan struct {
-	buffer    *codec.Buffer
-	borrowers *atomic.Int32 // samples, plus callers of begin that have not ended their use
-	pinned    runtime.Pinner
+	buffer    *codec.Buffer  // retained by begin, released by reclaim
+	borrowers *atomic.Int32  // samples that Cyclone DDS has not freed, plus writers between begin and their decrement
+	pinned    runtime.Pinner // the memory of buffer, and borrowers, because C code has pointers to them
 }
 
-// begin returns the loan of the buffer that contains data, and adds 1 to its borrowers. The caller must subtract 1 at
-// the end of its use.
+// begin returns the loan of the buffer that contains data, and increments the loan's borrowers. The caller must
+// decrement borrowers when it has passed data to Cyclone DDS.
 func (l *loans) begin(data []byte, buffer *codec.Buffer) *loan {
 	l.mu.Lock()
 	defer l.mu.Unlock()
