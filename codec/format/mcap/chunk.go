@@ -354,10 +354,10 @@ const maxIndex = 64 << 20
 
 // Find implements chunked.Loader, by the message indexes behind a chunk.
 func (l *loader) Find(s *chunked.Segment, found func(channel int, time, off int64)) bool {
-	if s.Index <= 0 || s.Index > maxIndex {
+	if s.IndexSize <= 0 || s.IndexSize > maxIndex {
 		return false
 	}
-	b := make([]byte, s.Index)
+	b := make([]byte, s.IndexSize)
 	if _, err := l.file.ReadAt(b, s.Offset+s.Size); err != nil {
 		return false
 	}

@@ -136,7 +136,7 @@ func (r *reader) addChunk(c *mcap.ChunkIndex, end int64) error {
 			c.ChunkStartOffset)
 	}
 	s := chunked.Segment{
-		Offset: int64(c.ChunkStartOffset), Size: int64(c.ChunkLength), Index: int64(c.MessageIndexLength),
+		Offset: int64(c.ChunkStartOffset), Size: int64(c.ChunkLength), IndexSize: int64(c.MessageIndexLength),
 		Chunk: true, Compression: c.Compression.String(),
 		Start: int64(c.MessageStartTime), End: int64(c.MessageEndTime),
 	}
@@ -212,7 +212,7 @@ func (r *reader) walkGaps(end int64) error {
 			return err
 		}
 		r.Contents.Segments = append(r.Contents.Segments, c)
-		from = c.Offset + c.Size + c.Index
+		from = c.Offset + c.Size + c.IndexSize
 	}
 	return gap(end)
 }

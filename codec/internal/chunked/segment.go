@@ -9,21 +9,21 @@ import (
 	"tapedeck/codec"
 )
 
-// runSize is the approximate size of a segment of messages outside of chunks, in bytes.
-const runSize = 1 << 20
+// maxRunSize is the size in bytes above which Run begins another segment.
+const maxRunSize = 1 << 20
 
-// Segment is a part of a file that is loaded at once: a chunk, or a run of records outside of chunks.
+// Segment is a part of a file that is loaded at once: a chunk, or a run of successive records outside of chunks.
 type Segment struct {
-	Offset      int64  // of the first record in the file
-	Size        int64  // upper bound of its bytes in the file
-	Index       int64  // bytes of the message index behind it; 0: unknown
+	Offset      int64  // offset of the first record in the file
+	Size        int64  // maximum number of bytes in the file
+	IndexSize   int64  // bytes of the message indexes that follow the segment in the file; 0: unknown
 	Start, End  int64  // LogTime of the earliest and the latest message
-	Channels    []int  // numbers of its messages' channels; nil if unknown
-	Compression string // of a chunk; "" if unknown
-	Chunk       bool
-	Cut         bool // the file ends within it
-	Reported    bool // its damage is in Contents.Damage
-	Unsorted    bool // its messages are not in the order of time; set by Load
+	Channels    []int  // numbers of the channels with messages in the segment; nil: unknown
+	Compression string // compression of a chunk; "": unknown
+	Chunk       bool   // the segment is a chunk, not a run
+	Cut         bool   // the end of the segment is missing in the file
+	Reported    bool   // Contents.Damage includes the damage to the segment
+	Unsorted    bool   // the messages are not in the order of their LogTime; set by Loader.Load
 }
 
 func (s *Segment) String() string {
@@ -33,15 +33,16 @@ func (s *Segment) String() string {
 	return fmt.Sprintf("messages at 0x%x", s.Offset)
 }
 
-// LoadNew loads a segment that no index describes, into buf if it fits. It sets times and channels of s from its
-// messages, adds its damage to c and returns the number of messages by channel.
+// LoadNew loads a segment that no index describes. It sets the times and channels of s and adds the damage to c. It
+// returns the records, in buf if they fit, and the number of messages by channel.
 func (c *Contents) LoadNew(l Loader, s *Segment, buf []byte) (records []byte, counts map[int]uint64) {
 	records, errs := l.Load(s, buf)
 	for i, err := range errs {
 		c.Damaged(s.Offset, err)
 		if i == 0 {
-			last := &c.Damage[len(c.Damage)-1].Err
-			*last = c.affected(l, s, records, *last, s.suspect(errs), func(id int, _ int64) bool { return c.Known(id) })
+			first := &c.Damage[len(c.Damage)-1]
+			known := func(channel int, _ int64) bool { return c.Known(channel) }
+			first.Err = c.affected(l, s, records, first.Err, s.suspect(errs), known)
 		}
 	}
 	s.Reported = true
@@ -55,12 +56,14 @@ func (c *Contents) LoadNew(l Loader, s *Segment, buf []byte) (records []byte, co
 	return records, counts
 }
 
-// suspect reports whether the messages of s may be damaged, given the errors of loading it: a chunk has at most one
-// checksum. A chunk that the file ends within only lacks its end.
+// suspect reports whether the loaded messages of s may be damaged. errs are the errors of Loader.Load. A checksum
+// covers a whole chunk, so any message of a damaged chunk may be wrong. The messages of an incomplete chunk (Cut) are
+// intact.
 func (s *Segment) suspect(errs []error) bool { return s.Chunk && !s.Cut && len(errs) > 0 }
 
-// affected adds the affected messages of the damaged segment s to an error: the messages in records, if they are
-// suspect, and messages that its index lists but records lack.
+// affected returns err as a codec.DamageError that counts the messages of the damaged segment s. All messages in records
+// count as suspect, if suspect is true. Messages that the index of s lists but records lack count as lost. Only messages
+// for which wants returns true count; if there are none, affected returns err itself.
 func (c *Contents) affected(l Loader, s *Segment, records []byte, err error, suspect bool,
 	wants func(channel int, t int64) bool) error {
 	d := &codec.DamageError{Err: err}
@@ -88,18 +91,18 @@ func (c *Contents) affected(l Loader, s *Segment, records []byte, err error, sus
 	return d
 }
 
-// Run collects messages outside of chunks in segments.
+// Run combines successive messages outside of chunks into segments, and adds the segments to Contents.
 type Run struct {
 	Contents *Contents
-	Counted  bool // Contents.Counts includes the messages already
-	segment  Segment
-	counts   map[int]uint64
+	Counted  bool           // the messages are already in Contents.Counts: Run must not count them again
+	segment  Segment        // the open segment; Size 0: none
+	counts   map[int]uint64 // number of messages in segment, by channel
 }
 
-// Add adds the message from offset to end.
+// Add adds a message with LogTime t, whose record reaches from offset to end in the file.
 func (r *Run) Add(offset, end int64, channel int, t int64) {
 	s := &r.segment
-	if s.Size > 0 && end-s.Offset > runSize {
+	if s.Size > 0 && end-s.Offset > maxRunSize {
 		r.Flush()
 	}
 	if s.Size == 0 {
@@ -112,7 +115,7 @@ func (r *Run) Add(offset, end int64, channel int, t int64) {
 	r.counts[channel]++
 }
 
-// Flush ends the open segment.
+// Flush adds the open segment to Contents. The next message begins another segment.
 func (r *Run) Flush() {
 	s := &r.segment
 	if s.Size == 0 {
