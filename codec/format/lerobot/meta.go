@@ -21,46 +21,47 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// fileIndex identifies a file of a dataset.
+// fileIndex identifies a file of a dataset by the numbers of its folder, which LeRobot calls a chunk, and of the file in
+// the folder.
 type fileIndex struct{ chunk, file int }
 
-// next returns the index of the next file, in folders of at most files files.
-func (i fileIndex) next(files int) fileIndex {
-	if i.file+1 < files {
+// next returns the index of the file after i. A folder has at most filesPerChunk files.
+func (i fileIndex) next(filesPerChunk int) fileIndex {
+	if i.file+1 < filesPerChunk {
 		return fileIndex{i.chunk, i.file + 1}
 	}
 	return fileIndex{i.chunk + 1, 0}
 }
 
-// episodeRow is an episode in meta/episodes.
+// episodeRow is the row of an episode in the table meta/episodes.
 type episodeRow struct {
 	task   string
 	length int                   // number of rows
-	from   int                   // index of the first row in the dataset
-	data   fileIndex             // the table with the rows
+	from   int                   // index of the episode's first row in the dataset
+	data   fileIndex             // file with the episode's rows
 	videos map[string]videoPlace // by feature
 	stats  map[string]*stats     // by feature
 }
 
-// videoPlace is the place of an episode in a video.
+// videoPlace tells where in a video file an episode is.
 type videoPlace struct {
-	fileIndex
-	from, to float64 // s, in the video
+	fileIndex         // of the video file
+	from, to  float64 // seconds since the start of the video
 }
 
-// meta writes the metadata of the dataset.
-func (w *Writer) meta() error {
+// writeMetadata writes the files in the folder meta.
+func (w *Writer) writeMetadata() error {
 	w.info.Splits = map[string]string{"train": "0:" + strconv.Itoa(len(w.rows))}
-	all := map[string]*stats{}
+	merged := map[string]*stats{} // by feature
 	for key := range w.rows[0].stats {
 		var episodes []*stats
 		for _, r := range w.rows {
 			episodes = append(episodes, r.stats[key])
 		}
-		all[key] = merge(episodes)
+		merged[key] = merge(episodes)
 	}
 	return errors.Join(
-		w.json(infoPath, &w.info), w.json(statsPath, all), w.json(notesPath, &w.notes),
+		w.json(infoPath, &w.info), w.json(statsPath, merged), w.json(notesPath, &w.notes),
 		w.taskTable(), w.episodeTable())
 }
 
@@ -73,9 +74,9 @@ func (w *Writer) json(path string, value any) error {
 	return os.WriteFile(filepath.Join(w.tempPath, path), append(text, '\n'), 0o666)
 }
 
-// taskTable writes tasks.parquet. pandas reads it as a data frame whose index is the tasks.
+// taskTable writes tasks.parquet. Its metadata make pandas use the column of tasks as the index of the data frame.
 func (w *Writer) taskTable() error {
-	text := func(name, kind, numpy string) map[string]any {
+	describe := func(name, kind, numpy string) map[string]any {
 		return map[string]any{"name": name, "field_name": name, "pandas_type": kind, "numpy_type": numpy,
 			"metadata": nil}
 	}
@@ -83,7 +84,7 @@ func (w *Writer) taskTable() error {
 		"index_columns": []string{"task"},
 		"column_indexes": []any{map[string]any{"name": nil, "field_name": nil, "pandas_type": "unicode",
 			"numpy_type": "object", "metadata": map[string]string{"encoding": "UTF-8"}}},
-		"columns":        []any{text("task_index", "int64", "int64"), text("task", "unicode", "object")},
+		"columns":        []any{describe("task_index", "int64", "int64"), describe("task", "unicode", "object")},
 		"creator":        map[string]string{"library": "tapedeck", "version": "1"},
 		"pandas_version": "1.5.3",
 	})
@@ -98,7 +99,7 @@ func (w *Writer) taskTable() error {
 	return t.write(filepath.Join(w.tempPath, tasksPath), map[string]string{"pandas": string(pandas)})
 }
 
-// episodeTable writes meta/episodes.
+// episodeTable writes the table meta/episodes, which has a row per episode.
 func (w *Writer) episodeTable() error {
 	t := sheet{rows: len(w.rows)}
 	ints := func(name string, value func(r *episodeRow) int) {
@@ -126,7 +127,7 @@ func (w *Writer) episodeTable() error {
 	for _, key := range slices.Sorted(maps.Keys(w.rows[0].stats)) {
 		first := w.rows[0].stats[key]
 		depth := 1
-		if first.picture {
+		if first.images {
 			depth = 3
 		}
 		for _, stat := range statNames {
@@ -148,19 +149,21 @@ func (w *Writer) episodeTable() error {
 	return t.write(filepath.Join(w.tempPath, episodesPath), nil)
 }
 
-// sheet is a table of one row group.
+// sheet is a table with a single row group, which is written to a file at once.
 type sheet struct {
 	rows    int
 	columns []column
 	writes  []func(*table) error // by column, writes the values of the column
 }
 
-// add adds a column. A row is a list of width elements, or a value if c has no lists; then width is 1.
+// add adds a column. Each row is a list of width elements. If c is not a column of lists, each row is a value, and width
+// must be 1.
 func (s *sheet) add(c column, width int, value func(row, i int) parquet.Value) {
 	s.columns = append(s.columns, c)
 	s.writes = append(s.writes, func(t *table) error { return t.lists(c.name, s.rows, width, value) })
 }
 
+// ints adds a column of integers.
 func (s *sheet) ints(name string, value func(row int) int) {
 	s.add(listColumn(name, parquet.Leaf(parquet.Int64Type), 0), 1,
 		func(row, _ int) parquet.Value { return parquet.Int64Value(int64(value(row))) })
@@ -178,12 +181,12 @@ func (s *sheet) write(path string, metadata map[string]string) error {
 	return errors.Join(err, t.close())
 }
 
-// digest computes a hash of the numbers of an episode.
+// digest is a hash of the numbers of an episode.
 type digest struct{ hash.Hash64 }
 
 func newDigest() digest { return digest{fnv.New64a()} }
 
-// add adds numbers in the precision of a dataset.
+// add adds numbers, rounded to float32 as in the dataset.
 func (d digest) add(numbers []float64) {
 	var b [4]byte
 	for _, x := range numbers {
@@ -194,10 +197,10 @@ func (d digest) add(numbers []float64) {
 
 func (d digest) String() string { return fmt.Sprintf("%016x", d.Sum64()) }
 
-// notes is the content of meta/tapedeck.json: data that LeRobot's own files cannot hold.
+// notes is the content of meta/tapedeck.json: what LeRobot's own files cannot hold.
 type notes struct {
 	Columns  map[string][]noteColumn `json:"columns"` // by feature
-	Cameras  map[string]string       `json:"cameras"` // names of cameras, by feature
+	Cameras  map[string]string       `json:"cameras"` // camera names, by feature
 	Episodes []noteEpisode           `json:"episodes"`
 }
 

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// statNames are LeRobot's names of the statistics of a feature.
+// statNames are the statistics of a feature, by LeRobot's names.
 var statNames = []string{"min", "max", "mean", "std", "count", "q01", "q10", "q50", "q90", "q99"}
 
-// quantiles are the quantiles with the names q01, q10, q50, q90 and q99.
+// quantiles maps the names of the quantiles in statNames to their fractions.
 var quantiles = map[string]float64{"q01": 0.01, "q10": 0.10, "q50": 0.50, "q90": 0.90, "q99": 0.99}
 
 // quantileBins is the number of bins in LeRobot's histograms.
@@ -18,17 +18,17 @@ const quantileBins = 5000
 
 // stats are the statistics of a feature in an episode or a dataset.
 type stats struct {
-	values  map[string][]float64 // by name of statNames, a number per column; "count" has one number
-	picture bool                 // the columns are the channels of images
+	values map[string][]float64 // by name in statNames, one number per column; "count" has only one number
+	images bool                 // the columns are the channels of images
 }
 
-// newStats returns statistics without columns.
-func newStats(count int, picture bool) *stats {
-	return &stats{values: map[string][]float64{"count": {float64(count)}}, picture: picture}
+// newStats returns statistics of count rows, or count images, without columns.
+func newStats(count int, images bool) *stats {
+	return &stats{values: map[string][]float64{"count": {float64(count)}}, images: images}
 }
 
-// add appends the statistics of a column, which has each value weights times. scale converts values to the unit of the
-// statistics.
+// add appends the statistics of a column. The column contains values[i] weights[i] times. scale converts the values to
+// the unit of the statistics.
 func (s *stats) add(values []float64, weights []int64, scale float64) {
 	low, high, sum, total := math.Inf(1), math.Inf(-1), 0.0, 0.0
 	for i, x := range values {
@@ -51,7 +51,8 @@ func (s *stats) add(values []float64, weights []int64, scale float64) {
 }
 
 // histogramQuantiles returns quantiles as LeRobot computes them: from a histogram, by linear interpolation within a
-// bin. A quantile in the first bin is the lower edge of the bin.
+// bin. A quantile in the first bin is the lower edge of the bin. low and high are the extreme values, total is the sum
+// of weights.
 func histogramQuantiles(values []float64, weights []int64, low, high, total float64) map[string]float64 {
 	low, high = low-1e-10, high+1e-10
 	edge := func(i int) float64 { return low + (high-low)*float64(i)/quantileBins }
@@ -102,14 +103,14 @@ func columnStats(n, width int, value func(row, column int) float64) *stats {
 	return s
 }
 
-// merge returns the statistics of a dataset with the given statistics of its episodes. Means and deviations are exact.
-// As in LeRobot, q01, q10 and q50 are the least of all episodes, q90 and q99 the greatest.
+// merge returns the statistics of a dataset, given the statistics of its episodes. Means and standard deviations are
+// exact. As in LeRobot, q01, q10 and q50 are the minimum of the episodes' quantiles, q90 and q99 the maximum.
 func merge(episodes []*stats) *stats {
 	total := 0.0
 	for _, e := range episodes {
 		total += e.values["count"][0]
 	}
-	m := newStats(int(total), episodes[0].picture)
+	m := newStats(int(total), episodes[0].images)
 	for c := range episodes[0].values["mean"] {
 		mean, variance := 0.0, 0.0
 		for _, e := range episodes {
@@ -144,14 +145,14 @@ func merge(episodes []*stats) *stats {
 	return m
 }
 
-// MarshalJSON implements json.Marshaler. The numbers of images have the shape 3×1×1.
+// MarshalJSON implements json.Marshaler. Each statistic of images is an array of the shape C×1×1, for C channels.
 func (s *stats) MarshalJSON() ([]byte, error) {
 	object := map[string]any{}
 	for name, values := range s.values {
 		switch {
 		case name == "count":
 			object[name] = []int64{int64(values[0])}
-		case s.picture:
+		case s.images:
 			nested := make([][][]float64, len(values))
 			for i, x := range values {
 				nested[i] = [][]float64{{x}}
@@ -164,10 +165,10 @@ func (s *stats) MarshalJSON() ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// sampleIndices returns the indices of the images, of n, that LeRobot uses for statistics. Up to 100 images are all
-// used.
+// sampleIndices returns the indices of those of n images that LeRobot uses for statistics: all of up to 100 images,
+// else about n to the power of 0.75, at least 100 and at most 10,000, evenly spaced.
 func sampleIndices(n int) []int {
-	root := math.Sqrt(float64(n)) // exact, unlike math.Pow with 0.75
+	root := math.Sqrt(float64(n)) // unlike math.Pow(n, 0.75), two roots are exact for fourth powers
 	count := max(min(100, n), min(int(root*math.Sqrt(root)), 10000))
 	indices := make([]int, count)
 	for i := range indices {
@@ -178,7 +179,7 @@ func sampleIndices(n int) []int {
 	return indices
 }
 
-// sampleStep returns the step between the pixels and rows of an image that LeRobot uses for statistics.
+// sampleStep returns n if LeRobot uses only every nth pixel of every nth row of an image for statistics.
 func sampleStep(width, height int) int {
 	if max(width, height) < 300 {
 		return 1

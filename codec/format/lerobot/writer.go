@@ -242,7 +242,7 @@ func (w *Writer) complete() error {
 			return err
 		}
 	}
-	if err := w.meta(); err != nil {
+	if err := w.writeMetadata(); err != nil {
 		return err
 	}
 	if err := w.sync(); err != nil {

@@ -11,7 +11,7 @@ import (
 	"tapedeck/codec/format/carla"
 )
 
-// blockedActor is an actor that stood still.
+// blockedActor is an actor that hardly moved for some time.
 type blockedActor struct {
 	Time     float64 // simulation time at which the actor stopped, in s
 	ID       uint32
@@ -28,7 +28,7 @@ func findBlocked(r *carla.Reader, minTime, minDistance float64) (list []blockedA
 		anchor carla.Vector // position from which distances are measured
 	}
 	actors := map[uint32]*actor{}
-	var lastAdded uint32 // id
+	var lastAdded uint32 // id of the actor added last
 	double := r.Profile().DoubleVectors
 	err = forEachPacket(r, func(_ carla.Packet, b carla.Body) {
 		switch body := b.(type) {
