@@ -57,13 +57,13 @@ func (c *Contents) LoadNew(l Loader, s *Segment, buf []byte) (records []byte, co
 }
 
 // suspect reports whether the loaded messages of s may be damaged. errs are the errors of Loader.Load. A checksum
-// covers a whole chunk, so any message of a damaged chunk may be wrong. The messages of an incomplete chunk (Cut) are
-// intact.
+// covers a whole chunk, so any message of a damaged chunk may be wrong. A chunk without its end (Cut) only lacks
+// messages.
 func (s *Segment) suspect(errs []error) bool { return s.Chunk && !s.Cut && len(errs) > 0 }
 
-// affected returns err as a codec.DamageError that counts the messages of the damaged segment s. All messages in records
-// count as suspect, if suspect is true. Messages that the index of s lists but records lack count as lost. Only messages
-// for which wants returns true count; if there are none, affected returns err itself.
+// affected returns err as a codec.DamageError with the affected messages of the damaged segment s. The messages in
+// records are Suspect, if suspect is true. The messages that the index of s lists but records lack are Lost. Messages
+// for which wants returns false are left out. If no message is affected, affected returns err itself.
 func (c *Contents) affected(l Loader, s *Segment, records []byte, err error, suspect bool,
 	wants func(channel int, t int64) bool) error {
 	d := &codec.DamageError{Err: err}
