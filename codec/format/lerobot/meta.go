@@ -21,8 +21,8 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// fileIndex identifies a file of a dataset by the numbers of its folder, which LeRobot calls a chunk, and of the file in
-// the folder.
+// fileIndex identifies a file of a dataset: by the number of its folder, which LeRobot calls a chunk, and the number of
+// the file in the folder.
 type fileIndex struct{ chunk, file int }
 
 // next returns the index of the file after i. A folder has at most filesPerChunk files.
@@ -156,8 +156,8 @@ type sheet struct {
 	writes  []func(*table) error // by column, writes the values of the column
 }
 
-// add adds a column. Each row is a list of width elements. If c is not a column of lists, each row is a value, and width
-// must be 1.
+// add adds a column. Each row is a list of width elements. If c is not a column of lists, each row is a value, and
+// width must be 1.
 func (s *sheet) add(c column, width int, value func(row, i int) parquet.Value) {
 	s.columns = append(s.columns, c)
 	s.writes = append(s.writes, func(t *table) error { return t.lists(c.name, s.rows, width, value) })
