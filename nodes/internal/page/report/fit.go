@@ -9,14 +9,17 @@ import (
 	"tapedeck/codec/text/human"
 )
 
-// fewCurves is the first round in which fit also omits curves.
-const fewCurves = 4
+const (
+	maxRounds       = 8  // number of rounds of fit before it fails
+	roundsAllCurves = 4  // number of first rounds in which fit keeps all curves, fields and parameters
+	minBins         = 64 // lists with at most this number of bins keep their bins
+)
 
-// fit reduces the data to MaxSize. In each round it omits every second picture, cloud and log line, and halves the
-// number of bins. It fails if the data are still too large.
+// fit reduces the data until they fit Options.MaxSize as JSON. Each round halves the numbers of pictures, clouds, log
+// lines and track points, and the number of bins. Later rounds also halve the numbers of curves and parameters. fit
+// fails if the data are still too large after maxRounds.
 func (b *builder) fit() error {
-	omitted, lines, signals := b.data.Omitted, len(b.data.LogLines), len(b.data.Signals)
-	fields, parameters := len(b.data.Fields), len(b.data.Parameters)
+	complete := b.data
 	for round := 0; ; round++ {
 		text, err := json.Marshal(&b.data)
 		if err != nil {
@@ -25,97 +28,124 @@ func (b *builder) fit() error {
 		if b.options.MaxSize == 0 || int64(len(text)) <= b.options.MaxSize {
 			return nil
 		}
-		if round == 8 {
+		if round == maxRounds {
 			return fmt.Errorf("the report of %s has %s where %s are allowed; allow more with --max-size", b.data.Name,
 				human.Bytes(int64(len(text))), human.Bytes(b.options.MaxSize))
 		}
-		for i := range b.data.Cameras {
-			b.data.Cameras[i].Thumbs = half(b.data.Cameras[i].Thumbs)
+		b.data.thinOut()
+		if round >= roundsAllCurves {
+			b.data.dropCurves()
 		}
-		for i := range b.data.Episodes {
-			for j := range b.data.Episodes[i].Cameras {
-				b.data.Episodes[i].Cameras[j].Thumbs = half(b.data.Episodes[i].Cameras[j].Thumbs)
+		b.data.mergeBins()
+		b.data.Omitted = append(slices.Clip(complete.Omitted), b.data.missing(&complete)...)
+	}
+}
+
+// thinOut drops every second picture, cloud, log line and track point.
+func (d *Data) thinOut() {
+	for i := range d.Cameras {
+		d.Cameras[i].Thumbs = everySecond(d.Cameras[i].Thumbs)
+	}
+	for i := range d.Episodes {
+		for j := range d.Episodes[i].Cameras {
+			d.Episodes[i].Cameras[j].Thumbs = everySecond(d.Episodes[i].Cameras[j].Thumbs)
+		}
+	}
+	for i := range d.Tracks {
+		t := &d.Tracks[i]
+		t.Points, t.Speed = everySecond(t.Points), everySecond(t.Speed)
+	}
+	d.Clouds, d.LogLines = everySecond(d.Clouds), everySecond(d.LogLines)
+}
+
+// dropCurves drops every second parameter and curve, and the fields that have no curve.
+func (d *Data) dropCurves() {
+	d.Parameters = everySecond(d.Parameters)
+	d.Signals = everySecond(d.Signals)
+	d.Fields = slices.DeleteFunc(d.Fields, func(f Field) bool {
+		return !slices.ContainsFunc(d.Signals, func(s Signal) bool {
+			return s.Topic == f.Topic && s.Path == f.Path
+		})
+	})
+}
+
+// mergeBins merges pairs of neighbouring bins of the densities and curves.
+func (d *Data) mergeBins() {
+	for i := range d.Topics {
+		d.Topics[i].Density = pairMeans(d.Topics[i].Density)
+	}
+	for i := range d.Signals {
+		s := &d.Signals[i]
+		s.Low, s.High = pairMinima(s.Low), pairMaxima(s.High)
+	}
+	for i := range d.Episodes {
+		for _, p := range d.Episodes[i].Panels {
+			for j := range p.Columns {
+				c := &p.Columns[j]
+				c.Low, c.High = pairMinima(c.Low), pairMaxima(c.High)
 			}
-			for _, p := range b.data.Episodes[i].Panels {
-				for j := range p.Columns {
-					p.Columns[j].Low, p.Columns[j].High = lower(p.Columns[j].Low), higher(p.Columns[j].High)
-				}
-			}
-		}
-		b.data.Clouds, b.data.LogLines = half(b.data.Clouds), half(b.data.LogLines)
-		if round >= fewCurves {
-			b.data.Parameters = half(b.data.Parameters)
-			b.data.Signals = half(b.data.Signals)
-			b.data.Fields = slices.DeleteFunc(b.data.Fields, func(f Field) bool {
-				return !slices.ContainsFunc(b.data.Signals, func(s Signal) bool {
-					return s.Topic == f.Topic && s.Path == f.Path
-				})
-			})
-		}
-		b.data.Omitted = slices.Clip(omitted)
-		for _, kind := range []struct {
-			n    int
-			noun string
-		}{
-			{lines - len(b.data.LogLines), "line"}, {signals - len(b.data.Signals), "curve"},
-			{fields - len(b.data.Fields), "field"}, {parameters - len(b.data.Parameters), "parameter"},
-		} {
-			if kind.n > 0 {
-				text := human.Count(kind.n, "more "+kind.noun) + ", for want of space: --max-size"
-				b.data.Omitted = append(b.data.Omitted, text)
-			}
-		}
-		for i := range b.data.Topics {
-			b.data.Topics[i].Density = means(b.data.Topics[i].Density)
-		}
-		for i := range b.data.Signals {
-			b.data.Signals[i].Low, b.data.Signals[i].High = lower(b.data.Signals[i].Low), higher(b.data.Signals[i].High)
-		}
-		for i := range b.data.Tracks {
-			t := &b.data.Tracks[i]
-			t.Points, t.Speed = half(t.Points), half(t.Speed)
 		}
 	}
 }
 
-// half returns every second element, beginning with the first one.
-func half[T any](list []T) []T {
+// missing returns texts for Omitted with the numbers of things that complete has and d does not.
+func (d *Data) missing(complete *Data) (texts []string) {
+	for _, kind := range []struct {
+		noun  string
+		count int // number of missing things
+	}{
+		{"line", len(complete.LogLines) - len(d.LogLines)},
+		{"curve", len(complete.Signals) - len(d.Signals)},
+		{"field", len(complete.Fields) - len(d.Fields)},
+		{"parameter", len(complete.Parameters) - len(d.Parameters)},
+	} {
+		if kind.count > 0 {
+			texts = append(texts, human.Count(kind.count, "more "+kind.noun)+", for want of space: --max-size")
+		}
+	}
+	return texts
+}
+
+// everySecond removes every second element of list, beginning with the second one.
+func everySecond[T any](list []T) []T {
 	for i := range (len(list) + 1) / 2 {
 		list[i] = list[2*i]
 	}
 	return list[:(len(list)+1)/2]
 }
 
-// lower replaces pairs of values by the lower one. NaN is no value.
-func lower[L ~[]float32](list L) L { return pairs(list, func(a, b float32) bool { return a <= b }) }
-
-// higher replaces pairs of values by the higher one. NaN is no value.
-func higher[L ~[]float32](list L) L { return pairs(list, func(a, b float32) bool { return a >= b }) }
-
-// means replaces pairs of values by their mean.
-func means(list []float32) []float32 {
-	if len(list) <= fewestBins {
-		return list
-	}
-	for i := range len(list) / 2 {
-		list[i] = (list[2*i] + list[2*i+1]) / 2
-	}
-	return list[:len(list)/2]
+// pairMinima replaces each pair of bins by the lower value. If one value is NaN, it takes the other one.
+func pairMinima[L ~[]float32](bins L) L {
+	return mergePairs(bins, func(a, b float32) float32 {
+		if math.IsNaN(float64(b)) || a <= b {
+			return a
+		}
+		return b
+	})
 }
 
-const fewestBins = 64 // shorter lists are not halved
-
-// pairs replaces pairs of values by the better one.
-func pairs[L ~[]float32](list L, better func(a, b float32) bool) L {
-	if len(list) <= fewestBins {
-		return list
-	}
-	for i := range len(list) / 2 {
-		a, b := list[2*i], list[2*i+1]
-		if math.IsNaN(float64(b)) || better(a, b) {
-			b = a
+// pairMaxima replaces each pair of bins by the higher value. If one value is NaN, it takes the other one.
+func pairMaxima[L ~[]float32](bins L) L {
+	return mergePairs(bins, func(a, b float32) float32 {
+		if math.IsNaN(float64(b)) || a >= b {
+			return a
 		}
-		list[i] = b
+		return b
+	})
+}
+
+// pairMeans replaces each pair of bins by the mean of its values.
+func pairMeans(bins []float32) []float32 {
+	return mergePairs(bins, func(a, b float32) float32 { return (a + b) / 2 })
+}
+
+// mergePairs replaces each pair of bins by the result of merge. Lists of at most minBins stay as they are.
+func mergePairs[L ~[]float32](bins L, merge func(a, b float32) float32) L {
+	if len(bins) <= minBins {
+		return bins
 	}
-	return list[:len(list)/2]
+	for i := range len(bins) / 2 {
+		bins[i] = merge(bins[2*i], bins[2*i+1])
+	}
+	return bins[:len(bins)/2]
 }

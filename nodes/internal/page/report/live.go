@@ -76,20 +76,20 @@ func (l *Live) fold() {
 	l.whole++
 	l.density.end += l.density.end - l.density.start
 	for _, t := range l.list {
-		t.Density = append(means(t.Density), make([]float32, Bins/2)...)
+		t.Density = append(pairMeans(t.Density), make([]float32, Bins/2)...)
 	}
 	for _, s := range l.signals {
-		s.Low, s.High = append(lower(s.Low), noNumbers(Bins/2)...), append(higher(s.High), noNumbers(Bins/2)...)
+		s.Low, s.High = append(pairMinima(s.Low), noNumbers(Bins/2)...), append(pairMaxima(s.High), noNumbers(Bins/2)...)
 	}
 	for _, c := range l.cameras {
-		c.Thumbs, c.next = half(c.Thumbs), (c.next+1)/2
+		c.Thumbs, c.next = everySecond(c.Thumbs), (c.next+1)/2
 	}
 	for _, c := range l.clouds {
-		c.list, c.next = half(c.list), (c.next+1)/2
+		c.list, c.next = everySecond(c.list), (c.next+1)/2
 	}
 	for _, t := range l.tracks {
 		for _, w := range t.tracks {
-			w.Points, w.Speed, w.bin = half(w.Points), half(w.Speed), w.bin/2
+			w.Points, w.Speed, w.bin = everySecond(w.Points), everySecond(w.Speed), w.bin/2
 		}
 	}
 }
