@@ -44,11 +44,11 @@ func TestTruncated(t *testing.T) {
 					want++
 				}
 			}
-			damaged := closed && size < len(whole) && size >= bytes.Index(whole, []byte{0x68, 1, 0x70})+2
+			damaged := closed && size < len(whole) && size >= bytes.Index(whole, isComplete)+2
 			r := openBytes(t, b)
 			all, err := readAll(t, r, codec.Query{})
 			require.Len(t, all, want, "cut at %d", size)
-			requireOrdered(t, append(all, got{time: 1 << 62}))
+			requireOrdered(t, append(all, messageCopy{time: 1 << 62}))
 			if damaged {
 				require.ErrorIs(t, err, ErrDamaged, "cut at %d", size)
 			} else {
@@ -95,7 +95,7 @@ func TestBitFlips(t *testing.T) {
 	}
 	for _, closed := range []bool{true, false} {
 		whole := smallFile(t, closed)
-		intact := map[got]bool{}
+		intact := map[messageCopy]bool{}
 		for _, m := range smallMessages() {
 			intact[m] = true
 		}

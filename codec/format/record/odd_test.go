@@ -48,19 +48,19 @@ func TestOddButReadable(t *testing.T) {
 	long := strings.Repeat("/long", 100)
 	single := func(fields ...[]byte) []byte { return appendBytes(nil, 1, bytes.Join(fields, nil)) }
 	name, time, content := appendBytes(nil, 1, "/a"), varintField(nil, 2, 5), appendBytes(nil, 3, "data")
-	want := got{"/a", 5, 0, "data"}
+	want := messageCopy{"/a", 5, 0, "data"}
 	for test, body := range map[string]struct {
 		message []byte
-		want    got
+		want    messageCopy
 	}{
 		"plain":               {single(name, time, content), want},
 		"fields in any order": {single(content, time, name), want},
 		"unknown fields":      {single(name, time, content, varintField(nil, 4, 1), appendBytes(nil, 5, "x")), want},
-		"no content":          {single(name, time), got{"/a", 5, 0, ""}},
+		"no content":          {single(name, time), messageCopy{"/a", 5, 0, ""}},
 		"publish time behind": {single(name, time, content,
 			protowire.AppendFixed64(protowire.AppendTag(nil, extension, protowire.Fixed64Type), 7)),
-			got{"/a", 5, 7, "data"}},
-		"a long name": {single(appendBytes(nil, 1, long), time, content), got{long, 5, 0, "data"}},
+			messageCopy{"/a", 5, 7, "data"}},
+		"a long name": {single(appendBytes(nil, 1, long), time, content), messageCopy{long, 5, 0, "data"}},
 	} {
 		for _, head := range [][]byte{
 			chunkHead,
@@ -73,7 +73,7 @@ func TestOddButReadable(t *testing.T) {
 				for _, damaged := range []func(error){nil, func(err error) { t.Error(err) }} {
 					all, err := readAll(t, r, codec.Query{Damaged: damaged})
 					require.NoError(t, err)
-					require.Equal(t, []got{body.want}, all)
+					require.Equal(t, []messageCopy{body.want}, all)
 				}
 				info, err := r.Info()
 				require.NoError(t, err)

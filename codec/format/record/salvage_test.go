@@ -12,9 +12,9 @@ import (
 )
 
 // chunkedFile writes 24 chunks of 101 real messages each. It returns the content of the file and its messages.
-func chunkedFile(t *testing.T) ([]byte, []got) {
+func chunkedFile(t *testing.T) ([]byte, []messageCopy) {
 	example := openAt(t, sample(t, "example.record.00000"))
-	var all []got
+	var all []messageCopy
 	path := filepath.Join(t.TempDir(), "all.record")
 	w, err := create(path, codec.CreateOptions{})
 	require.NoError(t, err)
@@ -29,7 +29,7 @@ func chunkedFile(t *testing.T) ([]byte, []got) {
 			copied := *m
 			copied.LogTime = 1627031535114943571 + int64(len(all))*1e6
 			require.NoError(t, w.Write(&copied))
-			all = append(all, got{m.Channel.Topic, copied.LogTime, 0, string(m.Data)})
+			all = append(all, messageCopy{m.Channel.Topic, copied.LogTime, 0, string(m.Data)})
 			if len(all)%101 == 0 {
 				require.NoError(t, w.Sync())
 			}
@@ -79,7 +79,7 @@ func TestSalvage(t *testing.T) {
 			require.NotZero(t, reported)
 			want := all
 			if test.lost >= 0 {
-				want = append(append([]got(nil), all[:test.lost]...), all[test.lost+1:]...)
+				want = append(append([]messageCopy(nil), all[:test.lost]...), all[test.lost+1:]...)
 			}
 			require.Len(t, saved, len(want))
 			require.Equal(t, want, saved)
