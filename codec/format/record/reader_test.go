@@ -240,8 +240,8 @@ func TestReadAfterClose(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrClosed)
 }
 
-// TestStaleTail reads a file that overwrote a longer file without truncating it. The rest of the longer file remains after
-// the index.
+// TestStaleTail reads a file that overwrote a longer file without truncating it. The rest of the longer file remains
+// after the index.
 func TestStaleTail(t *testing.T) {
 	b := smallFile(t, true)
 	path := filepath.Join(t.TempDir(), "stale.record")
@@ -300,9 +300,9 @@ func smallMessages() []messageCopy {
 	return all
 }
 
-// smallFile returns the content of a file with smallMessages in three chunks. The messages of the first chunk are not in
-// time order, and the time ranges of the other two chunks overlap. If closed is false, the file has no index, and its
-// header says that it is incomplete.
+// smallFile returns the content of a file with smallMessages in three chunks. The messages of the first chunk are not
+// in time order, and the time ranges of the other two chunks overlap. If closed is false, the file has no index, and
+// its header says that it is incomplete.
 func smallFile(t testing.TB, closed bool) []byte {
 	path := filepath.Join(t.TempDir(), "small.record")
 	w, err := create(path, codec.CreateOptions{})
@@ -334,8 +334,8 @@ func smallFile(t testing.TB, closed bool) []byte {
 	return b
 }
 
-// TestMapAndVehicle checks that Info returns the names of the map and the vehicle. They are in the header, which has left
-// the reader's window when the reader has walked the file.
+// TestMapAndVehicle checks that Info returns the names of the map and the vehicle. They are in the header, which has
+// left the reader's window when the reader has walked the file.
 func TestMapAndVehicle(t *testing.T) {
 	h := recordpb.Header{MapInfo: appendBytes(nil, 1, "san_mateo"), VehicleInfo: appendBytes(nil, 1, "mkz")}
 	b := tinyChunks(1000, nil)

@@ -79,7 +79,8 @@ func (l *Live) fold() {
 		t.Density = append(pairMeans(t.Density), make([]float32, Bins/2)...)
 	}
 	for _, s := range l.signals {
-		s.Low, s.High = append(pairMinima(s.Low), noNumbers(Bins/2)...), append(pairMaxima(s.High), noNumbers(Bins/2)...)
+		s.Low = append(pairMinima(s.Low), noNumbers(Bins/2)...)
+		s.High = append(pairMaxima(s.High), noNumbers(Bins/2)...)
 	}
 	for _, c := range l.cameras {
 		c.Thumbs, c.next = everySecond(c.Thumbs), (c.next+1)/2
