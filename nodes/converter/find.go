@@ -237,7 +237,7 @@ func (o *findOptions) searchRecording(ctx context.Context, c *catalogue.Catalogu
 	} else if s, err := c.Search(row.Recording, cond); err != nil {
 		warn(err)
 	} else {
-		windows, f.topics, f.hasTopic, f.hasFields = s.Windows, s.Topics, s.Topic, s.Fields
+		windows, f.topics, f.hasTopic, f.hasFields = s.Windows, s.Topics, s.HasTopic, s.HasFields
 	}
 	if len(windows) == 0 {
 		return f

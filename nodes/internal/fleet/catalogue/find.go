@@ -16,25 +16,26 @@ import (
 	"tapedeck/nodes/internal/filter/condition"
 )
 
-// Window is a time range in which messages may meet a condition: Start ≤ t < End, where 0 is no bound.
+// Window is a range of log times, Start ≤ t < End, in which messages may meet a condition. A bound of 0 is no bound.
 type Window struct {
 	Start, End int64 // ns since the Unix epoch
-	// After is set if the topic has messages between the previous window and this one. They do not meet the condition.
-	After bool
+	// EndsRuns is set if the topic has messages between the previous window and this one. These messages do not meet
+	// the condition, so no run continues from the previous window.
+	EndsRuns bool
 }
 
-// near is the longest time between two windows that are joined, because seeking costs more than reading on.
-const near = 10 * nanos
+// joinedGap is the longest gap between two windows that become one. Reading the gap takes less time than seeking.
+const joinedGap = 10 * nanos
 
-// Search is the result of searching the tables for a condition in a recording.
+// Search is the result of searching the catalogue for a condition in one recording.
 type Search struct {
-	Windows []Window // time ranges in which messages may meet the condition
-	Topics  []string // topics of the recording
-	Topic   bool     // the recording has the condition's topic
-	Fields  bool     // the topic has all fields of the condition; false: unknown
+	Windows   []Window // time ranges in which messages may meet the condition
+	Topics    []string // all topics of the recording
+	HasTopic  bool     // the recording has the condition's topic
+	HasFields bool     // the topic has all fields of the condition; false: unknown
 }
 
-// searchedTopic has the columns of Topic that a search needs.
+// searchedTopic is a row of the table of topics, which describes one channel. It has only the columns for searching.
 type searchedTopic struct {
 	Topic    string   `parquet:"topic"`
 	Messages uint64   `parquet:"messages"`
@@ -43,7 +44,7 @@ type searchedTopic struct {
 	Fields   []string `parquet:"fields,list"`
 }
 
-// searchedSignal has the columns of Signal that a search needs.
+// searchedSignal is a row of the table of signals. It has only the columns for searching.
 type searchedSignal struct {
 	Topic    string   `parquet:"topic,dict"`
 	Field    string   `parquet:"field,dict"`
@@ -55,29 +56,30 @@ type searchedSignal struct {
 	Infinite uint64   `parquet:"infinite"`
 }
 
-// Search finds the times at which messages of a recording may meet a condition. It reads only the tables.
+// Search finds the times at which messages of a recording may meet a condition. It reads the catalogue, but not the
+// recording.
 func (c *Catalogue) Search(recording string, cond *condition.Condition) (s Search, err error) {
-	var topics []searchedTopic
+	var channels []searchedTopic // channels of the condition's topic that have messages
 	if err := read(c.files, c.file(topicsTable, recording), func(t searchedTopic) {
 		s.Topics = append(s.Topics, t.Topic)
 		if !SameTopic(t.Topic, cond.Topic) {
 			return
 		}
-		s.Topic = true
+		s.HasTopic = true
 		if t.Messages > 0 {
-			topics = append(topics, t)
+			channels = append(channels, t)
 		}
-	}); err != nil || len(topics) == 0 {
+	}); err != nil || len(channels) == 0 {
 		return s, err
 	}
-	s.Fields = !slices.ContainsFunc(cond.Fields(), func(field string) bool {
-		return !slices.Contains(topics[0].Fields, field)
+	s.HasFields = !slices.ContainsFunc(cond.Fields(), func(field string) bool {
+		return !slices.Contains(channels[0].Fields, field)
 	})
-	s.Windows, err = c.windows(recording, cond, topics)
+	s.Windows, err = c.windows(recording, cond, channels)
 	return s, err
 }
 
-// Unindexed returns the fields without signals in a recording, and the topics of the recording.
+// Unindexed returns those of fields that have no signals in a recording, and all topics of the recording.
 func (c *Catalogue) Unindexed(recording string, fields Fields) (missing Fields, topics []string, err error) {
 	missing = slices.Clone(fields)
 	err = read(c.files, c.file(topicsTable, recording), func(t searchedTopic) {
@@ -92,88 +94,118 @@ func (c *Catalogue) Unindexed(recording string, fields Fields) (missing Fields, 
 	return missing, topics, err
 }
 
-// windows returns the windows of a search. topics are the channels of the condition's topic.
-func (c *Catalogue) windows(recording string, cond *condition.Condition, topics []searchedTopic) ([]Window, error) {
-	indexed := func(field string) bool { return slices.Contains(topics[0].Fields, field) }
-	switch {
-	case len(topics) > 1: // rows of signals do not tell channels apart
-		return []Window{{}}, nil
-	case !slices.ContainsFunc(cond.Fields(), indexed):
-		return []Window{{}}, nil
-	case topics[0].First < nanos || topics[0].Last > math.MaxInt64-2*nanos: // 0 is no bound in a Window
-		return []Window{{}}, nil
+// windows returns the windows of a search. channels are the channels of the condition's topic.
+func (c *Catalogue) windows(recording string, cond *condition.Condition, channels []searchedTopic) ([]Window, error) {
+	wholeRecording := []Window{{}}
+	if len(channels) > 1 { // rows of signals do not tell channels apart
+		return wholeRecording, nil
 	}
-	seconds, there := map[int64]map[string]*condition.Statistics{}, map[string]bool{}
-	if err := read(c.files, c.file(signalsTable, recording), func(s searchedSignal) {
-		if s.Topic != topics[0].Topic || !slices.Contains(cond.Fields(), s.Field) {
-			return
-		}
-		there[s.Field] = true
-		fields := seconds[s.Second]
-		if fields == nil {
-			fields = map[string]*condition.Statistics{}
-			seconds[s.Second] = fields
-		}
-		if fields[s.Field] == nil {
-			fields[s.Field] = &condition.Statistics{}
-		}
-		more := condition.Statistics{Count: s.Count, NaN: s.NaN, Infinite: s.Infinite}
-		if s.Count > 0 {
-			more.Min, more.Max = *s.Min, *s.Max
-		}
-		fields[s.Field].Merge(more) // a second may have several rows if messages are out of order
-	}); err != nil {
+	channel := channels[0]
+	indexed := func(field string) bool { return slices.Contains(channel.Fields, field) }
+	if !slices.ContainsFunc(cond.Fields(), indexed) {
+		return wholeRecording, nil
+	}
+	// The bounds of a Window cannot express log times in the first second of the epoch, or next to the largest int64.
+	if channel.First < nanos || channel.Last > math.MaxInt64-2*nanos {
+		return wholeRecording, nil
+	}
+	seconds, err := c.readStatistics(recording, channel.Topic, cond.Fields())
+	if err != nil {
 		return nil, err
 	}
 	for _, field := range cond.Fields() {
-		if indexed(field) && !there[field] { // a run of 'converter index' was killed between writing the tables
-			return []Window{{}}, nil
+		// An indexed field has no rows if 'converter index' was killed between writing the two tables.
+		if indexed(field) && !seconds.hasField(field) {
+			return wholeRecording, nil
 		}
 	}
+	return possibleWindows(cond, seconds), nil
+}
+
+// secondStatistics are the statistics of a topic's fields for each second. The first key is the start of the second in
+// ns since the Unix epoch; the second key is the path of the field.
+type secondStatistics map[int64]map[string]*condition.Statistics
+
+// hasField reports whether any second has statistics of a field.
+func (s secondStatistics) hasField(field string) bool {
+	for _, fields := range s {
+		if fields[field] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// readStatistics reads the statistics of a topic's fields from the table of signals.
+func (c *Catalogue) readStatistics(recording, topic string, fields []string) (secondStatistics, error) {
+	seconds := secondStatistics{}
+	err := read(c.files, c.file(signalsTable, recording), func(s searchedSignal) {
+		if s.Topic != topic || !slices.Contains(fields, s.Field) {
+			return
+		}
+		second := seconds[s.Second]
+		if second == nil {
+			second = map[string]*condition.Statistics{}
+			seconds[s.Second] = second
+		}
+		if second[s.Field] == nil {
+			second[s.Field] = &condition.Statistics{}
+		}
+		row := condition.Statistics{Count: s.Count, NaN: s.NaN, Infinite: s.Infinite}
+		if s.Count > 0 {
+			row.Min, row.Max = *s.Min, *s.Max
+		}
+		second[s.Field].Merge(row) // a second has several rows if messages are out of order
+	})
+	return seconds, err
+}
+
+// possibleWindows returns the windows of the seconds in which messages may meet the condition.
+func possibleWindows(cond *condition.Condition, seconds secondStatistics) []Window {
 	var windows []Window
-	after := false
+	endsRuns := false
 	for _, second := range slices.Sorted(maps.Keys(seconds)) {
 		if !cond.Possible(func(field string) *condition.Statistics { return seconds[second][field] }) {
-			after = true
+			endsRuns = true
 			continue
 		}
-		if n := len(windows); n > 0 && second-windows[n-1].End <= near {
+		if n := len(windows); n > 0 && second-windows[n-1].End <= joinedGap {
 			windows[n-1].End = second + nanos
 		} else {
-			windows = append(windows, Window{second, second + nanos, after})
+			windows = append(windows, Window{Start: second, End: second + nanos, EndsRuns: endsRuns})
 		}
-		after = false
+		endsRuns = false
 	}
-	return windows, nil
+	return windows
 }
 
 // Run is a run of consecutive messages of a channel that meet a condition.
 type Run struct {
 	Topic    string
-	Start    int64 // log time of the first message
-	End      int64 // log time of the last message
-	Messages uint64
-	Values   string // values in the first message of the condition's fields
+	Start    int64  // log time of the first message
+	End      int64  // log time of the last message
+	Messages uint64 // number of messages
+	Values   string // values of the condition's fields in the first message
 }
 
-// Find reads the messages of a recording in windows, which are in order, and returns the runs that meet a condition.
-// It calls warn with errors of reading, and with the reason why a channel of the topic cannot be compared.
+// Find reads the messages of a recording in windows, which must be in order, and returns the runs of messages that meet
+// a condition, sorted by start. It calls warn with read errors, and with the reason why a channel cannot be compared.
 func Find(ctx context.Context, r codec.Reader, cond *condition.Condition, windows []Window,
 	warn func(error)) ([]Run, error) {
 	type state struct {
 		*condition.Detector
 		run *Run // nil: the last message did not meet the condition
 	}
-	states := map[*codec.Channel]*state{}
+	states := map[*codec.Channel]*state{} // nil: the channel is not wanted
 	var runs []*Run
 	wanted := func(c *codec.Channel) bool {
 		if !SameTopic(c.Topic, cond.Topic) {
 			return false
 		}
-		if s, asked := states[c]; asked {
+		if s, known := states[c]; known {
 			return s != nil
 		}
-		states[c] = nil
+		states[c] = nil // not wanted, unless the condition has a detector for the channel
 		d, err := Detector(cond, c)
 		if err != nil {
 			warn(err)
@@ -184,7 +216,7 @@ func Find(ctx context.Context, r codec.Reader, cond *condition.Condition, window
 	}
 	for _, w := range windows {
 		for _, s := range states {
-			if s != nil && w.After {
+			if s != nil && w.EndsRuns {
 				s.run = nil
 			}
 		}
