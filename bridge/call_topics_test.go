@@ -9,10 +9,11 @@ import (
 	"tapedeck/msgs/service_msgs"
 )
 
+// TestCallTopicOf checks the descriptions of topics of services and actions, and that other topics have none.
 func TestCallTopicOf(t *testing.T) {
 	for _, test := range []struct {
 		topic, typeName string
-		want            CallTopic // Ending "": none
+		want            CallTopic // CallTopic{}: the topic carries no calls
 	}{
 		{"/a/light/_service_event", "std_srvs/srv/SetBool_Event",
 			CallTopic{Service: "/a/light", Type: "std_srvs/srv/SetBool", Ending: ServiceEvents}},
@@ -37,28 +38,32 @@ func TestCallTopicOf(t *testing.T) {
 	} {
 		got, ok := CallTopicOf(test.topic, test.typeName)
 		require.Equal(t, test.want, got, test.topic)
-		require.Equal(t, test.want.Ending != "", ok, test.topic)
+		require.Equal(t, test.want != CallTopic{}, ok, test.topic)
 	}
+}
+
+func TestActionType(t *testing.T) {
 	for typeName, want := range map[string]string{
 		"a/action/Dock_SendGoal_Event": "a/action/Dock", "a/action/Dock_GetResult": "a/action/Dock",
 		"a/action/Dock_FeedbackMessage": "a/action/Dock", "action_msgs/srv/CancelGoal": "",
 	} {
-		require.Equal(t, want, ActionType(typeName))
+		require.Equal(t, want, ActionType(typeName), typeName)
 	}
 }
 
+// TestServiceEvent decodes service events with and without a request, and a truncated event.
 func TestServiceEvent(t *testing.T) {
 	want := service_msgs.ServiceEventInfo{EventType: 1, ClientGid: [16]uint8{1, 15}, SequenceNumber: 3}
 	for _, requests := range []int{0, 1} {
 		e := wire.NewEncoder(nil)
 		want.MarshalCDR(e)
 		e.Length(requests, 1)
-		e.Bool(true)
+		e.Bool(true) // the data of std_srvs/srv/SetBool_Request, if there is a request
 		got, request, err := ServiceEvent(e.Bytes())
 		require.NoError(t, err)
 		require.Equal(t, want, got)
-		require.Equal(t, requests == 1, request)
+		require.Equal(t, requests == 1, request, "ServiceEvent reports a request")
 	}
 	_, _, err := ServiceEvent([]byte{0, 1, 0, 0, 1})
-	require.Error(t, err)
+	require.Error(t, err, "an event of one byte after the CDR header")
 }

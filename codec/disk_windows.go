@@ -11,45 +11,45 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lock locks a file without waiting. Windows keeps others from reading and writing a locked range, so lock takes a byte
-// that no file has.
+// lock locks a file without waiting. On Windows, other processes cannot read and write the locked range of a file.
+// Therefore lock locks a byte at an offset that no file reaches.
 func lock(file *os.File, shared bool) error {
 	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if !shared {
 		flags |= windows.LOCKFILE_EXCLUSIVE_LOCK
 	}
-	beyond := windows.Overlapped{Offset: 0, OffsetHigh: 1 << 30}
-	err := windows.LockFileEx(windows.Handle(file.Fd()), flags, 0, 1, 0, &beyond)
+	offset := windows.Overlapped{Offset: 0, OffsetHigh: 1 << 30}
+	err := windows.LockFileEx(windows.Handle(file.Fd()), flags, 0, 1, 0, &offset)
 	switch {
 	case errors.Is(err, windows.ERROR_LOCK_VIOLATION), errors.Is(err, windows.ERROR_IO_PENDING):
 		return ErrLocked
 	case errors.Is(err, windows.ERROR_NOT_SUPPORTED), errors.Is(err, windows.ERROR_INVALID_FUNCTION):
-		return nil // a disk without locks
+		return nil // the file system has no locks
 	case err != nil:
 		return fmt.Errorf("lock: %w", err)
 	}
 	return nil
 }
 
-// Reserve implements Disk. The bytes belong to a file that Windows removes when it is closed.
+// Reserve implements Disk. It reserves the bytes with a temporary file, which Windows removes when the file is closed.
 func (OS) Reserve(path string, n int64) (io.Closer, error) {
-	named, err := os.CreateTemp(filepath.Dir(path), ".reserve-*")
+	temporary, err := os.CreateTemp(filepath.Dir(path), ".reserve-*")
 	if err != nil {
 		return nil, err
 	}
-	named.Close()
-	file, err := os.OpenFile(named.Name(), os.O_RDWR|windows.O_FILE_FLAG_DELETE_ON_CLOSE, 0)
+	temporary.Close()
+	file, err := os.OpenFile(temporary.Name(), os.O_RDWR|windows.O_FILE_FLAG_DELETE_ON_CLOSE, 0)
 	if err != nil {
-		return nil, errors.Join(err, os.Remove(named.Name()))
+		return nil, errors.Join(err, os.Remove(temporary.Name()))
 	}
-	if err := file.Truncate(n); err != nil { // files are not sparse unless they ask for it
+	if err := file.Truncate(n); err != nil { // allocates the bytes: NTFS files are not sparse by default
 		file.Close()
 		return nil, err
 	}
 	return file, nil
 }
 
-// SyncAll implements Disk. Only administrators may sync a whole disk, so it syncs each file below path.
+// SyncAll implements Disk. Only administrators may sync a whole disk, so SyncAll syncs each file below path.
 func (OS) SyncAll(path string) error {
 	return filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
@@ -61,7 +61,7 @@ func (OS) SyncAll(path string) error {
 
 // Space implements Disk.
 func (OS) Space(path string) (free, total int64, err error) {
-	folder := path // Windows takes no file
+	folder := path // GetDiskFreeSpaceEx fails for files
 	if stat, err := os.Stat(path); err == nil && !stat.IsDir() {
 		folder = filepath.Dir(path)
 	}

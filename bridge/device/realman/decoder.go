@@ -151,17 +151,17 @@ func (d *decoder) scaled(field string, n *numbers, least, most int, u unit, limi
 	if !n.given {
 		return nil
 	}
-	list := n.list[:n.n]
+	list := n.list[:n.count]
 	if n.err != nil {
 		d.fail(field, "%w", n.err)
 		return nil
 	}
-	if n.n < least || n.n > most {
+	if n.count < least || n.count > most {
 		want := fmt.Sprint(least)
 		if most > least {
 			want = fmt.Sprintf("%d to %d", least, most)
 		}
-		d.fail(field, "has %s, want %s", plural.Count(n.n, "number"), want)
+		d.fail(field, "has %s, want %s", plural.Count(n.count, "number"), want)
 		return nil
 	}
 	for i := range list {
@@ -282,7 +282,7 @@ func (d *decoder) readArmState() {
 	d.need("arm_state.pose", &s.Pose)
 	d.update.Joints = d.perJoint("arm_state.joint", &s.Joint, angles)
 	if pose := d.scaled("arm_state.pose", &s.Pose, 6, 6, whole, math.MaxInt64); pose != nil {
-		position, euler := numbers{given: true, n: 3}, numbers{given: true, n: 3}
+		position, euler := numbers{given: true, count: 3}, numbers{given: true, count: 3}
 		copy(position.list[:], pose[:3])
 		copy(euler.list[:], pose[3:])
 		d.setPose("arm_state.pose", "arm_state.pose", &position, &euler)
@@ -450,7 +450,7 @@ func (d *decoder) readHand() {
 	}
 	g := Gripper{Online: true, Mode: -1, Fault: fault(d.integer("hand.hand_err", &h.HandErr))}
 	g.Positions = d.scaled(field, pos, 1, maxNumbers, whole, maxGripper)
-	if h.HandForce.n == pos.n {
+	if h.HandForce.count == pos.count {
 		g.Forces = d.scaled("hand.hand_force", &h.HandForce, 1, maxNumbers, milli, maxForce)
 	}
 	d.setGripper(g)

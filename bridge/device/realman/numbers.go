@@ -9,36 +9,37 @@ import (
 	"strconv"
 )
 
-// maxNumbers is the most numbers of a field: there are up to 24 codes of errors.
+// maxNumbers is the maximum number of numbers in a field: arms report up to 24 error codes.
 const maxNumbers = 24
 
-// numbers is a field of one or more numbers. Errors are kept until the field is used.
+// numbers is a JSON field with numbers. A field with something else makes no packet fail: the decoder returns err only
+// if it uses the field. The text of err follows the name of the field: "has more than 24 numbers".
 type numbers struct {
-	given bool
-	n     int
+	given bool // the packet has the field
+	count int  // length of the used part of list
 	list  [maxNumbers]float64
 	err   error
 }
 
-// UnmarshalJSON takes a number, a list of numbers, or an object of coordinates: some firmware names the
-// coordinates of a pose. Numbers may be strings or bools. null counts as missing.
+// UnmarshalJSON decodes a number, a list of numbers, or an object of coordinates: some firmware names the coordinates
+// of a pose. Numbers may be strings or bools. null counts as a missing field.
 func (n *numbers) UnmarshalJSON(data []byte) error {
 	*n = numbers{given: string(data) != "null"}
 	switch {
 	case !n.given:
 	case data[0] == '[':
-		n.err = n.elements(data)
+		n.err = n.addList(data)
 	case data[0] == '{':
-		n.err = n.coordinates(data)
+		n.err = n.addCoordinates(data)
 	default:
 		n.err = n.add(data)
 	}
 	return nil
 }
 
-// elements adds the numbers of a list, which is valid JSON.
-func (n *numbers) elements(data []byte) error {
-	start := 1
+// addList adds the numbers of a list, which must be valid JSON.
+func (n *numbers) addList(data []byte) error {
+	start := 1 // of the present element
 	for i := 1; i < len(data); i++ {
 		switch data[i] {
 		case '[', '{':
@@ -55,58 +56,62 @@ func (n *numbers) elements(data []byte) error {
 	return nil
 }
 
-// coordinates adds the numbers of an object in the order of lists: w, x, y, z or rx, ry, rz.
-func (n *numbers) coordinates(data []byte) error {
-	var named struct{ W, X, Y, Z, RX, RY, RZ *numbers }
-	if err := json.Unmarshal(data, &named); err != nil {
+// addCoordinates adds the numbers of an object in the order in which lists have them: w, x, y, z of a quaternion, x, y,
+// z of a position, or rx, ry, rz of a rotation.
+func (n *numbers) addCoordinates(data []byte) error {
+	var object struct{ W, X, Y, Z, RX, RY, RZ *numbers }
+	if err := json.Unmarshal(data, &object); err != nil {
 		return fmt.Errorf("is %s, want numbers", excerpt(data))
 	}
-	for _, one := range []*numbers{named.W, named.X, named.Y, named.Z, named.RX, named.RY, named.RZ} {
-		if one == nil {
+	for _, coordinate := range []*numbers{
+		object.W, object.X, object.Y, object.Z, object.RX, object.RY, object.RZ,
+	} {
+		if coordinate == nil {
 			continue
 		}
-		if one.err != nil || one.n != 1 {
+		if coordinate.err != nil || coordinate.count != 1 {
 			return fmt.Errorf("is %s, want one number for each coordinate", excerpt(data))
 		}
-		n.list[n.n] = one.list[0]
-		n.n++
+		n.list[n.count] = coordinate.list[0]
+		n.count++
 	}
-	if n.n == 0 {
+	if n.count == 0 {
 		return fmt.Errorf("is %s, want numbers", excerpt(data))
 	}
 	return nil
 }
 
-// add adds a number.
+// add adds the number that text encodes.
 func (n *numbers) add(text []byte) error {
-	if n.n == maxNumbers {
+	if n.count == maxNumbers {
 		return fmt.Errorf("has more than %d numbers", maxNumbers)
 	}
-	x, err := number(text)
+	x, err := parseNumber(text)
 	if err != nil {
 		return err
 	}
-	n.list[n.n] = x
-	n.n++
+	n.list[n.count] = x
+	n.count++
 	return nil
 }
 
-// number parses a finite number.
-func number(text []byte) (float64, error) {
+// parseNumber parses a finite number, a bool, or a string with a finite number. Integers in strings may have a
+// prefix such as 0x.
+func parseNumber(text []byte) (float64, error) {
 	switch string(text) {
 	case "true":
 		return 1, nil
 	case "false":
 		return 0, nil
 	}
-	plain := text
+	unquoted := text
 	if len(text) > 2 && text[0] == '"' {
-		plain = text[1 : len(text)-1]
+		unquoted = text[1 : len(text)-1]
 	}
-	if x, err := strconv.ParseInt(string(plain), 0, 64); err == nil {
+	if x, err := strconv.ParseInt(string(unquoted), 0, 64); err == nil {
 		return float64(x), nil
 	}
-	x, err := strconv.ParseFloat(string(plain), 64)
+	x, err := strconv.ParseFloat(string(unquoted), 64)
 	if errors.Is(err, strconv.ErrRange) || err == nil && (math.IsNaN(x) || math.IsInf(x, 0)) {
 		return 0, fmt.Errorf("has %s, want a finite number", excerpt(text))
 	}
@@ -116,18 +121,18 @@ func number(text []byte) (float64, error) {
 	return x, nil
 }
 
-// codes are error codes in any of their forms: one, a list, or an object with their count.
+// codes is a field with error codes: one code, a list of codes, or an object with a list of codes and their count.
 type codes struct{ numbers }
 
-// UnmarshalJSON takes any form.
+// UnmarshalJSON decodes any of these forms. If the object has a count, codes after this count are dropped.
 func (c *codes) UnmarshalJSON(data []byte) error {
 	if data[0] != '{' {
 		return c.numbers.UnmarshalJSON(data)
 	}
 	var object struct {
-		Len  numbers `json:"err_len"`
-		Code numbers `json:"err_code"`
-		Err  numbers `json:"err"`
+		Count numbers `json:"err_len"`
+		Code  numbers `json:"err_code"`
+		Err   numbers `json:"err"` // err_code as RM_API2 spells it
 	}
 	if err := json.Unmarshal(data, &object); err != nil {
 		c.numbers = numbers{given: true, err: fmt.Errorf("is %s, want codes", excerpt(data))}
@@ -137,23 +142,31 @@ func (c *codes) UnmarshalJSON(data []byte) error {
 	if !c.given {
 		c.numbers = object.Err
 	}
-	switch n := object.Len; {
+	switch {
 	case c.err != nil:
-	case !n.given && !c.given:
+	case object.Count.given:
+		c.given = true
+		c.truncate(&object.Count)
+	case !c.given:
 		c.given, c.err = true, fmt.Errorf("is %s, want codes", excerpt(data))
-	case !n.given:
-	case n.err != nil || n.n != 1 || n.list[0] < 0 || n.list[0] > float64(c.n) || n.list[0] != math.Trunc(n.list[0]):
-		c.given, c.err = true, fmt.Errorf("has an err_len that does not match its %d codes", c.n)
-	default:
-		c.given, c.n = true, int(n.list[0])
 	}
 	return nil
 }
 
-// word is a text whose field may have another type: "state" is a bool in some replies.
+// truncate shortens the codes to a count, which must be one whole number from 0 to the number of codes.
+func (c *codes) truncate(count *numbers) {
+	x := count.list[0]
+	if count.err != nil || count.count != 1 || x < 0 || x > float64(c.count) || x != math.Trunc(x) {
+		c.err = fmt.Errorf("has an err_len that does not match its %d codes", c.count)
+		return
+	}
+	c.count = int(x)
+}
+
+// word is a field with a text. Some replies have a value of another type in the field, such as a bool in "state".
 type word string
 
-// UnmarshalJSON takes any value; other values than texts are kept as JSON.
+// UnmarshalJSON decodes a text, and keeps the JSON of any other value. null is the empty text.
 func (w *word) UnmarshalJSON(data []byte) error {
 	text := string(data)
 	if text == "null" {
