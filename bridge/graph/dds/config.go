@@ -93,7 +93,7 @@ func newDiscovery(addresses []string, getenv func(string) string) (d discovery, 
 	}
 	if d.reach == "LOCALHOST" {
 		// Cyclone DDS 11 (ROS 2 Lyrical) receives at the address of its interface only.
-		d.peers = slices.Concat([]string{"localhost"}, addresses, d.peers)
+		d.peers = slices.Concat([]string{"127.0.0.1"}, addresses, d.peers)
 	}
 	return d, warnings
 }

@@ -47,7 +47,7 @@ func TestConfiguration(t *testing.T) {
 		return wrap(`<Discovery><Peers><Peer address="` + strings.Join(addresses,
 			`"/><Peer address="`) + `"/></Peers></Discovery>`)
 	}
-	localhost := often + unicast + peers("localhost", "192.0.2.1", "192.0.2.2")
+	localhost := often + unicast + peers("127.0.0.1", "192.0.2.1", "192.0.2.2")
 	off := unicast + wrap(fmt.Sprintf("<Discovery><ParticipantIndex>none</ParticipantIndex><Tag>"+
 		"ros_discovery_off_%d</Tag></Discovery>", os.Getpid()))
 	const overruled = "ROS_LOCALHOST_ONLY is 1, so that ROS_AUTOMATIC_DISCOVERY_RANGE and ROS_STATIC_PEERS are ignored"
@@ -83,7 +83,7 @@ func TestConfiguration(t *testing.T) {
 				"ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST instead"}},
 		{"localhost", reach("LOCALHOST", ""), localhost, nil},
 		{"localhost with peers", reach("LOCALHOST", "10.0.0.1; a<b;"),
-			often + unicast + peers("localhost", "192.0.2.1", "192.0.2.2", "10.0.0.1", "a&lt;b"), nil},
+			often + unicast + peers("127.0.0.1", "192.0.2.1", "192.0.2.2", "10.0.0.1", "a&lt;b"), nil},
 		{"subnet", reach("SUBNET", ""), "", nil},
 		{"subnet with peers", reach("SUBNET", "10.0.0.1"), peers("10.0.0.1"), nil},
 		{"peers", reach("", "10.0.0.1;10.0.0.2"), peers("10.0.0.1", "10.0.0.2"), nil},
@@ -97,7 +97,7 @@ func TestConfiguration(t *testing.T) {
 		{"off", reach("OFF", ""), off, nil},
 		{"off with peers", reach("OFF", "a"), off, []string{"ROS_STATIC_PEERS is ignored, as " +
 			"ROS_AUTOMATIC_DISCOVERY_RANGE is OFF"}},
-		{"misspelt", reach("local", "a"), often + unicast + peers("localhost", "192.0.2.1", "192.0.2.2", "a"),
+		{"misspelt", reach("local", "a"), often + unicast + peers("127.0.0.1", "192.0.2.1", "192.0.2.2", "a"),
 			[]string{`ROS_AUTOMATIC_DISCOVERY_RANGE is "local", want OFF, LOCALHOST, SUBNET or SYSTEM_DEFAULT; going ` +
 				`on with LOCALHOST`}},
 		{"the user's last", map[string]string{"CYCLONEDDS_URI": "file:///x", "ROS_LOCALHOST_ONLY": "1"},
