@@ -11,6 +11,7 @@ require (
 	github.com/bluenviron/gomavlib/v3 v3.3.0
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
+	github.com/coreos/go-systemd/v22 v22.7.0
 	github.com/dsnet/compress v0.0.1
 	github.com/foxglove/mcap/go/mcap v1.9.0
 	github.com/klauspost/compress v1.18.0

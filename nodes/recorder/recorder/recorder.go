@@ -128,6 +128,7 @@ func (r *recorder) run(ctx context.Context) error {
 			defer r.listen(ctx)()
 			r.do(func() { r.serving = true })
 			<-ctx.Done()
+			systemd{}.stopping()
 		}
 	}
 	r.quit()
@@ -162,10 +163,12 @@ func (r *recorder) follow(ctx context.Context, tables chan *progress.Table) {
 	if r.announcer.pace > 0 {
 		go r.announcer.watchLosses(ctx)
 	}
+	var service systemd
 	r.topics.Run(ctx, statusPace, func(now time.Time) {
 		if !r.serving || ctx.Err() != nil {
 			return
 		}
+		service.alive()
 		if r.options.Limit > 0 && r.topics.EndComplete() {
 			r.session.Load().endAt(human.Count(r.options.Limit, "message") + " of each topic recorded")
 		}
