@@ -6,6 +6,7 @@
 # make stress runs all tests 5 times beside busy processes, in about an hour, and prints how often each test failed;
 #             N=20 runs them 20 times
 # make build  puts the nodes into bin/
+# make dist  writes packages, archives and the converter for other systems into dist/; docs/guide/install.md
 # make reference  runs go generate, which writes the options into docs/reference/ and config/*.yaml
 # make pictures  makes docs/pictures from the recording of make demo, with Chromium
 # make lint   runs gofmt, the linters, among them go vet and staticcheck, and the tests of test/layers
@@ -39,11 +40,15 @@ N ?= 5
 
 SINCE ?= HEAD
 
-.PHONY: build demo pictures test test-all quick stress reference lint fuzz bench bench-recorder bench-player bench-seek bench-convert bench-hardware \
+.PHONY: build dist demo pictures test test-all quick stress reference lint fuzz bench bench-recorder bench-player bench-seek bench-convert bench-hardware \
 	deps test-deps test-all-deps clean
 
 build: deps
 	$(GO) build -o bin/ ./nodes/...
+
+dist:
+	@bash test/install dist
+	config/package/dist
 
 demo: deps
 	test/lean $(GO) build -o build/demo/ ./nodes/recorder ./nodes/player ./nodes/converter ./test/demo
