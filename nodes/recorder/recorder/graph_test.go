@@ -23,19 +23,20 @@ import (
 	tdi "tapedeck/msgs/type_description_interfaces"
 )
 
-func TestEveryOptionOfTheGraphIsDocumented(t *testing.T) {
+func TestOptionsOfEchoAndTopicsAreDocumented(t *testing.T) {
 	const path = "../../../docs/reference/options.md"
 	require.NoError(t, configtest.CheckTable(path, "recorder echo", defaultEchoOptions()))
 	require.NoError(t, configtest.CheckTable(path, "recorder topics", defaultTopicsOptions()))
 }
 
-// graphTest is a graph with a node that publishes and the node of a command.
+// graphTest is a graph with two nodes: peer, which publishes, and the node of the command under test.
 type graphTest struct {
 	t              *testing.T
 	peer, command  bridge.Node
-	stdout, stderr bytes.Buffer // output of the command, after its end
+	stdout, stderr bytes.Buffer // output of the command; not to be read before the command ends
 }
 
+// newGraphTest opens both nodes on net, until the end of the test.
 func newGraphTest(t *testing.T, net *bridgetest.Network) *graphTest {
 	s := &graphTest{t: t}
 	for name, node := range map[string]*bridge.Node{"peer": &s.peer, "_recorder_echo": &s.command} {
@@ -47,7 +48,7 @@ func newGraphTest(t *testing.T, net *bridgetest.Network) *graphTest {
 	return s
 }
 
-// echo starts the command echo. The channel gets its error at the end.
+// echo starts the command echo with the options that set changes. ended receives the error of the command.
 func (s *graphTest) echo(topic string, set func(*echoOptions)) (interrupt func(), ended <-chan error) {
 	o := defaultEchoOptions()
 	o.Field = []string{"data"}
@@ -60,7 +61,7 @@ func (s *graphTest) echo(topic string, set func(*echoOptions)) (interrupt func()
 	return cancel, result
 }
 
-// publish publishes numbers once there is a subscriber.
+// publish waits for a subscriber and publishes numbers as std_msgs/msg/UInt32, even if typeName is another type.
 func (s *graphTest) publish(topic, typeName string, qos codec.QoS, numbers ...uint32) {
 	p, err := s.peer.Advertise(topic, typeName, qos)
 	require.NoError(s.t, err)
@@ -74,7 +75,8 @@ func (s *graphTest) publish(topic, typeName string, qos codec.QoS, numbers ...ui
 
 const uint32Type = "std_msgs/msg/UInt32"
 
-// All messages are printed, whatever QoS publishers offer, also if they come one after the other.
+// echo prints all messages of all publishers, whatever QoS each publisher offers, also if publishers appear one after
+// the other.
 func TestEchoAdaptsToPublishers(t *testing.T) {
 	bestEffort := codec.DefaultQoS()
 	bestEffort.Reliability = codec.BestEffort
@@ -100,7 +102,8 @@ func TestEchoAdaptsToPublishers(t *testing.T) {
 	}
 }
 
-func TestEchoPrintsSoMany(t *testing.T) {
+// echo ends after the number of messages that the option count requests.
+func TestEchoEndsAfterCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newGraphTest(t, &bridgetest.Network{})
 		_, ended := s.echo("/n", func(o *echoOptions) { o.Count, o.CSV = 2, true })
@@ -111,7 +114,7 @@ func TestEchoPrintsSoMany(t *testing.T) {
 	})
 }
 
-// An unknown definition is fetched from the publisher, while messages wait.
+// echo fetches an unknown definition from the publisher, and prints messages that arrive in the meantime afterwards.
 func TestEchoFetchesDefinitions(t *testing.T) {
 	library := robotTypes()
 	synctest.Test(t, func(t *testing.T) {
@@ -151,8 +154,8 @@ func TestEchoFails(t *testing.T) {
 	}
 }
 
-func TestEchoWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+func TestEchoWaitsForPublishers(t *testing.T) {
+	inBubble(t, "with hints", func(t *testing.T) {
 		s := newGraphTest(t, &bridgetest.Network{})
 		interrupt, ended := s.echo("/imuu", func(*echoOptions) {})
 		time.Sleep(5 * time.Second)
@@ -168,30 +171,31 @@ func TestEchoWaits(t *testing.T) {
 			"waiting for /imuu, which nobody publishes; did you mean /imu?\n"+
 			"waiting for /imuu, published by /peer\n", s.stderr.String())
 	})
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, "until the timeout", func(t *testing.T) {
 		s := newGraphTest(t, &bridgetest.Network{})
 		_, ended := s.echo("/imuu", func(o *echoOptions) { o.Timeout = 3 * time.Second })
 		require.EqualError(t, <-ended, "no message came within 3s on /imuu, which nobody publishes")
 	})
 }
 
-// Names and texts of the graph cannot control the terminal.
-func TestGraphIsPrintedQuoted(t *testing.T) {
-	const evil = "\x1b[2J\u009b2J"
+// Control characters in names and messages must not reach the terminal.
+func TestControlCharactersAreNotPrinted(t *testing.T) {
+	const clearScreen = "\x1b[2J\u009b2J" // escape sequences of terminals
 	synctest.Test(t, func(t *testing.T) {
 		s := newGraphTest(t, &bridgetest.Network{})
 		_, ended := s.echo("/s", func(o *echoOptions) { o.Once = true })
 		p, err := s.peer.Advertise("/s", "std_msgs/msg/String", codec.DefaultQoS())
 		require.NoError(t, err)
 		require.Eventually(t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
-		payload, err := cdr.Marshal(&std_msgs.String{Data: evil})
+		payload, err := cdr.Marshal(&std_msgs.String{Data: clearScreen})
 		require.NoError(t, err)
 		require.NoError(t, p.Publish(payload))
 		require.NoError(t, <-ended)
 		require.Equal(t, `"\u001b[2J\u009b2J"`+"\n---\n", s.stdout.String())
 
-		rows := []*topicRow{{Name: evil, Types: []string{evil}, Publishers: []endpointJSON{{Node: evil}},
-			topic: bridge.Topic{Publishers: []bridge.Endpoint{{Node: evil, Type: evil}}}}}
+		rows := []*topicRow{{Name: clearScreen, Types: []string{clearScreen},
+			Publishers: []endpointJSON{{Node: clearScreen}},
+			topic:      bridge.Topic{Publishers: []bridge.Endpoint{{Node: clearScreen, Type: clearScreen}}}}}
 		for _, o := range []topicsOptions{{}, {Verbose: true}, {JSON: true}} {
 			var out bytes.Buffer
 			require.NoError(t, o.print(&out, rows))
@@ -221,13 +225,13 @@ func FuzzTopics(f *testing.F) {
 			require.False(t, bytes.ContainsFunc(out.Bytes(), hidden), "%s: %q", name, out.String())
 			switch lines := bytes.Count(out.Bytes(), []byte("\n")); name {
 			case "table":
-				require.Equal(t, 2, lines)
+				require.Equal(t, 2, lines, "header and topic")
 			case "verbose":
-				require.Equal(t, 5, lines)
+				require.Equal(t, 5, lines, "topic, two publishers and two subscribers")
 			default:
 				var back struct{ Topics []struct{ Name string } }
 				require.NoError(t, json.Unmarshal(out.Bytes(), &back))
-				require.Equal(t, []rune(s), []rune(back.Topics[0].Name))
+				require.Equal(t, []rune(s), []rune(back.Topics[0].Name), "invalid UTF-8 becomes U+FFFD")
 			}
 		}
 		require.False(t, strings.ContainsFunc(nodesOf(endpoints), printable.Hidden))
@@ -242,7 +246,7 @@ func TestTopics(t *testing.T) {
 		err := o.list(t.Context(), s.command, named, &out)
 		return out.String(), err
 	}
-	inBubble(t, "rows", func(t *testing.T) {
+	inBubble(t, "table", func(t *testing.T) {
 		s := newGraphTest(t, &bridgetest.Network{})
 		for _, qos := range []codec.QoS{codec.DefaultQoS(), codec.DefaultQoS(), bridge.LatchedQoS()} {
 			_, err := s.peer.Advertise("/n", uint32Type, qos)
@@ -278,12 +282,14 @@ func TestTopics(t *testing.T) {
 		payload, err := cdr.Marshal(number(1))
 		require.NoError(t, err)
 		require.NoError(t, latched.Publish(payload))
+		const period, size = 250 * time.Millisecond, 8 // of the messages on /n: 4-byte header and a UInt32
+		require.Len(t, payload, size)
 		var publishing sync.WaitGroup
 		defer publishing.Wait()
 		publishing.Go(func() {
 			for range 60 {
 				_ = p.Publish(payload)
-				time.Sleep(250 * time.Millisecond)
+				time.Sleep(period)
 			}
 		})
 		text, err := list(t, s, func(o *topicsOptions) { o.JSON, o.Hz = true, true }, "/n", "/latched")
@@ -304,12 +310,12 @@ func TestTopics(t *testing.T) {
 		require.Len(t, got.Topics, 2)
 		require.Equal(t, "/peer", got.Topics[0].Publishers[0].Node)
 		require.Equal(t, "transient_local", got.Topics[0].Publishers[0].QoS.Durability)
-		require.Zero(t, got.Topics[0].Count, "what was latched before is no rate")
-		require.InDelta(t, 4, got.Topics[1].Frequency, 0.01)
-		require.InDelta(t, 32, got.Topics[1].Bandwidth, 0.1)
-		require.InDelta(t, 20, got.Topics[1].Count, 1)
+		require.Zero(t, got.Topics[0].Count, "a message latched before the measurement does not count")
+		require.InDelta(t, 1/period.Seconds(), got.Topics[1].Frequency, 0.01)
+		require.InDelta(t, size/period.Seconds(), got.Topics[1].Bandwidth, 0.1)
+		require.InDelta(t, 5/period.Seconds(), got.Topics[1].Count, 1, "topics measures for 5 s")
 	})
-	inBubble(t, "nothing", func(t *testing.T) {
+	inBubble(t, "no topics", func(t *testing.T) {
 		node, err := (&bridgetest.Network{}).Open(bridge.Options{Name: "alone"})
 		require.NoError(t, err)
 		defer node.Close()

@@ -107,7 +107,7 @@ func TestServiceStatusOfSnapshots(t *testing.T) {
 		o := withSnapshots("mcap")
 		o.Quiet, o.Diagnostics = true, false
 		d := newTestRecorder(t, o, "/n")
-		flow := d.flow("/n", 10*time.Millisecond, 1000)
+		flow := d.startTraffic("/n", 10*time.Millisecond, 1000)
 		time.Sleep(20 * time.Second)
 		var answer std_srvs.Trigger_Response
 		status := func() (s remote.Status) {

@@ -136,7 +136,7 @@ func TestRecordingContinuesInAnother(t *testing.T) {
 			d := newTestRecorder(t, o, "/n", "/map")
 			latched := d.advertise("/map", bridge.LatchedQoS())
 			d.publish(latched, 7)
-			f := d.flow("/n", time.Millisecond, 0)
+			f := d.startTraffic("/n", time.Millisecond, 0)
 			time.Sleep(time.Second)
 			_, _, err := d.continueIn("missing/second")
 			require.ErrorContains(t, err, "missing/second")
@@ -192,7 +192,7 @@ func TestRecordingContinuesInAnother(t *testing.T) {
 				}
 			}
 			require.Greater(t, skipped, uint64(900), "while it was paused")
-			require.EqualValues(t, f.count(), all[len(all)-1])
+			require.EqualValues(t, f.sent.Load(), all[len(all)-1])
 		})
 	}
 }
@@ -264,7 +264,7 @@ func TestLimitIsNoGap(t *testing.T) {
 		o := testOptions("record")
 		o.Limit = 20
 		d := newTestRecorder(t, o, "/n", "/other")
-		f := d.flow("/n", 10*time.Millisecond, 0)
+		f := d.startTraffic("/n", 10*time.Millisecond, 0)
 		time.Sleep(time.Second)
 		f.end()
 		time.Sleep(10 * time.Second)
