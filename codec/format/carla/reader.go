@@ -11,13 +11,13 @@ import (
 	"tapedeck/codec/store"
 )
 
-// Limits of the frames from which the profile is detected.
+// The profile is detected from the first frames of a log, up to these limits.
 const (
 	detectFrames = 256
 	detectBytes  = 16 << 20
 )
 
-// Details is the Info.Extra of a log.
+// Details is the type of Info.Extra for a log.
 type Details struct {
 	Version  uint16            `json:"version"` // version in the header
 	Profile  string            `json:"profile"` // name of the Profile
@@ -43,9 +43,11 @@ type Reader struct {
 	channel *codec.Channel
 	index   *index // nil before loadIndex
 
-	// If the log continues a previous log and its first frame begins with the state at the end of the previous log:
-	repeated    []byte // the packets of the state; nil: none
-	previousEnd int64  // LogTime of the last frame of the previous log
+	// repeated is the packets with which this log's first frame repeats the state at the end of the previous log. It is
+	// nil if there is no previous log, or if the frame does not begin with that state. previousEnd is the LogTime of
+	// the previous log's last frame.
+	repeated    []byte
+	previousEnd int64
 
 	info *codec.Info // nil before Info
 }
@@ -169,10 +171,11 @@ func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
 	if q.Last != nil {
 		return r.seekLast(it)
 	}
-	if q.From() <= r.previousEnd {
+	if q.From() <= r.previousEnd { // the query also reads the state from the previous log
 		it.repeated = r.repeated
 	}
-	if q.Start <= r.header.logTime(&FrameStart{}) {
+	earliest := r.header.logTime(&FrameStart{}) // no frame has an earlier LogTime
+	if q.Start <= earliest {
 		return it, nil
 	}
 	x, err := r.loadIndex()
@@ -182,8 +185,8 @@ func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
 	return r.seek(it, x.seek(q.Start))
 }
 
-// seek moves an iterator to the n-th frame, counted from 0, and returns the iterator. The first message also has the
-// state before the frame.
+// seek moves an iterator to the n-th frame, counted from 0, and returns the iterator. The iterator's first message has
+// the packets of the frame and of the state before the frame.
 func (r *Reader) seek(it *iterator, n int) (codec.Iterator, error) {
 	x := r.index
 	if n < 0 || n == len(x.frames) || !it.query.Covers(x.frames[n].time) {
@@ -204,7 +207,7 @@ func (r *Reader) seek(it *iterator, n int) (codec.Iterator, error) {
 }
 
 // seekLast makes an iterator return only the last frame of the query's time range, with the state before this frame.
-// One frame is enough, whatever Query.Last returns.
+// It ignores the number of messages that Query.Last returns, because this state replaces all earlier frames.
 func (r *Reader) seekLast(it *iterator) (codec.Iterator, error) {
 	x, err := r.loadIndex()
 	if err != nil {

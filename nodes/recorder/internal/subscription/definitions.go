@@ -13,42 +13,44 @@ import (
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
-// fetchTime is the time limit for a node to return a definition. If it comes too late for a file, the next recording
-// uses it.
-const fetchTime = 10 * time.Second
+// fetchTimeout is the time that a node has to return a definition. A definition may be fetched in this time, but after
+// the first message of its topic was written to the file. Then only the next recording uses the definition.
+const fetchTimeout = 10 * time.Second
 
-// definitions fetches definitions that the library lacks from the nodes that publish their types.
+// definitions fetches message definitions that Options.Library lacks. It fetches them from the nodes that publish
+// messages of these types.
 type definitions struct {
-	node     bridge.Node
-	fetching map[string]*fetch // by type hash; failed ones are fetched anew. Belongs to the owner
-	fetched  sync.Map          // texts by type hash
+	node    bridge.Node
+	fetches map[string]*definitionFetch // by type hash, the latest fetch; owned by the owner of the Set
+	fetched sync.Map                    // texts of definitions, by type hash
 }
 
-// fetch is a definition that is being fetched, or was.
-type fetch struct {
-	ready chan struct{} // closed when text and err are set
-	text  string
-	err   error
+// definitionFetch is an attempt to fetch one definition.
+type definitionFetch struct {
+	done chan struct{} // closed when text and err are set
+	text string
+	err  error
 }
 
-// cached returns the definition with a hash if it was fetched before, else "".
+// cached returns the fetched definition with a hash, or "" if there is none.
 func (d *definitions) cached(hash string) string {
-	text, _ := d.fetched.Load(hash)
-	known, _ := text.(string)
-	return known
+	value, _ := d.fetched.Load(hash)
+	text, _ := value.(string)
+	return text
 }
 
-// fetch asks the node of e for the definition of e's type. Calls meanwhile get the same fetch.
-func (d *definitions) fetch(e bridge.Endpoint) *fetch {
-	f := d.fetching[e.TypeHash]
+// fetch begins to fetch the definition of e's type from e's node, and returns the fetch. If the definition was fetched
+// or is being fetched, it returns that fetch instead.
+func (d *definitions) fetch(e bridge.Endpoint) *definitionFetch {
+	f := d.fetches[e.TypeHash]
 	if f != nil && !f.failed() {
 		return f
 	}
-	f = &fetch{ready: make(chan struct{})}
-	d.fetching[e.TypeHash] = f
+	f = &definitionFetch{done: make(chan struct{})}
+	d.fetches[e.TypeHash] = f
 	go func() {
-		defer close(f.ready)
-		ctx, cancel := context.WithTimeout(context.Background(), fetchTime)
+		defer close(f.done)
+		ctx, cancel := context.WithTimeout(context.Background(), fetchTimeout)
 		defer cancel()
 		f.text, f.err = bridge.FetchDefinition(ctx, d.node, e)
 		if f.err == nil {
@@ -59,26 +61,27 @@ func (d *definitions) fetch(e bridge.Endpoint) *fetch {
 	return f
 }
 
-// failed reports whether fetching has failed.
-func (f *fetch) failed() bool {
+// failed reports whether the fetch has ended with an error.
+func (f *definitionFetch) failed() bool {
 	select {
-	case <-f.ready:
+	case <-f.done:
 		return f.err != nil
 	default:
 		return false
 	}
 }
 
-// errOtherVersion is returned if a publisher's type has other fields than the library's definition.
+// errOtherVersion is returned if the hash of a publisher's type differs from the hash of the library's definition.
 var errOtherVersion = errors.New("its publisher has another version of the type than the definition found here")
 
-// schemaOf returns the definition of a type on a topic. hash is the hash that the publisher announces, or "". A
-// definition with another hash is not returned.
+// schemaOf returns the definition of a topic's type from the library, or else from the fetched definitions. hash is the
+// type hash that the publisher announces, or "" if it announces none. schemaOf does not return a definition with
+// another hash.
 func (s *Set) schemaOf(topic, typeName, hash string) (codec.Schema, error) {
 	text, err := s.Library.Concatenated(typeName)
-	_, calls := bridge.CallsToDDS(topic) // requests and replies have the hash of their service
-	if err == nil && hash != "" && !calls {
-		if own, hashErr := s.Library.Hash(typeName); hashErr == nil && own != hash {
+	_, isCall := bridge.CallsToDDS(topic) // for requests and replies, hash is the hash of the service's type
+	if err == nil && hash != "" && !isCall {
+		if libraryHash, hashErr := s.Library.Hash(typeName); hashErr == nil && libraryHash != hash {
 			err = errOtherVersion
 		}
 	}
@@ -91,13 +94,14 @@ func (s *Set) schemaOf(topic, typeName, hash string) (codec.Schema, error) {
 	return codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}, nil
 }
 
-// define fetches the definition of a topic's type from one of its publishers, if the topic awaits it.
+// define begins to fetch the definition of a topic's type from one of the topic's publishers. It does nothing if the
+// topic does not await a definition.
 func (s *Set) define(t *Topic, info *bridge.Topic) {
 	c := t.Channel.Load()
 	if t.fetching || !t.AwaitsDefinition() {
 		return
 	}
-	hashed := false
+	hashed := false // a publisher announces the type hash, without which a definition cannot be fetched
 	for _, p := range info.Publishers {
 		if p.Type != c.Type || p.TypeHash == "" || c.TypeHash != "" && p.TypeHash != c.TypeHash {
 			continue
@@ -106,33 +110,34 @@ func (s *Set) define(t *Topic, info *bridge.Topic) {
 		if p.Node != "" {
 			t.fetching = true
 			f := s.definitions.fetch(p)
-			go s.await(t, f)
+			go s.awaitFetch(t, f)
 			return
 		}
 	}
 	switch {
-	case len(info.Publishers) == 0:
+	case len(info.Publishers) == 0: // publishers may still appear
 	case !hashed:
 		_, err := s.schemaOf(c.Topic, c.Type, c.TypeHash)
 		s.leaveUndefined(t, err)
-	case !t.expecting:
-		t.expecting = true
-		s.expectNode(t)
+	case !t.awaitingNode:
+		t.awaitingNode = true
+		s.awaitNode(t)
 	}
 }
 
 var errUnknownNode = errors.New("its publisher's node is not known")
 
-// expectNode waits until the node of a publisher becomes known, and gives up when the first message of the topic was
-// written without a definition. A topic without recorded messages can wait for any time.
-func (s *Set) expectNode(t *Topic) {
+// awaitNode waits until the node of one of t's publishers becomes known; then define fetches the definition from the
+// node. It gives up after the first message of t was written without a definition. Before the first message, it waits
+// for any time.
+func (s *Set) awaitNode(t *Topic) {
 	time.AfterFunc(queue.DefinitionWait, func() {
 		s.Owner.Post(func() {
 			c := t.Channel.Load()
 			switch {
-			case !t.expecting || t.fetching || c.Schema.Encoding != "":
+			case !t.awaitingNode || t.fetching || c.Schema.Encoding != "": // there is nothing to wait for any more
 			case t.AwaitsDefinition() && s.recording != nil && s.topics[key{c.Topic, c.Type}] == t:
-				s.expectNode(t)
+				s.awaitNode(t)
 			default:
 				s.leaveUndefined(t, errUnknownNode)
 			}
@@ -140,9 +145,10 @@ func (s *Set) expectNode(t *Topic) {
 	})
 }
 
-// await sets the definition of a topic once it is fetched.
-func (s *Set) await(t *Topic, f *fetch) {
-	<-f.ready
+// awaitFetch sets the definition of a topic's type when the fetch has ended. If the fetch failed, the topic is recorded
+// without a definition.
+func (s *Set) awaitFetch(t *Topic, f *definitionFetch) {
+	<-f.done
 	err := f.err
 	if err == nil && !t.Define(codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(f.text)}) {
 		err = errors.New("its publisher sent it too late for this file")
@@ -157,14 +163,15 @@ func (s *Set) await(t *Topic, f *fetch) {
 	})
 }
 
-// leaveUndefined records a topic without the definition of its type, because of err.
+// leaveUndefined makes s record a topic without the definition of its type, and reports err as the reason.
 func (s *Set) leaveUndefined(t *Topic, err error) {
 	t.StopAwaiting()
-	t.expecting = false
+	t.awaitingNode = false
 	s.declare(t)
 	c := t.Channel.Load()
-	if _, own := s.schemaOf(c.Topic, c.Type, c.TypeHash); errors.Is(own, errOtherVersion) && !errors.Is(err, own) {
-		err = fmt.Errorf("%w: %w", own, err)
+	_, schemaErr := s.schemaOf(c.Topic, c.Type, c.TypeHash)
+	if errors.Is(schemaErr, errOtherVersion) && !errors.Is(err, schemaErr) {
+		err = fmt.Errorf("%w: %w", schemaErr, err)
 	}
 	if errors.Is(err, rosidl.ErrUnknownType) || errors.Is(err, errOtherVersion) {
 		err = fmt.Errorf("%w; name the folder that has it with --definition-paths", err)

@@ -86,7 +86,7 @@ type key struct{ topic, typeName string }
 // New returns a set without topics.
 func New(o Options) *Set {
 	s := &Set{
-		Options: o, definitions: definitions{node: o.Node, fetching: map[string]*fetch{}},
+		Options: o, definitions: definitions{node: o.Node, fetches: map[string]*definitionFetch{}},
 		lookAgain: make(chan struct{}, 1),
 		named:     maps.Clone(o.Selection.Topics),
 		topics:    map[key]*Topic{}, watches: map[key]*Topic{}, unfit: selection.Names{},
@@ -160,7 +160,7 @@ func (s *Set) Stop() {
 		case t.Channel.Load().Schema.Encoding != "":
 		case t.fetching:
 			s.leaveUndefined(t, errors.New("its publisher did not answer in time"))
-		case t.expecting:
+		case t.awaitingNode:
 			s.leaveUndefined(t, errUnknownNode)
 		}
 	}

@@ -20,12 +20,12 @@ type Topic struct {
 	Measured atomic.Pointer[Rate]
 
 	// Owned by the owner of the Set.
-	qos       codec.QoS // QoS of the latest subscription
-	ended     bool      // the limit is reached and the subscriptions are closed
-	checks    snapshot.Checks
-	declared  bool // the file has the channel
-	expecting bool // the definition is awaited from a node that is not known yet
-	fetching  bool // the definition is being fetched
+	qos          codec.QoS // QoS of the latest subscription
+	ended        bool      // the limit is reached and the subscriptions are closed
+	checks       snapshot.Checks
+	declared     bool // the file has the channel
+	awaitingNode bool // the definition is to be fetched from a node that is not known yet
+	fetching     bool // the definition is being fetched
 
 	listening atomic.Pointer[listening] // replaced as a whole; nil: there was no subscription yet
 }
