@@ -162,13 +162,13 @@ func TestColours(t *testing.T) {
 		yuv  [3]byte
 		want color.RGBA
 	}{
-		"black":      {[3]byte{16, 128, 128}, color.RGBA{0, 0, 0, 0}},
-		"white":      {[3]byte{235, 128, 128}, color.RGBA{255, 255, 255, 0}},
-		"red":        {[3]byte{81, 90, 240}, color.RGBA{255, 0, 0, 0}},
-		"green":      {[3]byte{145, 54, 34}, color.RGBA{0, 255, 1, 0}},
-		"blue":       {[3]byte{41, 240, 110}, color.RGBA{0, 0, 255, 0}},
-		"below":      {[3]byte{0, 128, 128}, color.RGBA{0, 0, 0, 0}},
-		"above them": {[3]byte{255, 128, 128}, color.RGBA{255, 255, 255, 0}},
+		"black":       {[3]byte{16, 128, 128}, color.RGBA{0, 0, 0, 0}},
+		"white":       {[3]byte{235, 128, 128}, color.RGBA{255, 255, 255, 0}},
+		"red":         {[3]byte{81, 90, 240}, color.RGBA{255, 0, 0, 0}},
+		"green":       {[3]byte{145, 54, 34}, color.RGBA{0, 255, 1, 0}},
+		"blue":        {[3]byte{41, 240, 110}, color.RGBA{0, 0, 255, 0}},
+		"below range": {[3]byte{0, 128, 128}, color.RGBA{0, 0, 0, 0}},
+		"above range": {[3]byte{255, 128, 128}, color.RGBA{255, 255, 255, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dst := make([]byte, 6)
@@ -176,6 +176,11 @@ func TestColours(t *testing.T) {
 			require.Equal(t, []byte{test.want.R, test.want.G, test.want.B, test.want.R, test.want.G, test.want.B}, dst)
 		})
 	}
+}
+
+func TestUnsupportedConversion(t *testing.T) {
+	_, err := FindConversion("rgb8", "bayer_rggb8")
+	require.EqualError(t, err, `images of encoding "rgb8" cannot be converted to "bayer_rggb8"`)
 }
 
 func BenchmarkYUYVToRGB(b *testing.B) {
