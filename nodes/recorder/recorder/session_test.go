@@ -136,7 +136,7 @@ func TestRecordingContinuesInAnother(t *testing.T) {
 			d := newTestRecorder(t, o, "/n", "/map")
 			latched := d.advertise("/map", bridge.LatchedQoS())
 			d.publish(latched, 7)
-			f := d.startTraffic("/n", time.Millisecond, 0)
+			tr := d.startTraffic("/n", time.Millisecond, 0)
 			time.Sleep(time.Second)
 			_, _, err := d.continueIn("missing/second")
 			require.ErrorContains(t, err, "missing/second")
@@ -158,7 +158,7 @@ func TestRecordingContinuesInAnother(t *testing.T) {
 			require.NoError(t, err)
 			d.resume()
 			time.Sleep(time.Second)
-			f.end()
+			tr.end()
 			require.NoError(t, d.end())
 			require.True(t, d.hasWarned("splits"))
 			require.Contains(t, d.printed.String(), "recorded "+first+", ")
@@ -192,7 +192,7 @@ func TestRecordingContinuesInAnother(t *testing.T) {
 				}
 			}
 			require.Greater(t, skipped, uint64(900), "while it was paused")
-			require.EqualValues(t, f.sent.Load(), all[len(all)-1])
+			require.EqualValues(t, tr.sent.Load(), all[len(all)-1])
 		})
 	}
 }
@@ -264,9 +264,9 @@ func TestLimitIsNoGap(t *testing.T) {
 		o := testOptions("record")
 		o.Limit = 20
 		d := newTestRecorder(t, o, "/n", "/other")
-		f := d.startTraffic("/n", 10*time.Millisecond, 0)
+		tr := d.startTraffic("/n", 10*time.Millisecond, 0)
 		time.Sleep(time.Second)
-		f.end()
+		tr.end()
 		time.Sleep(10 * time.Second)
 		require.NoError(t, d.end())
 		list, info := contents(t, d.path())

@@ -104,8 +104,8 @@ func (d *testRecorder) startTraffic(topic string, period time.Duration, size int
 	require.NoError(d.t, err)
 	d.awaitSubscribers(p)
 	ctx, cancel := context.WithCancel(context.Background())
-	f := &traffic{stop: cancel}
-	f.done.Go(func() {
+	tr := &traffic{stop: cancel}
+	tr.done.Go(func() {
 		tick := time.NewTicker(period)
 		defer tick.Stop()
 		data := make([]byte, max(size, 12))
@@ -120,17 +120,17 @@ func (d *testRecorder) startTraffic(topic string, period time.Duration, size int
 			if p.Publish(data) != nil {
 				return
 			}
-			f.sent.Add(1)
+			tr.sent.Add(1)
 		}
 	})
-	d.t.Cleanup(f.end)
-	return f
+	d.t.Cleanup(tr.end)
+	return tr
 }
 
 // end stops publishing and waits until the recorder has received all messages.
-func (f *traffic) end() {
-	f.stop()
-	f.done.Wait()
+func (tr *traffic) end() {
+	tr.stop()
+	tr.done.Wait()
 	synctest.Wait()
 }
 
@@ -405,8 +405,8 @@ func TestSnapshotsBeyondTheLimit(t *testing.T) {
 		o := withSnapshots("record", "/n data == 1000")
 		o.Limit = 3
 		d := newTestRecorder(t, o, "/n", "/other")
-		f := d.startTraffic("/n", 10*time.Millisecond, 0)
-		require.Eventually(t, func() bool { return f.sent.Load() > 1000 }, patient, time.Millisecond)
+		tr := d.startTraffic("/n", 10*time.Millisecond, 0)
+		require.Eventually(t, func() bool { return tr.sent.Load() > 1000 }, patient, time.Millisecond)
 		path := d.snapshotFiles(1)[0]
 		require.NoError(t, d.end())
 		recorded, _ := contents(t, d.path())
@@ -426,9 +426,9 @@ func TestSnapshotsEndWithTheRecording(t *testing.T) {
 		o.SnapshotAfter = time.Hour
 		d := newTestRecorder(t, o, "/n")
 		p := d.advertiseType("/snapshot_trigger", "std_msgs/msg/Empty")
-		f := d.startTraffic("/n", time.Millisecond, 0)
+		tr := d.startTraffic("/n", time.Millisecond, 0)
 		d.emit(p, &std_msgs.Empty{})
-		require.Eventually(t, func() bool { return f.sent.Load() > 300 }, patient, time.Millisecond)
+		require.Eventually(t, func() bool { return tr.sent.Load() > 300 }, patient, time.Millisecond)
 		require.NoError(t, d.end())
 		path := d.snapshotFiles(1)[0]
 		all, _ := contents(t, d.path())
@@ -460,7 +460,7 @@ func TestSnapshotsRepeatLatchedMessages(t *testing.T) {
 		answer := d.takeSnapshot(tapedeck.TakeSnapshot_Request{Path: "first"})
 		require.True(t, answer.Success, answer.Message)
 		require.Equal(t, []uint32{1, 2}, numbers(t, "first", "/map"), "messages in the ring are not repeated")
-		require.Equal(t, []uint32{2}, numbers(t, "first", "/short"), "message 1 was evicted from the ring")
+		require.Equal(t, []uint32{2}, numbers(t, "first", "/short"), "the last message from before the limit of 1 ms")
 
 		time.Sleep(o.SnapshotDuration + 3*queue.RingSlack)
 		d.publish(n, 2)
@@ -497,8 +497,8 @@ func TestSnapshotsLimitedBySize(t *testing.T) {
 		o := withSnapshots("record")
 		o.SnapshotMode, o.SnapshotSize = true, 1<<20
 		d := newTestRecorder(t, o, "/n")
-		f := d.startTraffic("/n", time.Millisecond, 50000)
-		require.Eventually(t, func() bool { return f.sent.Load() > 50 }, patient, time.Millisecond)
+		tr := d.startTraffic("/n", time.Millisecond, 50000)
+		require.Eventually(t, func() bool { return tr.sent.Load() > 50 }, patient, time.Millisecond)
 		answer := d.takeSnapshot(tapedeck.TakeSnapshot_Request{})
 		require.Regexp(t, `^service /recorder/take_snapshot \(30s before, 0s after\); `+
 			`it reaches back \d.*s of 30s, as snapshot_size is used up$`,
