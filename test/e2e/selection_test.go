@@ -15,34 +15,30 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// TestRecorderSelects checks which topics the options for the selection of topics record.
+// TestRecorderSelects starts one recorder for each way to select topics, and checks which topics it records. The node
+// "publisher" publishes all topics except /b.
 func TestRecorderSelects(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
-	source, other := g.open("publisher"), g.open("other")
-	for _, test := range []struct {
-		topic string
-		own   bool
-	}{{"/a", true}, {"/camera/a", true}, {"/_hidden", true}, {"/b", false}} {
-		node := other
-		if test.own {
-			node = source
-		}
-		p, err := node.Advertise(test.topic, "std_msgs/msg/UInt32", latched())
+	publisher, other := g.open("publisher"), g.open("other")
+	for topic, node := range map[string]bridge.Node{
+		"/a": publisher, "/camera/a": publisher, "/_hidden": publisher, "/b": other,
+	} {
+		p, err := node.Advertise(topic, "std_msgs/msg/UInt32", latched())
 		require.NoError(t, err)
 		require.NoError(t, p.Publish(g.number(1)))
 	}
-	const own = "rosout|parameter_events|diagnostics|^/events/"
+	const systemTopics = "rosout|parameter_events|diagnostics|^/events/" // topics that the nodes publish by themselves
 	tests := map[string]struct {
 		args, want []string
 	}{
-		"all": {[]string{"--all", "-x", own}, []string{"/a", "/b", "/camera/a"}},
-		"hidden": {[]string{"--all", "-x", own, "--include-hidden-topics"},
+		"all": {[]string{"--all", "-x", systemTopics}, []string{"/a", "/b", "/camera/a"}},
+		"hidden": {[]string{"--all", "-x", systemTopics, "--include-hidden-topics"},
 			[]string{"/_hidden", "/a", "/b", "/camera/a"}},
 		"named":    {[]string{"--topics", "a", "/_hidden", "/typo"}, []string{"/_hidden", "/a"}},
 		"regex":    {[]string{"-e", "a$", "--exclude-topics", "/camera/a"}, []string{"/a"}},
 		"excluded": {[]string{"/a", "/b", "-x", "a"}, []string{"/b"}},
-		"node":     {[]string{"--node", "/publisher", "-x", own}, []string{"/a", "/camera/a"}},
+		"node":     {[]string{"--node", "/publisher", "-x", systemTopics}, []string{"/a", "/camera/a"}},
 	}
 	processes := map[string]*process.Process{}
 	for name, test := range tests {
@@ -55,26 +51,26 @@ func TestRecorderSelects(t *testing.T) {
 		}
 		await(t, func() bool { return len(readSoFar(t, g.path(name+".record.00000"))) >= len(test.want) })
 	}
-	time.Sleep(300 * time.Millisecond) // unselected topics would be recorded meanwhile
+	time.Sleep(300 * time.Millisecond) // time enough to record topics that are not selected
 	for name, test := range tests {
 		p := processes[name]
 		out := p.Stop()
 		topics := topicsOf(t, g.path(name+".record.00000"))
 		slices.Sort(topics)
 		require.Equal(t, test.want, topics, name)
-		if name == "named" {
+		if name == "named" { // /typo does not exist
 			require.Contains(t, p.Wait(1), "recorder: nothing was recorded of /typo: nobody published it")
 		} else {
 			p.Wait(0)
 			require.NotContains(t, out, "nothing was recorded")
 		}
 		require.True(t, strings.HasPrefix(p.Stdout(), "recorded "+name+".record.00000: "),
-			"the result goes to standard output")
-		require.Equal(t, 1, strings.Count(p.Stdout(), "\n"), "standard output has more than one line")
+			"standard output must begin with the result")
+		require.Equal(t, 1, strings.Count(p.Stdout(), "\n"), "standard output must have one line")
 	}
 }
 
-// TestRecorderRemaps checks the recorded names of remapped topics.
+// TestRecorderRemaps checks that the recorder subscribes to the remapped names of topics, and records these names.
 func TestRecorderRemaps(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -91,14 +87,14 @@ func TestRecorderRemaps(t *testing.T) {
 		return slices.ContainsFunc(node.Topics(), func(topic bridge.Topic) bool {
 			return topic.Name == "/b" && len(topic.Subscribers) == 1 && topic.Subscribers[0].Node == "/robot/drive"
 		})
-	}, patient, 5*time.Millisecond, "its name is on the graph")
+	}, patient, 5*time.Millisecond, "/robot/drive, the remapped name of the recorder, must subscribe to /b")
 	recorder.Interrupt()
 	all := messages(t, g.path("remapped.record.00000"))
 	require.Equal(t, [][]byte{g.number(1)}, all["/b"])
 	require.Equal(t, [][]byte{g.number(2)}, all["/robot/relative"])
 }
 
-// TestPlayerRemaps checks the played names of remapped topics.
+// TestPlayerRemaps checks that the player publishes a topic under its remapped name.
 func TestPlayerRemaps(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -106,10 +102,11 @@ func TestPlayerRemaps(t *testing.T) {
 	recorder := g.start("recorder", "-o", "remapped", "/b")
 	g.run(0, "player", drive, "--wait-for-subscribers", "--ros-args", "-r", "/a:=/b", "-r", "__ns:=/robot")
 	recorder.Interrupt()
-	require.Len(t, messages(t, g.path("remapped.record.00000"))["/b"], 2)
+	require.Len(t, messages(t, g.path("remapped.record.00000"))["/b"], 2, "both messages of /a were played on /b")
 }
 
-// TestQoSOverrides checks that recorder and player use the QoS of an overrides file.
+// TestQoSOverrides checks that the recorder and the player use the QoS of an overrides file, and that both refuse an
+// invalid file.
 func TestQoSOverrides(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -119,24 +116,24 @@ func TestQoSOverrides(t *testing.T) {
 	}
 	drive := g.writeNumbers("drive.record", "/a", epoch, 0, 600_000)
 	recorder := g.start("recorder", "-o", "qos", "/a", "--allow-unmatched", "--qos-profile-overrides-path",
-		write("listen.yaml", "/a: {history: keep_last, depth: 5, reliability: best_effort, durability: volatile}\n"))
-	player := g.start("player", drive, "--qos-profile-overrides-path",
-		write("offer.yaml", "/a: {history: keep_last, depth: 3, reliability: reliable, durability: transient_local}\n"))
+		write("recorder.yaml", "/a: {history: keep_last, depth: 5, reliability: best_effort, durability: volatile}\n"))
+	player := g.start("player", drive, "--qos-profile-overrides-path", write("player.yaml",
+		"/a: {history: keep_last, depth: 3, reliability: reliable, durability: transient_local}\n"))
 	node := g.open("observer")
-	var offered, asked codec.QoS
+	var offered, requested codec.QoS
 	require.Eventually(t, func() bool {
 		for _, topic := range node.Topics() {
 			if topic.Name == "/a" && len(topic.Publishers) == 1 && len(topic.Subscribers) == 1 {
-				offered, asked = topic.Publishers[0].QoS, topic.Subscribers[0].QoS
+				offered, requested = topic.Publishers[0].QoS, topic.Subscribers[0].QoS
 				return true
 			}
 		}
 		return false
-	}, patient, 5*time.Millisecond)
+	}, patient, 5*time.Millisecond, "/a must have one publisher and one subscriber")
 	require.Equal(t, codec.TransientLocal, offered.Durability)
 	require.Equal(t, 3, offered.Depth)
-	require.Equal(t, codec.BestEffort, asked.Reliability)
-	require.Equal(t, codec.Volatile, asked.Durability)
+	require.Equal(t, codec.BestEffort, requested.Reliability)
+	require.Equal(t, codec.Volatile, requested.Durability)
 	player.Interrupt()
 	recorder.Interrupt()
 
