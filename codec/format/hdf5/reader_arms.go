@@ -12,8 +12,8 @@ import (
 	"tapedeck/codec/training/episode"
 )
 
-// armDatasets are the names and roles of an arm's datasets. If an arm has several datasets of one role, only the first
-// of them in this order is read.
+// armDatasets lists the names and roles of an arm's datasets. If an arm has several datasets with the same role,
+// only the first one in this list is read.
 var armDatasets = []struct {
 	name string
 	role episode.Role
@@ -22,7 +22,7 @@ var armDatasets = []struct {
 	{"end_effector", episode.Gripper}, {"velocity", episode.Velocity}, {"effort", episode.Effort},
 }
 
-// readArms adds the arms with their states and commands to the episode.
+// readArms reads the states and commands of all arms, and adds the arms to the episode.
 func (r *episodeReader) readArms() error {
 	states := r.root + "/observations/state"
 	var names []string
@@ -79,13 +79,13 @@ func (r *episodeReader) readArm(name string) (*episode.Arm, error) {
 		}
 	}
 	if text := r.text(state+"/gripper", "range"); text != "" {
-		json.Unmarshal([]byte(text), &a.GripperRange) //nolint:errcheck // ignored unless it is JSON
+		json.Unmarshal([]byte(text), &a.GripperRange) //nolint:errcheck // a range that is not JSON is ignored
 	}
 	return a, nil
 }
 
-// readCommand reads the dataset of actions at path as the command to the stream of a role, unless the arm has that
-// command. Actions that were made of states are not read, because aligning makes them again.
+// readCommand reads the dataset of actions at path as the arm's commands for a role, unless the arm already has such
+// commands. It does not read actions that were derived from states, because align derives them again.
 func (r *episodeReader) readCommand(a *episode.Arm, path string, role episode.Role) error {
 	command, ok := role.Command()
 	if !ok || a.Streams[command] != nil {
@@ -101,7 +101,7 @@ func (r *episodeReader) readCommand(a *episode.Arm, path string, role episode.Ro
 		return err
 	}
 	state := a.Streams[role]
-	// Actions without action_source that equal the states are copies of the states.
+	// Without the attribute action_source, actions that equal the states count as copies of the states.
 	if source == "" && state != nil && slices.Equal(actions.Values, state.Values) {
 		r.episode.Table.Action = align.ActionCopy
 		return nil
@@ -110,7 +110,7 @@ func (r *episodeReader) readCommand(a *episode.Arm, path string, role episode.Ro
 	return nil
 }
 
-// countUnread adds the datasets of a group to Lost, except those with names in read.
+// countUnread adds the datasets of a group to Lost, except the datasets named in read.
 func (r *episodeReader) countUnread(group string, read ...string) error {
 	if r.file.Type(groupPath(group)) != h5type.GroupObject {
 		return nil
@@ -125,7 +125,8 @@ func (r *episodeReader) countUnread(group string, read ...string) error {
 	return err
 }
 
-// readVector reads a stream of an arm. It returns nil if the dataset is missing or unreadable.
+// readVector reads the dataset at path as the stream of an arm for a role. It returns nil if the dataset is missing or
+// unreadable.
 func (r *episodeReader) readVector(arm, path string, role episode.Role) (*align.Vector, error) {
 	if r.file.Type(path) != h5type.DatasetObject {
 		return nil, nil
@@ -163,7 +164,7 @@ func (r *episodeReader) readVector(arm, path string, role episode.Role) (*align.
 	return v, nil
 }
 
-// replaceNaN replaces NaN by align.Missing.
+// replaceNaN replaces every NaN by align.Missing, the NaN that marks a missing value.
 func replaceNaN(values []float64) {
 	for i, v := range values {
 		if math.IsNaN(v) {
@@ -172,8 +173,8 @@ func replaceNaN(values []float64) {
 	}
 }
 
-// defaultColumns returns EasyTeleop's n columns of a stream, for files that do not describe the columns. EasyTeleop
-// sorts the columns of grippers by name. angleUnit is the unit of angles.
+// defaultColumns returns the n columns of a stream in files that do not describe their columns. The columns have
+// EasyTeleop's order, in which the columns of grippers are sorted by name. angleUnit is the unit of angles.
 func defaultColumns(role episode.Role, n int, angleUnit string) []align.Column {
 	columns := make([]align.Column, n)
 	gripperNames := map[int][]string{1: {"position"}, 3: {"force", "position", "status"}}[n]
@@ -187,8 +188,10 @@ func defaultColumns(role episode.Role, n int, angleUnit string) []align.Column {
 	return columns
 }
 
-// readJoinedArms adds the arms of a file in ALOHA's layout to the episode. Its vectors join the values of all arms: for
-// each arm, the joints and the gripper. There are two arms of six joints, or one arm of any number of joints.
+// readJoinedArms adds the arms of a file in ALOHA's layout to the episode. In this layout, a row of a dataset is the
+// concatenation of all arms; an arm is its joints followed by its gripper. The width of a row tells the number of arms:
+// a row of 14 is two arms of six joints with grippers, a row of 7 or 8 is one arm with a gripper, and any other row is
+// one arm without a gripper.
 func (r *episodeReader) readJoinedArms() error {
 	err := errors.Join(r.countUnread(r.root, "action", "compress_len", "timestamps", "timestamps_ns"),
 		r.countUnread(r.root+"/observations", "qpos", "qvel", "effort", "timestamps", "timestamps_ns"))
@@ -199,7 +202,7 @@ func (r *episodeReader) readJoinedArms() error {
 	if err != nil || width == 0 {
 		return err
 	}
-	var vectors [3][]float64
+	var vectors [3][]float64 // nil: the dataset is missing, unreadable, or not as wide as qpos
 	for i, path := range []string{"/observations/qvel", "/observations/effort", "/action"} {
 		values, columns, err := r.readJoinedVector(path)
 		if err != nil {
@@ -219,15 +222,16 @@ func (r *episodeReader) readJoinedArms() error {
 	case 7, 8:
 		joints, hasGripper = width-1, true
 	}
-	for k := range arms {
-		a := &episode.Arm{Name: fmt.Sprintf("arm_%d", k)}
+	for arm := range arms {
+		a := &episode.Arm{Name: fmt.Sprintf("arm_%d", arm)}
 		for role, values := range map[episode.Role][]float64{episode.Joint: qpos, episode.Gripper: qpos,
 			episode.Velocity: qvel, episode.Effort: effort,
 			episode.CommandJoint: action, episode.CommandGripper: action} {
-			first, n, isGripper := k*(width/arms), joints, role.Base() == episode.Gripper
+			isGripper := role.Base() == episode.Gripper
 			if values == nil || isGripper && !hasGripper {
 				continue
 			}
+			first, n := arm*(width/arms), joints // the role's values in a row: the first, and their number
 			if isGripper {
 				first, n = first+joints, 1
 			}
@@ -242,8 +246,8 @@ func (r *episodeReader) readJoinedArms() error {
 	return nil
 }
 
-// readJoinedVector reads a vector of an episode that joins all arms. columns is 0 if the dataset is missing or
-// unreadable.
+// readJoinedVector reads a dataset of ALOHA's layout. path is relative to the root of the episode. columns is 0 if the
+// dataset is missing or unreadable.
 func (r *episodeReader) readJoinedVector(path string) (values []float64, columns int, err error) {
 	if r.file.Type(r.root+path) != h5type.DatasetObject {
 		return nil, 0, nil

@@ -8,19 +8,20 @@ import (
 	"tapedeck/codec/text/human"
 )
 
-// Status is the state of a queue.
+// Status is the state of an upload queue. A file waits until it is proven to be in the store.
 type Status struct {
-	Files   int           // files that wait, also the current one
-	Bytes   int64         // bytes of waiting files that were not sent yet
+	Files   int           // number of waiting files, including the current file, which is being sent
+	Bytes   int64         // bytes of the waiting files that were not sent yet
 	Sent    int64         // bytes of the current file that were sent
-	Proven  int64         // bytes of files that are proven to be in the store
-	Sending string        // path of the current file
-	Since   time.Duration // how long the oldest file has waited
-	Refused int           // files that the store will probably not take
-	Why     string        // why nothing or some file is not sent; "": nothing is wrong
+	Proven  int64         // bytes of the files that are proven to be in the store
+	Sending string        // path of the current file; "": no file is being sent
+	Since   time.Duration // how long the oldest waiting file has waited
+	Refused int           // number of waiting files that the store will probably refuse again
+	Why     string        // reason why some or all waiting files cannot be sent; "": no reason is known
 }
 
-// Status returns the state of the queue.
+// Status returns the state of the queue. Of several reasons why files are not sent, Why is the last failure to send, if
+// there was one.
 func (q *Queue) Status() (t Status) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -38,7 +39,7 @@ func (q *Queue) Status() (t Status) {
 			}
 			t.Files++
 			t.Bytes += f.Size
-			t.Since = max(t.Since, time.Since(f.Added)) // negative if the clock was set back
+			t.Since = max(t.Since, time.Since(f.Added)) // time.Since is negative if the clock was set back
 			if f == q.current {
 				t.Sending = s.local(f)
 				t.Sent = min(q.sent, f.Size)
@@ -54,10 +55,11 @@ func (q *Queue) Status() (t Status) {
 	return t
 }
 
-// Stored returns how many bytes the store has, with the sent ones of the current file.
+// Stored returns the number of bytes in the store: all proven files, and what was sent of the current file.
 func (t Status) Stored() int64 { return t.Proven + t.Sent }
 
-// String describes the waiting files in one line, "" if none wait and nothing is wrong.
+// String describes the waiting files and the reason why they are not sent in one line. It returns "" if no file waits
+// and there is no such reason.
 func (t Status) String() string {
 	if t.Files == 0 && t.Why == "" {
 		return ""
