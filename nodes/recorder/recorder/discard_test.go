@@ -17,14 +17,16 @@ import (
 	"tapedeck/nodes/internal/graph/remote"
 )
 
-// discardEpisode calls the service discard.
+// discardEpisode calls the recorder's service /recorder/discard and returns its answer.
 func (d *testRecorder) discardEpisode() (answer std_srvs.Trigger_Response) {
 	d.t.Helper()
 	d.call("/recorder/discard", "std_srvs/srv/Trigger", &std_srvs.Trigger_Request{}, &answer)
 	return answer
 }
 
-// The service and the trigger mark episodes at once, so that the marks survive a crash.
+// TestServiceDiscard discards one episode in each way: by the service while the episode is recorded, by the service
+// after the episode has ended, by the trigger, and by the service after recording has stopped. Episodes are marked on
+// the disk at once, so that the marks survive a crash.
 func TestServiceDiscard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		newest(t)
@@ -32,68 +34,87 @@ func TestServiceDiscard(t *testing.T) {
 		o.parameters = map[string]any{"robot.episodes.topic": "/episode", "robot.arms.arm_0.gripper": "/g"}
 		d := newTestRecorder(t, o, "/episode", "/g")
 		trigger := d.offer("/episode", "std_msgs/msg/String", codec.DefaultQoS())
-		grip := d.offer("/g", "sensor_msgs/msg/JointState", codec.DefaultQoS())
-		d.awaitSubscribers(trigger, grip)
-		i := 0
-		sample := func() {
-			i++
-			d.emit(grip, &sensor_msgs.JointState{Header: header(i), Name: []string{"position"}, Position: []float64{1}})
+		gripper := d.offer("/g", "sensor_msgs/msg/JointState", codec.DefaultQoS())
+		d.awaitSubscribers(trigger, gripper)
+		samples := 0
+		publishSample := func() {
+			samples++
+			d.emit(gripper, &sensor_msgs.JointState{Header: header(samples), Name: []string{"position"},
+				Position: []float64{1}})
 		}
-		episode := func(task string) { d.emit(trigger, &std_msgs.String{Data: task}) }
-		discards := func(want string) {
+		// publishTrigger ends the episode. A task begins another one.
+		publishTrigger := func(task string) { d.emit(trigger, &std_msgs.String{Data: task}) }
+		// requireDiscard calls the service, which must name the episode that it has discarded.
+		requireDiscard := func(episode string) {
 			t.Helper()
-			require.Equal(t, std_srvs.Trigger_Response{Success: true, Message: "discarded the episode that " + want},
+			require.Equal(t, std_srvs.Trigger_Response{Success: true, Message: "discarded the episode that " + episode},
 				d.discardEpisode())
 		}
-		marked := func(path string) bool {
+		isMarked := func(path string) bool {
 			s, err := format.Open(nil, path)
 			require.NoError(t, err)
 			list, err := s.Episodes()
 			require.NoError(t, err)
 			return list[0].Discarded
 		}
-		sample()
+
+		// Without an episode, the service fails.
+		publishSample()
 		require.Equal(t, std_srvs.Trigger_Response{Message: "no episode has begun; a message on /episode begins one"},
 			d.discardEpisode())
-		episode("a")
-		sample()
-		require.False(t, marked("drive"))
-		discards("is being recorded, " + absolute("drive"))
-		require.True(t, marked("drive"))
-		require.NoFileExists(t, "drive/metadata.json") // not written before the end
-		sample()
-		episode("b")
-		sample()
-		episode("")
-		discards("ended last, " + absolute("drive_1"))
-		episode("c")
-		discards("has begun; nothing of it is recorded yet")
-		episode("d") // nothing is recorded of c
-		sample()
-		episode("discard")
-		episode("e")
-		sample()
-		time.Sleep(time.Second) // until the episode is written
+
+		// The service discards episode a while it is recorded, into drive.
+		publishTrigger("a")
+		publishSample()
+		require.False(t, isMarked("drive"), "mark of episode a before the call")
+		requireDiscard("is being recorded, " + absolute("drive"))
+		require.True(t, isMarked("drive"), "mark of episode a after the call")
+		require.NoFileExists(t, "drive/metadata.json", "the metadata is written at the end of the episode")
+		publishSample()
+
+		// The service discards episode b after it has ended.
+		publishTrigger("b")
+		publishSample()
+		publishTrigger("")
+		requireDiscard("ended last, " + absolute("drive_1"))
+
+		// The service discards episode c, which leaves no files because it ends without samples.
+		publishTrigger("c")
+		requireDiscard("has begun; nothing of it is recorded yet")
+
+		// The trigger discards episode d, in drive_2. Episode e follows in drive_3.
+		publishTrigger("d")
+		publishSample()
+		publishTrigger("discard")
+		publishTrigger("e")
+		publishSample()
+		time.Sleep(time.Second) // until the sample is written
+
+		// The status counts the episodes a, b and d.
 		var answer std_srvs.Trigger_Response
 		d.call("/recorder/status", "std_srvs/srv/Trigger", &std_srvs.Trigger_Request{}, &answer)
-		var s remote.Status
-		require.NoError(t, json.Unmarshal([]byte(answer.Message), &s))
-		require.Contains(t, s.Text, ", 3 episodes discarded")
-		require.Equal(t, 3, s.Discarded)
+		var status remote.Status
+		require.NoError(t, json.Unmarshal([]byte(answer.Message), &status))
+		require.Contains(t, status.Text, ", 3 episodes discarded")
+		require.Equal(t, 3, status.Discarded)
+
+		// The service discards episode e after recording has stopped.
 		d.ask("stop", "Stop", &srv.Stop_Request{}, &srv.Stop_Response{})
-		require.False(t, marked("drive_3"))
-		discards("ended last, " + absolute("drive_3"))
+		require.False(t, isMarked("drive_3"), "mark of episode e before the call")
+		requireDiscard("ended last, " + absolute("drive_3"))
+
 		require.NoError(t, d.end())
 		require.Contains(t, d.printed.String(), ", 3 episodes discarded")
 		for _, path := range []string{"drive", "drive_1", "drive_2", "drive_3"} {
-			require.True(t, marked(path))
-			require.True(t, readEpisode(t, path).Discarded)
+			require.True(t, isMarked(path), "mark of the episode of %s", path)
+			require.True(t, readEpisode(t, path).Discarded, "mark of the complete episode of %s", path)
 		}
 		require.NoDirExists(t, "drive_4")
 	})
 }
 
-// discard fails for a recording without episodes.
+// TestServiceDiscardWithoutEpisodes checks that the service fails for recordings that have no episodes, and names the
+// options that record episodes.
 func TestServiceDiscardWithoutEpisodes(t *testing.T) {
 	for want, prepare := range map[string]func(*options){
 		"recordings of record have no episodes; record with --storage session, which has": func(*options) {},
@@ -111,7 +132,8 @@ func TestServiceDiscardWithoutEpisodes(t *testing.T) {
 	}
 }
 
-// Without a mapping each session is an episode. A session that is discarded after it was written is not moved.
+// TestDiscardWithoutMapping records three sessions without a mapping of topics to a robot, so that each session is one
+// episode. It discards the second one while it is recorded.
 func TestDiscardWithoutMapping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		newest(t)
@@ -122,7 +144,7 @@ func TestDiscardWithoutMapping(t *testing.T) {
 		require.Eventually(t, func() bool { return len(d.subscribedTopics()) == 1 }, patient, time.Millisecond)
 		d.awaitSubscribers(joints)
 		for i := range 3 {
-			if i > 0 {
+			if i > 0 { // begin another session
 				d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{}, &srv.SplitBagfile_Response{})
 			}
 			d.emit(joints, &sensor_msgs.JointState{Header: header(i), Name: []string{"a"}, Position: []float64{1}})
@@ -132,8 +154,8 @@ func TestDiscardWithoutMapping(t *testing.T) {
 			}
 		}
 		require.NoError(t, d.end())
-		require.False(t, readEpisode(t, "drive").Discarded)
-		require.True(t, readEpisode(t, "drive_1").Discarded)
-		require.False(t, readEpisode(t, "drive_2").Discarded)
+		require.False(t, readEpisode(t, "drive").Discarded, "mark of the first session")
+		require.True(t, readEpisode(t, "drive_1").Discarded, "mark of the second session")
+		require.False(t, readEpisode(t, "drive_2").Discarded, "mark of the third session")
 	})
 }

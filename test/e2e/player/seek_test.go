@@ -19,7 +19,7 @@ func (g *graph) next() {
 	require.True(g.t, response.Success)
 }
 
-// seek makes the player seek to t.
+// seek makes the player seek to the log time t.
 func (g *graph) seek(t int64) {
 	g.t.Helper()
 	var response rosbag2.Seek_Response
@@ -28,10 +28,10 @@ func (g *graph) seek(t int64) {
 	require.True(g.t, response.Success)
 }
 
-const seeks = 100
+const seeks = 100 // number of seeks of each test
 
-// TestSeekWhilePaused seeks at random. It checks that the next message is the first one at that time or later, after
-// the latched messages from before.
+// TestSeekWhilePaused seeks to random times and plays one message after each seek. The player must play the first
+// message of /n at that time or later. Before that message, it must play the last message of the latched topic /state.
 func TestSeekWhilePaused(t *testing.T) {
 	for _, name := range []string{"drive.record", "drive.mcap"} {
 		t.Run(name, func(t *testing.T) {
@@ -43,14 +43,17 @@ func TestSeekWhilePaused(t *testing.T) {
 			numbers, states := g.hear(g.node, "/n", numberType, keepAll()),
 				g.hear(g.node, "/state", numberType, latched())
 			player := g.player(g.record(name, n, state), "--start-paused", "--wait-for-subscribers")
-			g.next() // which waits until it begins
+			g.next() // waits until the player has begun
 			numbers.wait(1)
 			for range seeks {
 				want := 1 + random.IntN(n.count-2)
 				if state.from(n.at(want)) != state.from(n.at(want-1)) {
-					want++ // /state has the next message
+					want++ // a message of /state lies between these messages of /n, and would be played instead
 				}
-				target := n.at(want) - random.Int64N(int64(n.period))*random.Int64N(2) // at the message or before
+				target := n.at(want) - random.Int64N(int64(n.period)) // after the previous message
+				if random.Int64N(2) == 0 {
+					target = n.at(want)
+				}
 				before := numbers.count()
 				g.seek(target)
 				g.next()
@@ -66,32 +69,37 @@ func TestSeekWhilePaused(t *testing.T) {
 	}
 }
 
-// TestSeekWhilePlaying seeks at random, and lets a few messages pass each time. It checks that messages follow each
-// other from the message that was sought.
+// TestSeekWhilePlaying seeks to random times while the player plays, and receives a few messages after each seek. The
+// player must continue with the first message at the time of the seek or later, and then play without gaps.
 func TestSeekWhilePlaying(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	g := newGraph(t)
 	n := track{topic: "/n", qos: keepAll(), period: 4 * time.Millisecond, count: 100_000, size: 100}
-	heard := g.hear(g.node, "/n", numberType, keepAll())
+	numbers := g.hear(g.node, "/n", numberType, keepAll())
 	player := g.player(g.record("drive", n), "--wait-for-subscribers")
-	heard.wait(1)
+	numbers.wait(1)
 	want := []int{0}
 	for i := range seeks {
-		// Forwards and backwards, but not to the next messages, and not near the end.
-		target := n.at(random.IntN(n.count*3/10)+i%2*n.count/2) + random.Int64N(int64(n.period))
+		// Seek backwards into the first 30 % of the recording, then forwards into the range from 50 to 80 %. Thus a
+		// target is never among the next messages, and never near the end.
+		previous := random.IntN(n.count * 3 / 10)
+		if i%2 == 1 {
+			previous += n.count / 2
+		}
+		target := n.at(previous) + random.Int64N(int64(n.period))
 		want = append(want, n.from(target))
-		before := heard.count()
+		before := numbers.count()
 		g.seek(target)
-		heard.wait(before + 3 + random.IntN(20))
-		for len(starts(heard.numbers(0))) < len(want) { // messages from before the seek may still arrive
-			heard.wait(heard.count() + 1)
+		numbers.wait(before + 3 + random.IntN(20))
+		for len(starts(numbers.numbers(0))) < len(want) { // only messages from before the seek have arrived
+			numbers.wait(numbers.count() + 1)
 		}
 	}
 	player.Interrupt()
-	require.Equal(t, want, starts(heard.numbers(0)))
+	require.Equal(t, want, starts(numbers.numbers(0)), "first message after each seek")
 }
 
-// starts returns the numbers that do not follow the number before.
+// starts returns the numbers that begin a sequence of consecutive numbers.
 func starts(numbers []int) (list []int) {
 	for i, n := range numbers {
 		if i == 0 || n != numbers[i-1]+1 {
