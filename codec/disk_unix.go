@@ -55,5 +55,6 @@ func (OS) Space(path string) (free, total int64, err error) {
 	if err := syscall.Statfs(path, &s); err != nil {
 		return 0, 0, fmt.Errorf("get the free space on the disk of %s: %w", path, err)
 	}
-	return int64(s.Bavail) * int64(s.Bsize), int64(s.Blocks) * int64(s.Bsize), nil
+	size := int64(s.Bsize) //nolint:unconvert // an uint32 on macOS
+	return int64(s.Bavail) * size, int64(s.Blocks) * size, nil
 }

@@ -220,7 +220,7 @@ func (s *logState) applyTransforms(d *decoder, m *tf2_msgs.TFMessage) {
 	s.updates++
 	for i := range m.Transforms {
 		t := &m.Transforms[i]
-		if !s.frames.store(d.topic, t, s.updates) {
+		if !s.store(d.topic, t, s.updates) {
 			s.losses.Add(d.topic, "transforms with NaN or infinite numbers", 1)
 			continue
 		}

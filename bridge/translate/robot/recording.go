@@ -278,7 +278,7 @@ func (s *survey) begin() {
 	for i := range s.m.Arms {
 		e.Arms = append(e.Arms, s.m.Arms[i].empty())
 	}
-	e.Discarded = s.boundary.addSample()
+	e.Discarded = s.addSample()
 }
 
 // frame adds a frame to the cameras of a topic. stamped reports that the message of the frame has a stamp.

@@ -8,7 +8,7 @@ import (
 // Values of Options.
 const (
 	ImagesVLen = "vlen" // JPEGs of variable length
-	// JPEGs padded with zeros to the length of the longest one: a little larger, and faster to read in random order
+	// JPEGs padded with zeros to the length of the longest one: a little larger, and faster to read in random order.
 	ImagesPadded = "padded"
 	ImagesRaw    = "raw"  // pixels, for the original ACT
 	ImagesKeep   = "keep" // no losses: unchanged JPEGs of variable length, pixels for cameras with other images

@@ -100,7 +100,7 @@ func (w *walk) endFile() {
 			last.lost = append(last.lost, during)
 		}
 	}
-	switch total := w.reader.header.GetMessageNumber(); {
+	switch total := w.header.GetMessageNumber(); {
 	case w.indexed != nil: // losses with a topic replace losses without one
 		for _, d := range w.damage {
 			d.lost = slices.DeleteFunc(d.lost, func(m codec.AffectedMessages) bool { return m.Topic == "" })
@@ -115,7 +115,7 @@ func (w *walk) endFile() {
 // damage. Where there is no such message, it returns the times of the header.
 func (w *walk) aroundDamage() codec.AffectedMessages {
 	var around codec.AffectedMessages
-	around.Start, around.End = int64(w.reader.header.GetBeginTime()), int64(w.reader.header.GetEndTime())
+	around.Start, around.End = int64(w.header.GetBeginTime()), int64(w.header.GetEndTime())
 	first, last := w.damage[0].pos, w.damage[0].pos
 	for _, d := range w.damage {
 		first, last = min(first, d.pos), max(last, d.pos)

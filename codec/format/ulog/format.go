@@ -368,16 +368,16 @@ func (c *compiler) copyElements(from, size, n int) error {
 	return nil
 }
 
-// convert appends to to the payload of a message with the given data.
-func (l *layout) convert(to, data []byte) []byte {
-	start := len(to)
-	to = append(to, make([]byte, l.payloadSize)...)
-	payload := to[start:]
+// convert appends the payload of a message with the given data to buf.
+func (l *layout) convert(buf, data []byte) []byte {
+	start := len(buf)
+	buf = append(buf, make([]byte, l.payloadSize)...)
+	payload := buf[start:]
 	payload[1] = 1 // little-endian CDR
 	for _, c := range l.copies {
 		copy(payload[c.to:c.to+c.size], data[c.from:])
 	}
-	return to
+	return buf
 }
 
 // time returns the timestamp of a message in µs; 0: no timestamp.

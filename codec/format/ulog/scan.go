@@ -187,7 +187,7 @@ func (s *scan) report(at int64, err error) {
 // add adds a message of the log. It returns an error only if the log cannot be read at all.
 func (s *scan) add(m *message) error {
 	if s.segment.Size == 0 || !s.fitsSegment(m) {
-		s.segment.before = s.state.clone()
+		s.segment.before = s.clone()
 	}
 	if strings.IndexByte("ALCD", m.kind) >= 0 && s.log.definitions == 0 {
 		s.log.definitions = m.pos
