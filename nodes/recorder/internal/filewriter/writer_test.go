@@ -29,9 +29,10 @@ type memory struct {
 	declared []string // topics
 	removed  []string // paths
 	synced   int      // calls of Sync
-	refuse   string   // messages of this topic are not written
-	fail     error    // error of the disk from the next message on, until Split
-	stuck    error    // error of Split
+
+	refusedTopic string // Write returns an error for each message of this topic, as for one that is too long
+	writeErr     error  // disk error: Write and Sync return it until a successful Split clears it
+	splitErr     error  // Split returns it and starts no file
 }
 
 // memoryFile is one file of a memory: "/topic time" for each message, "kind topic count" for each event.
@@ -45,10 +46,10 @@ func (m *memory) Declare(c *codec.Channel) error {
 func (m *memory) Write(msg *codec.Message) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.fail != nil {
-		return m.fail
+	if m.writeErr != nil {
+		return m.writeErr
 	}
-	if msg.Channel.Topic == m.refuse {
+	if msg.Channel.Topic == m.refusedTopic {
 		return errors.New("too long")
 	}
 	text := fmt.Sprintf("%s %d", msg.Channel.Topic, msg.LogTime)
@@ -67,7 +68,7 @@ func (m *memory) Sync() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.synced++
-	return m.fail
+	return m.writeErr
 }
 
 func (m *memory) Close() error         { return nil }
@@ -77,14 +78,14 @@ func (m *memory) File() string         { return fmt.Sprintf("file%d", max(len(m.
 func (m *memory) Split() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.stuck != nil {
-		return m.stuck
+	if m.splitErr != nil {
+		return m.splitErr
 	}
 	if len(m.files) == 0 {
 		m.files = append(m.files, nil)
 	}
 	m.files = append(m.files, nil)
-	m.fail = nil
+	m.writeErr = nil
 	return nil
 }
 
@@ -95,17 +96,17 @@ func (m *memory) Remove(path string) error {
 	return nil
 }
 
-// contents returns the contents of all files, without the events at their ends.
+// contents returns the descriptions in all files, except those of the events that OnFileEnd notes.
 func (m *memory) contents() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.DeleteFunc(slices.Concat(m.files...), func(text string) bool { return text == "end  0" })
 }
 
-// calls keeps descriptions of calls of callbacks.
+// calls is the log of a writer's callbacks.
 type calls struct {
-	list   []string
-	repeat []*queue.Item     // returned by Latched
+	list   []string          // a description of each call
+	repeat []*queue.Item     // result of Latched
 	note   func(codec.Event) // Writer.Note
 }
 
@@ -134,7 +135,8 @@ func (c *calls) callbacks() Callbacks {
 	}
 }
 
-// newWriter returns a writer to m, and a topic of its queue, which holds maxBytes.
+// newWriter returns a writer that reads from a queue of at most maxBytes and writes to m, the log of its callbacks, and
+// the topic /a, which pushes messages to the queue.
 func newWriter(maxBytes int64) (w *Writer, m *memory, c *calls, a *topic) {
 	m, c = &memory{}, &calls{}
 	q := queue.New(maxBytes)
@@ -143,7 +145,7 @@ func newWriter(maxBytes int64) (w *Writer, m *memory, c *calls, a *topic) {
 	return w, m, c, newTopic("/a", q)
 }
 
-// start runs w until the function that it returns is called.
+// start runs w in a goroutine. The returned function stops w and waits until everything is written.
 func start(t *testing.T, w *Writer) (stop func()) {
 	stopping, done := make(chan struct{}), make(chan error)
 	go func() { done <- w.Run(stopping) }()
@@ -153,25 +155,26 @@ func start(t *testing.T, w *Writer) (stop func()) {
 	}
 }
 
-// again writes a batch and reports whether more can be written.
-func again(w *Writer) bool {
+// writeBatch writes a batch and reports whether the queue may hold more.
+func writeBatch(w *Writer) bool {
 	more, _ := w.round(false)
 	return more
 }
 
-// rest writes everything, as Run does at the end.
-func rest(w *Writer) {
+// writeAll writes until the queue is empty or the disk fails, as Run does after stop.
+func writeAll(w *Writer) {
 	_, ended := w.round(true)
 	for !ended && w.broken == nil {
 		_, ended = w.round(true)
 	}
 }
 
+// countFrees is the memory of a sample. It counts the calls of Free in n.
 type countFrees struct{ n *int }
 
 func (c countFrees) Free(uintptr) { *c.n++ }
 
-// topic is a topic whose messages go to a queue.
+// topic is a topic with the queue to which feed pushes its messages.
 type topic struct {
 	*queue.Topic
 	queue *queue.Queue
@@ -181,13 +184,14 @@ func newTopic(name string, q *queue.Queue) *topic {
 	return &topic{queue.NewTopic(&codec.Channel{Topic: name}), q}
 }
 
-// item returns a message received at t.
+// item returns a message received at the time at. freed counts how often its memory was freed.
 func (t *topic) item(at int64) (item *queue.Item, freed *int) {
 	freed = new(int)
 	return t.NewItem(&bridge.Sample{Data: []byte("payload"), Received: at, Memory: countFrees{freed}}, at), freed
 }
 
-// feed pushes a message received at t.
+// feed pushes a message received at the time at to the queue, and counts the messages that the queue drops for it.
+// freed counts how often the memory of the message was freed.
 func (t *topic) feed(at int64) (freed *int) {
 	item, freed := t.item(at)
 	dropped := t.queue.Push(t.Topic, []*queue.Item{item}, nil)
@@ -196,7 +200,7 @@ func (t *topic) feed(at int64) (freed *int) {
 	return freed
 }
 
-const patient = time.Minute // deadline for what usually takes a moment
+const patient = time.Minute // timeout of Eventually
 
 func TestWritesInTheOrderOfReception(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -234,8 +238,8 @@ func TestDoesNotWaitForMore(t *testing.T) {
 	})
 }
 
-// A message does not wait if no earlier one can follow, unless the queue may hold an earlier one.
-func TestWritesWhatIsDelivered(t *testing.T) {
+// A message is written without waiting for the reorder time once Delivered has passed it and the queue was emptied.
+func TestWritesDeliveredMessagesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, m, _, a := newWriter(1 << 30)
 		b := newTopic("/b", a.queue)
@@ -254,31 +258,37 @@ func TestWritesWhatIsDelivered(t *testing.T) {
 
 		delivered = now + 10
 		data := make([]byte, 1<<20)
-		for range 10 { // more than a batch
+		for range 10 { // of 1 MiB each: more than batchSize, so that the first Read leaves messages in the queue
 			item, _ := a.item(now + 4)
 			item.Payload.Data = data
 			a.queue.Push(a.Topic, []*queue.Item{item}, nil)
 		}
-		require.True(t, again(w))
-		require.Len(t, m.contents(), 3)
-		for again(w) {
+		require.True(t, writeBatch(w))
+		require.Len(t, m.contents(), 3, "the queue was not emptied: it may hold an earlier message")
+		for writeBatch(w) {
 		}
 		require.Len(t, m.contents(), 14)
 	})
 }
 
-// Messages that wait for earlier ones are written at once when they take too much memory.
+// Messages that wait for earlier ones may take a quarter of the memory of the queue. The oldest ones beyond that are
+// written at once.
 func TestDoesNotHoldBackTooMuch(t *testing.T) {
+	const (
+		fit     = 100     // messages that fit in the queue
+		mayWait = fit / 4 // messages that LiveReader.Read lets wait
+		size    = int64(len("payload")) + queue.Overhead
+	)
 	synctest.Test(t, func(t *testing.T) {
-		w, m, _, a := newWriter(100 * (7 + queue.Overhead))
+		w, m, _, a := newWriter(fit * size)
 		now := time.Now().UnixNano()
 		for i := range int64(90) {
 			a.feed(now + i)
 		}
-		for again(w) {
+		for writeBatch(w) {
 		}
-		require.Len(t, m.contents(), 90-25)
-		require.Equal(t, int64(25*(7+queue.Overhead)), a.queue.Bytes())
+		require.Len(t, m.contents(), 90-mayWait)
+		require.Equal(t, mayWait*size, a.queue.Bytes())
 	})
 }
 
@@ -290,7 +300,7 @@ func TestEndsWithTheErrorOfTheDisk(t *testing.T) {
 		freed = append(freed, a.feed(i))
 		if i == 2 {
 			w.round(false)
-			m.fail = full
+			m.writeErr = full
 		}
 	}
 	require.ErrorIs(t, w.Run(make(chan struct{})), full)
@@ -298,7 +308,7 @@ func TestEndsWithTheErrorOfTheDisk(t *testing.T) {
 	w.Discard()
 	require.Zero(t, a.queue.Bytes())
 	for _, n := range freed {
-		require.Equal(t, 1, *n, "payloads that were not written are freed, too")
+		require.Equal(t, 1, *n, "each payload is freed once, written or not")
 	}
 	require.Equal(t, uint64(3), a.Written.Load())
 	require.Equal(t, uint64(3), a.Dropped.Load())
@@ -312,7 +322,7 @@ func TestEndsWithTheErrorOfTheDisk(t *testing.T) {
 
 func TestGoesOnAfterAMessageThatCannotBeWritten(t *testing.T) {
 	w, m, c, a := newWriter(1 << 30)
-	m.refuse = "/b"
+	m.refusedTopic = "/b"
 	b := newTopic("/b", a.queue)
 	a.feed(1)
 	b.feed(2)
@@ -326,7 +336,7 @@ func TestGoesOnAfterAMessageThatCannotBeWritten(t *testing.T) {
 func TestSplits(t *testing.T) {
 	const second = int64(time.Second)
 	size := series.MessageSize("/a", []byte("payload"))
-	for name, c := range map[string]struct {
+	for name, test := range map[string]struct {
 		limits series.SplitLimits
 		times  []int64
 		want   []memoryFile
@@ -336,7 +346,7 @@ func TestSplits(t *testing.T) {
 			[]memoryFile{{"/a 1", "/a 2", "end  0"}, {"/a 3", "/a 4", "end  0"}, {"/a 5"}}},
 		"size": {series.SplitLimits{Bytes: 2*size + 1}, []int64{1, 2, 3, 4},
 			[]memoryFile{{"/a 1", "/a 2", "end  0"}, {"/a 3", "/a 4"}}},
-		"duration, from the start on": {
+		"duration, since the first message of the file": {
 			series.SplitLimits{Duration: 10 * time.Second},
 			[]int64{3 * second, 12 * second, 13 * second, 22 * second, 23 * second},
 			[]memoryFile{{"/a 3000000000", "/a 12000000000", "end  0"}, {"/a 13000000000", "/a 22000000000", "end  0"},
@@ -345,36 +355,37 @@ func TestSplits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, m, _, a := newWriter(1 << 30)
-			w.Files = c.limits
-			for i, at := range c.times {
+			w.Files = test.limits
+			for i, at := range test.times {
 				a.feed(int64(i + 1))
 				popped := a.queue.Pop(1, nil)
 				popped[0].LogTime = at
 				w.pending = append(w.pending, popped...)
 			}
 			w.round(false)
-			require.Equal(t, c.want, m.files)
-			require.Equal(t, uint64(len(c.times)), a.Written.Load())
+			require.Equal(t, test.want, m.files)
+			require.Equal(t, uint64(len(test.times)), a.Written.Load())
 		})
 	}
 }
 
-func TestRepeatsWhatIsLatched(t *testing.T) {
+// Files after the first begin with the latched messages, which are not counted as written messages of their topic.
+func TestNewFilesBeginWithLatchedMessages(t *testing.T) {
 	w, m, c, a := newWriter(1 << 30)
 	latched, freed := newTopic("/map", a.queue).item(1)
 	c.repeat = []*queue.Item{latched}
 	w.Files.Messages = 1
 	a.feed(5)
 	a.feed(7)
-	rest(w)
+	writeAll(w)
 	require.Equal(t, []memoryFile{{"/a 5", "end  0"}, {"/map 7", "/a 7", "end  0"}}, m.files)
 	require.Zero(t, latched.Topic.Written.Load())
 	queue.Release(latched)
 	require.Equal(t, 1, *freed)
 }
 
-// Repeated messages do not fill the files that begin with them, but they count as bytes of the recording.
-func TestRepeatsFillNoFile(t *testing.T) {
+// Repeated messages count towards the size limit of the recording, but not towards the size limit of a file.
+func TestRepeatedMessagesDoNotCountForTheLimitOfAFile(t *testing.T) {
 	w, m, c, a := newWriter(1 << 30)
 	large := newTopic("/map", a.queue)
 	latched, _ := large.item(1)
@@ -384,12 +395,12 @@ func TestRepeatsFillNoFile(t *testing.T) {
 	for i := range int64(12) {
 		a.feed(5 + i)
 	}
-	rest(w)
+	writeAll(w)
 	var messages []int
 	for _, f := range m.files {
 		messages = append(messages, len(slices.DeleteFunc(f, func(text string) bool { return text[:2] != "/a" })))
 	}
-	require.Equal(t, []int{4, 4, 0}, messages, "the third file begins beyond the limit of the recording")
+	require.Equal(t, []int{4, 4, 0}, messages, "/a messages per file; repeated ones in the third file exceed MaxBytes")
 	require.True(t, w.full)
 	require.Contains(t, c.list, fmt.Sprintf("repeats %d bytes", 20*size))
 	require.Equal(t, uint64((8+2*20)*len(latched.Payload.Data)), w.payload)
@@ -408,7 +419,7 @@ func TestSplitsOnRequest(t *testing.T) {
 		after := time.Now().UnixNano()
 		a.feed(after)
 		m.mu.Lock()
-		m.stuck = errors.New("no more files")
+		m.splitErr = errors.New("no more files")
 		m.mu.Unlock()
 		_, _, err = w.Split(t.Context(), time.Now().UnixNano(), nil)
 		require.ErrorContains(t, err, "file1: no more files")
@@ -419,7 +430,7 @@ func TestSplitsOnRequest(t *testing.T) {
 }
 
 func TestStopsAtLimits(t *testing.T) {
-	for name, c := range map[string]struct {
+	for name, test := range map[string]struct {
 		messages uint64
 		bytes    int64
 		want     string
@@ -428,15 +439,15 @@ func TestStopsAtLimits(t *testing.T) {
 		"size":     {0, 3*series.MessageSize("/a", []byte("payload")) - 1, "limit: 170 are recorded"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, m, calls, a := newWriter(1 << 30)
-			w.MaxMessages, w.MaxBytes = c.messages, c.bytes
+			w, m, c, a := newWriter(1 << 30)
+			w.MaxMessages, w.MaxBytes = test.messages, test.bytes
 			var freed []*int
 			for i := range int64(5) {
 				freed = append(freed, a.feed(i))
 			}
 			w.round(false)
 			require.Equal(t, []string{"/a 0", "/a 1"}, m.contents())
-			require.Equal(t, []string{c.want}, calls.list)
+			require.Equal(t, []string{test.want}, c.list)
 			a.feed(9)
 			w.Discard()
 			require.Zero(t, a.Dropped.Load(), "messages beyond the limit are not dropped")
@@ -457,12 +468,12 @@ func TestSyncsAlways(t *testing.T) {
 	require.Equal(t, 1, m.synced)
 }
 
-// fakeDisk is a diskguard.Disk with a given free space.
+// fakeDisk is a diskguard.Disk with the given free and total space in bytes.
 type fakeDisk struct{ free, total int64 }
 
 func (d *fakeDisk) Space(string) (free, total int64, err error) { return d.free, d.total, nil }
 
-// guardOf returns a guard without a reserve.
+// guardOf returns a guard that keeps no space free.
 func guardOf(d diskguard.Disk, action string) *diskguard.Guard {
 	return &diskguard.Guard{
 		Owner: owner.New(), Disk: d, Action: action,
@@ -478,14 +489,14 @@ func TestWaitsForSpace(t *testing.T) {
 		w.Guard = guardOf(disk, diskguard.Pause)
 		a.feed(1)
 		w.round(false)
-		m.fail = &codec.MissingError{Path: m.File(), Err: syscall.ENOSPC}
+		m.writeErr = &codec.MissingError{Path: m.File(), Err: syscall.ENOSPC}
 		a.feed(2)
 		w.round(false)
 		require.ErrorIs(t, w.broken, syscall.ENOSPC)
 		a.feed(3)
 		w.retry = time.Time{}
 		w.round(false)
-		require.Len(t, m.files, 1, "a file was opened while the disk is full")
+		require.Len(t, m.files, 1, "no file is opened while the disk is full")
 
 		disk.free = 900
 		w.Guard.Check(time.Now())
@@ -496,11 +507,26 @@ func TestWaitsForSpace(t *testing.T) {
 		require.Contains(t, c.list[0], "error write")
 		require.Equal(t, "split file0 file1 at 2", c.list[1])
 		require.Equal(t, uint64(3), a.Written.Load())
-
-		w.output.Writer = &memory{fail: w.missing}
-		w.fail(w.missing)
-		require.NoError(t, w.broken, "the error is about the file before")
 	})
+}
+
+// The output may return the MissingError of an earlier file again after a split. The writer handles it only once.
+func TestHandlesAnErrorOnce(t *testing.T) {
+	w, m, c, a := newWriter(1 << 30)
+	w.Guard = guardOf(&fakeDisk{free: 500, total: 1000}, diskguard.Pause)
+	m.writeErr = &codec.MissingError{Path: m.File(), Err: syscall.EIO}
+	a.feed(1)
+	w.round(false)
+	require.ErrorIs(t, w.broken, syscall.EIO)
+	w.retry = time.Time{}
+	w.round(false)
+	require.NoError(t, w.broken, "writing continues in another file")
+	require.Len(t, c.list, 2, "an error and a split")
+
+	w.output.Writer = &memory{} // its File is the path in the error, so that only its identity makes it an old one
+	w.fail(w.missing)
+	require.NoError(t, w.broken)
+	require.Len(t, c.list, 2)
 }
 
 func TestTriesAgainAfterAnError(t *testing.T) {
@@ -509,7 +535,7 @@ func TestTriesAgainAfterAnError(t *testing.T) {
 		w.Guard = guardOf(&fakeDisk{free: 500, total: 1000}, diskguard.Pause)
 		a.feed(1)
 		w.round(false)
-		m.fail, m.stuck = syscall.EIO, syscall.EIO
+		m.writeErr, m.splitErr = syscall.EIO, syscall.EIO
 		a.feed(2)
 		w.round(false)
 		w.round(false)
@@ -517,8 +543,8 @@ func TestTriesAgainAfterAnError(t *testing.T) {
 		require.Equal(t, []string{"error input/output error"}, c.list)
 		w.retry = time.Time{}
 		w.round(false)
-		require.ErrorIs(t, w.broken, syscall.EIO, "Split fails, too")
-		m.stuck, w.retry = nil, time.Time{}
+		require.ErrorIs(t, w.broken, syscall.EIO, "Split fails too")
+		m.splitErr, w.retry = nil, time.Time{}
 		w.round(false)
 		require.NoError(t, w.broken)
 		require.Equal(t, []memoryFile{{"/a 1"}, {"/a 2"}}, m.files)
@@ -526,11 +552,12 @@ func TestTriesAgainAfterAnError(t *testing.T) {
 	})
 }
 
-// While the disk does not answer, messages are received, and the queue keeps its limit.
+// While a write blocks, messages are still received, and the queue does not exceed its limit.
 func TestReceivingDoesNotWaitForTheDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, m, _, a := newWriter(100 * (7 + queue.Overhead))
-		m.mu.Lock() // Write waits
+		const fit = 100 // messages that fit in the queue
+		w, m, _, a := newWriter(fit * (int64(len("payload")) + queue.Overhead))
+		m.mu.Lock() // blocks Write
 		stop := start(t, w)
 		for i := range int64(10_000) {
 			a.feed(i)
@@ -539,42 +566,44 @@ func TestReceivingDoesNotWaitForTheDisk(t *testing.T) {
 		m.mu.Unlock()
 		stop()
 		require.Equal(t, uint64(10_000), a.Written.Load()+a.Dropped.Load())
-		require.GreaterOrEqual(t, a.Written.Load(), uint64(100))
-		require.Equal(t, "/a 9999", m.contents()[len(m.contents())-1], "the newest are kept")
+		require.GreaterOrEqual(t, a.Written.Load(), uint64(fit))
+		require.Equal(t, "/a 9999", m.contents()[len(m.contents())-1], "the queue keeps the newest messages")
 	})
 }
 
-// The oldest files are also deleted when the disk is full at the end of a recording.
+// If the disk is full when a recording ends, the action Delete deletes the oldest files until Split succeeds, and the
+// rest of the queue is written. Here Split succeeds once two files are deleted.
 func TestMakesRoomForTheEnd(t *testing.T) {
-	for name, c := range map[string]struct {
-		action  string
-		older   []string
-		err     error
-		want    error
-		deleted []string
+	for name, test := range map[string]struct {
+		action  string   // of the guard
+		older   []string // paths of the completed files, oldest first
+		err     error    // of Write and Split
+		want    error    // of Run
+		deleted []string // paths
 	}{
-		"delete-oldest": {diskguard.Delete, []string{"a", "b", "c"}, syscall.ENOSPC, nil,
+		"deletes until there is room": {diskguard.Delete, []string{"a", "b", "c"}, syscall.ENOSPC, nil,
 			[]string{"a", "b"}},
-		"not enough older files":    {diskguard.Delete, []string{"a"}, syscall.ENOSPC, syscall.ENOSPC, []string{"a"}},
-		"not for want of space":     {diskguard.Delete, []string{"a"}, syscall.EIO, syscall.EIO, nil},
-		"pause deletes nothing":     {diskguard.Pause, []string{"a"}, syscall.ENOSPC, syscall.ENOSPC, nil},
-		"stop does not delete them": {diskguard.Stop, []string{"a"}, syscall.ENOSPC, syscall.ENOSPC, nil},
+		"too few older files": {diskguard.Delete, []string{"a"}, syscall.ENOSPC, syscall.ENOSPC,
+			[]string{"a"}},
+		"other errors delete nothing":      {diskguard.Delete, []string{"a"}, syscall.EIO, syscall.EIO, nil},
+		"the action Pause deletes nothing": {diskguard.Pause, []string{"a"}, syscall.ENOSPC, syscall.ENOSPC, nil},
+		"the action Stop deletes nothing":  {diskguard.Stop, []string{"a"}, syscall.ENOSPC, syscall.ENOSPC, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w, m, _, a := newWriter(1 << 20)
-				m.fail, m.stuck = c.err, c.err
-				w.Guard = guardOf(&fakeDisk{total: 1e9}, c.action)
+				m.writeErr, m.splitErr = test.err, test.err
+				w.Guard = guardOf(&fakeDisk{total: 1e9}, test.action)
 				var deleted []string
 				older := diskguard.NewSplits(0, func(path string) error {
 					deleted = append(deleted, path)
 					if len(deleted) == 2 {
-						m.stuck = nil
+						m.splitErr = nil
 					}
 					return nil
 				}, nil)
 				older.Begun() // the file that is being written
-				for _, path := range c.older {
+				for _, path := range test.older {
 					older.Begun()
 					older.Completed(path)
 				}
@@ -585,9 +614,9 @@ func TestMakesRoomForTheEnd(t *testing.T) {
 				a.feed(time.Now().UnixNano())
 				stop := make(chan struct{})
 				close(stop)
-				require.ErrorIs(t, w.Run(stop), c.want)
-				require.Equal(t, c.deleted, deleted)
-				if c.want == nil {
+				require.ErrorIs(t, w.Run(stop), test.want)
+				require.Equal(t, test.deleted, deleted)
+				if test.want == nil {
 					require.Len(t, m.contents(), 1)
 				}
 			})
@@ -595,18 +624,19 @@ func TestMakesRoomForTheEnd(t *testing.T) {
 	}
 }
 
-// If the output begins a file by itself, that is a split, and errors of the new file concern the file being written.
+// The output may start a file by itself. The writer reports that as a split, and treats an error of the new file as one
+// of the file that is being written.
 func TestOutputBeginsFiles(t *testing.T) {
 	w, m, c, a := newWriter(1 << 30)
 	w.Guard = guardOf(&fakeDisk{free: 500, total: 1000}, diskguard.Pause)
 	a.feed(1)
-	rest(w)
+	writeAll(w)
 	require.NoError(t, m.Split())
-	m.fail = &codec.MissingError{Path: "file1", Err: syscall.EIO}
+	m.writeErr = &codec.MissingError{Path: "file1", Err: syscall.EIO}
 	a.feed(2)
-	rest(w)
+	writeAll(w)
 	require.ErrorIs(t, w.broken, syscall.EIO)
-	rest(w)
+	writeAll(w)
 	require.Equal(t, "file2", w.File())
 	require.Len(t, c.list, 3)
 	require.Equal(t, "split file0 file1 at 2", c.list[0])
