@@ -235,3 +235,19 @@ func TestLargeImage(t *testing.T) {
 		require.ErrorContains(t, err, "; the file is damaged, or takes more than 256 MiB of memory: use ")
 	}
 }
+
+// The error of a write that the child still did when WriteRow returned is returned by all later methods.
+func TestErrorOfWrite(t *testing.T) {
+	w, err := Create(filepath.Join(t.TempDir(), "a.hdf5"))
+	require.NoError(t, err)
+	d, err := CreateRows[uint8](w, "/images", false, 2, 3)
+	require.NoError(t, err)
+	require.NoError(t, d.WriteRow(0, []byte{1, 2, 3}))
+	require.NoError(t, d.WriteRow(5, []byte{1, 2, 3}))
+	require.Equal(t, h5type.NoObject, w.Type("/images"))
+	const want = "write /images: row 5 of 2, 3 bytes of 3"
+	require.EqualError(t, d.WriteRow(1, []byte{1, 2, 3}), want)
+	require.EqualError(t, d.Close(), want)
+	require.EqualError(t, w.Close(), want)
+	require.NoError(t, w.Close())
+}

@@ -101,6 +101,7 @@ type server[D dataset, F file[D]] struct {
 	file     F
 	datasets []D    // zero: closed
 	buffer   []byte // data of the last response
+	received []byte // data of the last request
 }
 
 // serve opens a file and answers requests on standard input until standard input ends. It calls limit before each
@@ -125,12 +126,9 @@ func serve[D dataset, F file[D]](path string, open func(path string) (F, error),
 		if requests.Decode(r) != nil {
 			return nil
 		}
-		data := make([][]byte, len(r.Sizes))
-		for i, n := range r.Sizes {
-			data[i] = make([]byte, n)
-			if _, err := io.ReadFull(in, data[i]); err != nil {
-				return err
-			}
+		data, err := s.receive(in, r.Sizes)
+		if err != nil {
+			return err
 		}
 		if err := limit(); err != nil {
 			return err
@@ -138,6 +136,22 @@ func serve[D dataset, F file[D]](path string, open func(path string) (F, error),
 		before(r)
 		answer = s.answer(r, data)
 	}
+}
+
+// receive receives data in pieces of the given sizes, which are valid until the next call.
+func (s *server[D, F]) receive(in io.Reader, sizes []int) (data [][]byte, err error) {
+	total := 0
+	for _, n := range sizes {
+		total += n
+	}
+	s.received = slices.Grow(s.received[:0], total)[:total]
+	_, err = io.ReadFull(in, s.received)
+	rest := s.received
+	for _, n := range sizes {
+		data = append(data, rest[:n:n])
+		rest = rest[n:]
+	}
+	return data, err
 }
 
 // before is called before each request is answered. Tests replace it.

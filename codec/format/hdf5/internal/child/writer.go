@@ -1,6 +1,7 @@
 package child
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -11,11 +12,16 @@ import (
 
 // Writer is a file that a child writes. The methods do what those of package h5 do. Several goroutines may use a Writer
 // at a time.
+//
+// WriteRow and WriteSequences return when the child has the data, while it still writes. All later methods return the
+// error of such a write.
 type Writer struct {
 	path string
 
-	mu      sync.Mutex // guards the use of process
+	mu      sync.Mutex // guards the fields below and the use of process
 	process *process   // nil: closed
+	pending bool       // the last request, of post, has no response yet
+	err     error      // of a request of post
 }
 
 // Create creates a file. It replaces an existing file.
@@ -37,15 +43,19 @@ func (w *Writer) Path() string { return w.path }
 
 // Close completes the file. If it returns nil, all written data is in the file.
 func (w *Writer) Close() error {
-	_, err := w.call(&request{Op: opCloseFile})
-	if errors.Is(err, os.ErrClosed) {
-		return nil
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.process == nil {
+		return nil
+	}
+	err := w.settle()
+	closeErr := w.process.send(&request{Op: opCloseFile})
+	if closeErr == nil {
+		_, closeErr = w.receive()
+	}
 	w.process.end()
 	w.process = nil
-	return err
+	return cmp.Or(err, closeErr)
 }
 
 // MakeGroup creates a group and its missing parents.
@@ -110,12 +120,12 @@ func (w *Writer) create(r *request) (*NewDataset, error) {
 
 // WriteRow writes row i: the bytes of its elements in native byte order.
 func (d *NewDataset) WriteRow(i int, data []byte) error {
-	return d.writer.do(&request{Op: opWriteRow, Path: d.path, Dataset: d.index, Row: i}, data)
+	return d.writer.post(&request{Op: opWriteRow, Path: d.path, Dataset: d.index, Row: i}, data)
 }
 
 // WriteSequences writes sequences of bytes, the first one at index start.
 func (d *NewDataset) WriteSequences(start int, items [][]byte) error {
-	return d.writer.do(&request{Op: opWriteSequences, Path: d.path, Dataset: d.index, Row: start}, items...)
+	return d.writer.post(&request{Op: opWriteSequences, Path: d.path, Dataset: d.index, Row: start}, items...)
 }
 
 // Close closes d.
@@ -133,12 +143,45 @@ func (w *Writer) do(r *request, data ...[]byte) error {
 func (w *Writer) call(r *request, data ...[]byte) (response, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.process == nil {
-		return response{}, fmt.Errorf("write %s: %w", w.path, os.ErrClosed)
-	}
-	if err := w.process.send(r, data...); err != nil {
+	if err := w.send(r, data...); err != nil {
 		return response{}, err
 	}
+	return w.receive()
+}
+
+// post sends a request with its data, and leaves the response to settle.
+func (w *Writer) post(r *request, data ...[]byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := w.send(r, data...)
+	w.pending = err == nil
+	return err
+}
+
+// send sends a request with its data, unless a request of post has failed. The caller holds w.mu.
+func (w *Writer) send(r *request, data ...[]byte) error {
+	if w.process == nil {
+		return fmt.Errorf("write %s: %w", w.path, os.ErrClosed)
+	}
+	if err := w.settle(); err != nil {
+		return err
+	}
+	return w.process.send(r, data...)
+}
+
+// settle receives the response to a request of post. It returns the first error of such requests. The caller holds
+// w.mu.
+func (w *Writer) settle() error {
+	if w.pending {
+		w.pending = false
+		_, err := w.receive()
+		w.err = cmp.Or(w.err, err)
+	}
+	return w.err
+}
+
+// receive receives the response to the last request. The caller holds w.mu.
+func (w *Writer) receive() (response, error) {
 	a, err := w.process.receive(nil)
 	return a, w.explain(err)
 }
