@@ -47,7 +47,7 @@ func (b Options) Format() codec.Format {
 	return codec.Format{
 		Name:     Name,
 		Sniff:    sniff,
-		Named:    named,
+		Named:    isFolderPath,
 		OpenFrom: func(files *store.Files, path string) (codec.Reader, error) { return Open(files, path) },
 		FilesIn: func(files *store.Files, folder string) (paths []string) {
 			names, _ := storageFiles(files, folder) // the folder was read before
@@ -83,8 +83,8 @@ func isMetadata(text []byte) bool {
 	return bytes.Contains(text, []byte("rosbag2_bagfile_information:"))
 }
 
-// named reports whether path is the path of a folder.
-func named(path string) bool {
+// isFolderPath reports whether path ends with a separator or has no extension.
+func isFolderPath(path string) bool {
 	return strings.HasSuffix(path, string(filepath.Separator)) || filepath.Ext(path) == ""
 }
 
