@@ -31,7 +31,7 @@ const (
 	peerReader          entity = 0x00001104
 )
 
-// Submessages that the tests use, with their numbers in RTPS 2.3, section 9.4.5.
+// Kinds of submessages in RTPS 2.3, section 9.4.5.
 const (
 	acknack   = 0x06
 	heartbeat = 0x07
@@ -40,8 +40,24 @@ const (
 	frag      = 0x16
 )
 
-// fastPeer is a participant with one writer and one reader that behaves on the network like Fast DDS 2.6. The methods
-// of fastPeer fail the test if an answer does not come.
+// Parameter ids in RTPS 2.3, section 9.6.2.
+const (
+	pidSentinel              = 0x01
+	pidLeaseDuration         = 0x02
+	pidTopicName             = 0x05
+	pidTypeName              = 0x07
+	pidProtocolVersion       = 0x15
+	pidVendorID              = 0x16
+	pidReliability           = 0x1a
+	pidDefaultUnicastLocator = 0x31
+	pidMetatrafficLocator    = 0x32 // unicast
+	pidParticipantGUID       = 0x50
+	pidBuiltinEndpointSet    = 0x58
+	pidEndpointGUID          = 0x5a
+)
+
+// fastPeer is a participant with one writer and one reader that behaves on the network like Fast DDS 2.6. It sends
+// samples and announcements again only if the node requests them.
 type fastPeer struct {
 	t      *testing.T
 	socket *net.UDPConn
@@ -49,31 +65,32 @@ type fastPeer struct {
 	node   bridge.GUID // participant of the node under test
 	ports  []int       // UDP ports on which the node may listen
 
-	mu     sync.Mutex
-	sent   map[entity][][]byte // samples by writer, each the bytes of a Data submessage after the sequence number
-	count  uint32              // count field of the last heartbeat or acknack
-	told   []map[uint16][]byte // parameters of the endpoints that the node has announced
-	missed int                 // number of further samples that peerReader claims to have missed
+	// Set before announce.
+	extraParameters [][]byte // in the announcements of the writer and the reader
 
-	described [][]byte // further parameters of the writer and the reader
-
-	ignored map[entity]int // number of further AckNacks that a writer ignores, by writer
+	mu           sync.Mutex
+	sent         map[entity][][]byte // samples by writer: flags, then the bytes of Data after the sequence number
+	count        uint32              // count field of the last Heartbeat or AckNack
+	announced    []map[uint16][]byte // parameters of the endpoints that the node has announced
+	requestAgain int                 // number of further samples that peerReader requests again
+	ignored      map[entity]int      // number of further initial AckNacks that a writer ignores, by writer
 
 	heard    atomic.Bool // whether the node has sent the peer anything
-	asked    atomic.Bool // whether the node has sent peerWriter an AckNack
-	received chan sample // samples for peerReader
+	asked    atomic.Bool // whether the node has sent peerWriter an initial AckNack
+	received chan sample // samples of all writers of the node except the builtin ones
 }
 
 // sample is a Data or DataFrag submessage.
 type sample struct {
 	kind, flags byte
 	writer      bridge.GUID
-	sequence    int64
+	sequence    int64  // sequence number
 	fragment    []byte // fields of a DataFrag after the sequence number; nil for Data
 	inlineQoS   []byte
 	payload     []byte
 }
 
+// newFastPeer returns a peer of n at 127.0.0.1.
 func newFastPeer(t *testing.T, n *node) *fastPeer {
 	t.Helper()
 	socket, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
@@ -81,6 +98,7 @@ func newFastPeer(t *testing.T, n *node) *fastPeer {
 	return newFastPeerOn(t, n, socket)
 }
 
+// newFastPeerOn returns a peer of n that receives at the address of socket, and closes socket at the end of the test.
 func newFastPeerOn(t *testing.T, n *node, socket *net.UDPConn) *fastPeer {
 	t.Helper()
 	require.NoError(t, socket.SetReadBuffer(1<<20))
@@ -118,7 +136,7 @@ func (p *fastPeer) guid(e entity) bridge.GUID {
 
 // announce makes the node discover the participant, its writer and its reader.
 func (p *fastPeer) announce(writerTopic, writerType, readerTopic, readerType string) {
-	// The node takes no notice of endpoints until it knows the participant, but must then ask for them.
+	// Until the node knows the participant, it ignores these announcements. Afterwards it must request them.
 	p.write(publicationsWriter, p.endpoint(peerWriter, writerTopic, writerType))
 	p.write(subscriptionsWriter, p.endpoint(peerReader, readerTopic, readerType))
 	own, locator := p.guid(0x000001c1), binary.LittleEndian.AppendUint32(nil, 1) // UDP over IPv4
@@ -126,37 +144,49 @@ func (p *fastPeer) announce(writerTopic, writerType, readerTopic, readerType str
 	locator = binary.LittleEndian.AppendUint32(locator, uint32(address.Port))
 	locator = append(append(locator, make([]byte, 12)...), address.IP.To4()...)
 	p.write(spdpWriter, plain(parameters(
-		parameter(0x15, []byte{2, 2, 0, 0}), parameter(0x16, []byte{1, 15, 0, 0}), parameter(0x50, own[:]),
-		parameter(0x32, locator), parameter(0x31, locator), parameter(0x02, []byte{0x10, 0x0e, 0, 0, 0, 0, 0, 0}),
-		parameter(0x58, []byte{0x3f, 0, 0, 0}))))
+		parameter(pidProtocolVersion, []byte{2, 2, 0, 0}),
+		parameter(pidVendorID, []byte{1, 15, 0, 0}), // Fast DDS
+		parameter(pidParticipantGUID, own[:]),
+		parameter(pidMetatrafficLocator, locator),
+		parameter(pidDefaultUnicastLocator, locator),
+		parameter(pidLeaseDuration, []byte{0x10, 0x0e, 0, 0, 0, 0, 0, 0}), // 3600 s
+		parameter(pidBuiltinEndpointSet, []byte{0x3f, 0, 0, 0}),           // participants, publications, subscriptions
+	)))
 }
 
 // endpoint returns the announcement of a writer or reader.
-func (p *fastPeer) endpoint(e entity, topic, kind string) []byte {
+func (p *fastPeer) endpoint(e entity, topic, typeName string) []byte {
 	guid := p.guid(e)
-	return plain(parameters(append(p.described, parameter(0x5a, guid[:]), parameter(0x05, cdrString(topic)),
-		parameter(0x07, cdrString(kind)), parameter(0x1a, []byte{2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}))...))
+	return plain(parameters(append(p.extraParameters,
+		parameter(pidEndpointGUID, guid[:]),
+		parameter(pidTopicName, cdrString(topic)),
+		parameter(pidTypeName, cdrString(typeName)),
+		parameter(pidReliability, []byte{2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}), // reliable
+	)...))
 }
 
+// parameter returns a parameter of a little-endian list. The size of value must be a multiple of 4.
 func parameter(pid uint16, value []byte) []byte {
 	b := binary.LittleEndian.AppendUint16(nil, pid)
 	b = binary.LittleEndian.AppendUint16(b, uint16(len(value)))
 	return append(b, value...)
 }
 
+// parameters returns a payload that is a little-endian list of parameters: PL_CDR_LE.
 func parameters(list ...[]byte) []byte {
-	return append(append([]byte{0, 3, 0, 0}, slices.Concat(list...)...), 1, 0, 0, 0)
+	return append(append([]byte{0, 3, 0, 0}, slices.Concat(list...)...), pidSentinel, 0, 0, 0)
 }
 
+// cdrString returns a little-endian CDR string, padded with zeros to a multiple of 4 bytes.
 func cdrString(s string) []byte {
 	b := append(binary.LittleEndian.AppendUint32(nil, uint32(len(s)+1)), s...)
 	return append(b, make([]byte, 4-len(s)%4)...)
 }
 
-// parseParameters returns the values in a list of parameters.
+// parseParameters returns the values in a little-endian list of parameters by parameter id.
 func parseParameters(list []byte) map[uint16][]byte {
 	values := make(map[uint16][]byte)
-	for len(list) >= 4 && list[0] != 1 {
+	for len(list) >= 4 && list[0] != pidSentinel {
 		size := int(binary.LittleEndian.Uint16(list[2:]))
 		values[binary.LittleEndian.Uint16(list)] = list[4 : 4+size]
 		list = list[4+size:]
@@ -164,51 +194,58 @@ func parseParameters(list []byte) map[uint16][]byte {
 	return values
 }
 
-// plain returns the rest of a Data submessage, which begins here with the flags, with a payload alone; related, one
-// with inline QoS before it.
+// plain returns a sample for write that consists of a payload: the flags of a little-endian Data submessage, then the
+// payload.
 func plain(payload []byte) []byte { return append([]byte{0x05}, payload...) }
 
+// related returns a sample for write that has inline QoS, such as the identity of a related request: the flags of a
+// little-endian Data submessage, the inline QoS and the payload.
 func related(inlineQoS, payload []byte) []byte {
 	return slices.Concat([]byte{0x07}, inlineQoS, payload)
 }
 
-// write sends a sample. The peer sends the sample again when the node requests it.
-func (p *fastPeer) write(writer entity, rest []byte) {
+// write sends a sample, made by plain or related. The peer sends the sample again when the node requests it.
+func (p *fastPeer) write(writer entity, s []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.sent[writer] = append(p.sent[writer], rest)
+	p.sent[writer] = append(p.sent[writer], s)
 	p.send(p.data(writer, len(p.sent[writer])))
 }
 
+// data returns the Data submessage of a sample that was written. p.mu is held.
 func (p *fastPeer) data(writer entity, sequence int) []byte {
-	rest := p.sent[writer][sequence-1]
+	flags, rest := p.sent[writer][sequence-1][0], p.sent[writer][sequence-1][1:]
 	order := binary.AppendByteOrder(binary.LittleEndian)
-	if rest[0]&1 == 0 {
+	if flags&1 == 0 {
 		order = binary.BigEndian
 	}
+	reader := map[entity]entity{ // of others 0: all readers of the writer
+		spdpWriter:          spdpReader,
+		publicationsWriter:  publicationsReader,
+		subscriptionsWriter: subscriptionsReader,
+	}[writer]
 	b := []byte{0, 0}
-	b = order.AppendUint16(b, 16)
-	b = binary.BigEndian.AppendUint32(b, map[entity]uint32{spdpWriter: uint32(spdpReader),
-		publicationsWriter:  uint32(publicationsReader),
-		subscriptionsWriter: uint32(subscriptionsReader)}[writer])
+	b = order.AppendUint16(b, 16) // bytes from here to the inline QoS or the payload
+	b = binary.BigEndian.AppendUint32(b, uint32(reader))
 	b = binary.BigEndian.AppendUint32(b, uint32(writer))
 	b = order.AppendUint32(b, uint32(sequence>>32))
 	b = order.AppendUint32(b, uint32(sequence))
-	b = append(b, rest[1:]...)
-	head := order.AppendUint16([]byte{data, rest[0]}, uint16(len(b)))
+	b = append(b, rest...)
+	head := order.AppendUint16([]byte{data, flags}, uint16(len(b)))
 	return append(head, b...)
 }
 
-// send sends submessages to the node.
+// send sends submessages to all ports on which the node may listen.
 func (p *fastPeer) send(submessages ...[]byte) {
 	message := append([]byte("RTPS\x02\x02\x01\x0f"), p.prefix[:]...)
 	message = append(message, slices.Concat(submessages...)...)
 	for _, port := range p.ports {
-		// the network may lose it
+		// An error does not matter: the network may lose the message, too.
 		_, _ = p.socket.WriteToUDP(message, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
 	}
 }
 
+// heartbeat announces all samples of a writer that were written. p.mu is held.
 func (p *fastPeer) heartbeat(writer entity) {
 	p.count++
 	b := binary.BigEndian.AppendUint32([]byte{heartbeat, 1, 28, 0, 0, 0, 0, 0}, uint32(writer))
@@ -218,6 +255,8 @@ func (p *fastPeer) heartbeat(writer entity) {
 	p.send(b)
 }
 
+// acknowledge acknowledges the samples of a writer of the node before base, and requests those whose bits are set, of
+// which the first is base. p.mu is held.
 func (p *fastPeer) acknowledge(reader, writer entity, base uint32, bits ...uint32) {
 	p.count++
 	b := binary.BigEndian.AppendUint32([]byte{acknack, 3, byte(24 + 4*len(bits)), 0}, uint32(reader))
@@ -228,7 +267,7 @@ func (p *fastPeer) acknowledge(reader, writer entity, base uint32, bits ...uint3
 	p.send(slices.Concat([]byte{infoDst, 1, 12, 0}, p.node[:12], b))
 }
 
-// handle answers the messages of the node.
+// handle answers a message of the node, and ignores messages of other participants.
 func (p *fastPeer) handle(message []byte) {
 	if len(message) < 20 || [12]byte(message[8:20]) != [12]byte(p.node[:]) {
 		return
@@ -236,69 +275,101 @@ func (p *fastPeer) handle(message []byte) {
 	p.heard.Store(true)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	u32 := binary.LittleEndian.Uint32
-	id := func(b []byte) entity { return entity(binary.BigEndian.Uint32(b)) }
 	for rest := message[20:]; len(rest) >= 4; {
 		kind, flags, size := rest[0], rest[1], int(binary.LittleEndian.Uint16(rest[2:]))
 		if size == 0 {
-			size = len(rest) - 4
+			size = len(rest) - 4 // the last submessage may have size 0: it takes the rest of the message
 		}
 		body := rest[4 : 4+size]
 		rest = rest[4+size:]
 		switch kind {
 		case acknack:
-			writer, base, bits := id(body[4:]), u32(body[12:]), u32(body[16:])
-			if bits == 0 && base == 0 {
-				p.ignored[writer]--
-				if p.ignored[writer] < 0 {
-					p.heartbeat(writer)
-				}
-				p.asked.Store(p.asked.Load() || writer == peerWriter)
-			}
-			for i := range bits {
-				if u32(body[20+i/32*4:])<<(i%32)>>31 == 1 && int(base+i) <= len(p.sent[writer]) {
-					p.send(p.data(writer, int(base+i)))
-				}
-			}
+			p.onAckNack(body)
 		case heartbeat:
-			writer, last := id(body[4:]), u32(body[20:])
-			switch reader, builtin := map[entity]entity{publicationsWriter: publicationsReader,
-				subscriptionsWriter: subscriptionsReader}[writer]; {
-			case builtin:
-				p.acknowledge(reader, writer, last+1)
-			case p.missed > 0 && last > 0:
-				p.acknowledge(peerReader, writer, last, 1<<31)
-			default:
-				p.acknowledge(peerReader, writer, last+1)
-			}
+			p.onHeartbeat(body)
 		case data, frag:
-			s := sample{kind: kind, flags: flags, writer: bridge.GUID(slices.Concat(message[8:20], body[8:12])),
-				sequence: int64(u32(body[12:]))<<32 | int64(u32(body[16:]))}
-			s.payload = body[20:]
-			if kind == frag {
-				s.fragment, s.payload = s.payload[:12], s.payload[12:]
-			}
-			if flags&2 != 0 {
-				end := 0
-				for binary.LittleEndian.Uint16(s.payload[end:]) != 1 {
-					end += 4 + int(binary.LittleEndian.Uint16(s.payload[end+2:]))
-				}
-				s.inlineQoS, s.payload = s.payload[:end+4], s.payload[end+4:]
-			}
-			if body[11] != 0x03 { // of a builtin writer
-				w := id(body[8:])
-				if (w == publicationsWriter || w == subscriptionsWriter) && len(s.payload) > 4 {
-					p.told = append(p.told, parseParameters(s.payload[4:]))
-				}
-				continue
-			}
-			p.missed--
-			p.received <- s
+			p.onData(kind, flags, body)
 		}
 	}
 }
 
-// next returns the next sample of a writer.
+// onAckNack sends the requested samples again. It answers an initial AckNack, which acknowledges and requests nothing,
+// with a Heartbeat unless the writer ignores it. p.mu is held.
+func (p *fastPeer) onAckNack(body []byte) {
+	u32 := binary.LittleEndian.Uint32
+	writer, base, bits := entityAt(body, 4), u32(body[12:]), u32(body[16:])
+	if bits == 0 && base == 0 {
+		p.ignored[writer]--
+		if p.ignored[writer] < 0 {
+			p.heartbeat(writer)
+		}
+		if writer == peerWriter {
+			p.asked.Store(true)
+		}
+	}
+	for i := range bits {
+		requested := u32(body[20+i/32*4:])<<(i%32)>>31 == 1
+		if requested && int(base+i) <= len(p.sent[writer]) {
+			p.send(p.data(writer, int(base+i)))
+		}
+	}
+}
+
+// onHeartbeat acknowledges all samples of the writer. For peerReader it requests the last one again while requestAgain
+// is positive. p.mu is held.
+func (p *fastPeer) onHeartbeat(body []byte) {
+	writer, last := entityAt(body, 4), binary.LittleEndian.Uint32(body[20:])
+	readers := map[entity]entity{
+		publicationsWriter:  publicationsReader,
+		subscriptionsWriter: subscriptionsReader,
+	}
+	reader, builtin := readers[writer]
+	switch {
+	case builtin:
+		p.acknowledge(reader, writer, last+1)
+	case p.requestAgain > 0 && last > 0:
+		p.acknowledge(peerReader, writer, last, 1<<31)
+	default:
+		p.acknowledge(peerReader, writer, last+1)
+	}
+}
+
+// onData keeps the announcements of endpoints in announced, and passes samples of writers that are not builtin to
+// received. kind is data or frag. p.mu is held.
+func (p *fastPeer) onData(kind, flags byte, body []byte) {
+	u32 := binary.LittleEndian.Uint32
+	writer := entityAt(body, 8)
+	s := sample{
+		kind: kind, flags: flags,
+		writer:   bridge.GUID(slices.Concat(p.node[:12], body[8:12])),
+		sequence: int64(u32(body[12:]))<<32 | int64(u32(body[16:])),
+		payload:  body[20:],
+	}
+	if kind == frag {
+		s.fragment, s.payload = s.payload[:12], s.payload[12:]
+	}
+	if flags&2 != 0 { // with inline QoS
+		end := 0
+		for binary.LittleEndian.Uint16(s.payload[end:]) != pidSentinel {
+			end += 4 + int(binary.LittleEndian.Uint16(s.payload[end+2:]))
+		}
+		s.inlineQoS, s.payload = s.payload[:end+4], s.payload[end+4:]
+	}
+	const userWriter = 0x03 // kind of a writer without key that is not builtin
+	switch {
+	case writer&0xff == userWriter:
+		p.requestAgain--
+		p.received <- s
+	case (writer == publicationsWriter || writer == subscriptionsWriter) && len(s.payload) > 4:
+		p.announced = append(p.announced, parseParameters(s.payload[4:]))
+	}
+}
+
+// entityAt returns the entity at offset in the body of a submessage.
+func entityAt(body []byte, offset int) entity { return entity(binary.BigEndian.Uint32(body[offset:])) }
+
+// next returns the next sample of a writer of the node. It skips samples of other writers, and fails the test if none
+// arrives in time.
 func (p *fastPeer) next(writer bridge.GUID) sample {
 	p.t.Helper()
 	for {
@@ -308,7 +379,7 @@ func (p *fastPeer) next(writer bridge.GUID) sample {
 				return s
 			}
 		case <-time.After(patience):
-			require.FailNow(p.t, "no sample comes")
+			require.FailNow(p.t, "no sample arrived")
 		}
 	}
 }
@@ -328,14 +399,14 @@ func TestFirstSamplesOfFastDDS(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name    string
-		ignored int
+		ignored int // number of initial AckNacks that each writer of the publisher ignores
 	}{
-		{"knows the node", 0},
-		{"ignores the first questions", 3},
+		{"answers each AckNack", 0},
+		{"ignores the first AckNacks", 3},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			n := newNode(t, "listener")
-			const count = 5
+			const count, before = 5, 3 // samples; those written before the publisher announces its writer
 			received := make(chan []byte, count)
 			_, err := n.Subscribe("bytes", bridgetest.BytesType, codec.DefaultQoS(), func(batch []bridge.Sample) {
 				for _, s := range batch {
@@ -348,7 +419,7 @@ func TestFirstSamplesOfFastDDS(t *testing.T) {
 				p.ignored[writer] = test.ignored
 			}
 			for i := range count {
-				if i == 3 {
+				if i == before {
 					p.announce(bridge.TopicToDDS("/test/bytes"), bridge.TypeToDDS(bridgetest.BytesType),
 						bridge.TopicToDDS("/test/other"), bridge.TypeToDDS(bridgetest.BytesType))
 				}
@@ -359,7 +430,7 @@ func TestFirstSamplesOfFastDDS(t *testing.T) {
 				case data := <-received:
 					require.Equal(t, bridgetest.Pattern(16, i), data)
 				case <-time.After(patience):
-					require.FailNow(t, "samples are missing", "%d", i)
+					require.FailNow(t, "sample did not arrive", "%d", i)
 				}
 			}
 		})

@@ -34,7 +34,7 @@ func TestTypeInformation(t *testing.T) {
 				list = append(list, byte(1+i), 0x10, 0, 0x40)
 				list = append(list, sized(sized(sized(identifier), noDependencies))...)
 			}
-			p.described = [][]byte{parameter(0x75, sized(list))}
+			p.extraParameters = [][]byte{parameter(0x75, sized(list))}
 			p.announce(bridge.TopicToDDS("/test/described"), bridge.TypeToDDS(bridgetest.BytesType),
 				bridge.TopicToDDS("/test/other"), bridge.TypeToDDS(bridgetest.BytesType))
 			topicOf(t, n, "/test/described", func(topic bridge.Topic) bool { return len(topic.Publishers) == 1 })
@@ -57,14 +57,14 @@ func TestAnnouncedEndpoints(t *testing.T) {
 	require.NoError(t, err)
 	_, err = n.Subscribe("kept", bridgetest.BytesType, bridgetest.KeepAll(), func([]bridge.Sample) {})
 	require.NoError(t, err)
-	const topicName, durabilityService, history, participant = 0x05, 0x1e, 0x40, 0x50
-	all := []byte{1, 0, 0, 0, 1, 0, 0, 0} // keep all, 1
+	const durabilityService, history = 0x1e, 0x40 // parameter ids
+	all := []byte{1, 0, 0, 0, 1, 0, 0, 0}         // keep all, 1
 	var publisher, subscription map[uint16][]byte
 	await(t, func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		for _, endpoint := range p.told {
-			if !bytes.Equal(endpoint[topicName], cdrString(bridge.TopicToDDS("/test/kept"))) {
+		for _, endpoint := range p.announced {
+			if !bytes.Equal(endpoint[pidTopicName], cdrString(bridge.TopicToDDS("/test/kept"))) {
 				continue
 			}
 			if endpoint[durabilityService] != nil {
@@ -78,8 +78,8 @@ func TestAnnouncedEndpoints(t *testing.T) {
 	require.Equal(t, all, publisher[history])
 	require.Equal(t, all, publisher[durabilityService][8:16])
 	require.Equal(t, all, subscription[history])
-	require.Equal(t, n.guid[:], publisher[participant])
-	require.Equal(t, n.guid[:], subscription[participant])
+	require.Equal(t, n.guid[:], publisher[pidParticipantGUID])
+	require.Equal(t, n.guid[:], subscription[pidParticipantGUID])
 }
 
 // TestPeerAtItsOwnAddress has a peer that was there before the node, and that receives at an address of this machine

@@ -49,7 +49,7 @@ func TestServeFastDDS(t *testing.T) {
 			if test.fragments == 0 {
 				times = 3
 			}
-			p.missed = times
+			p.requestAgain = times
 			request, reply := echoEnds()
 			p.announce(request.topic, request.typeName, reply.topic, reply.typeName)
 
