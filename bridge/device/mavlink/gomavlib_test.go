@@ -17,7 +17,8 @@ import (
 	"tapedeck/codec/format/tlog/tlogtest"
 )
 
-// packets is a connection that reads one datagram at a time, and drops the rest of it that does not fit, as UDP does.
+// packets is a connection whose Read returns one datagram. As with UDP, Read drops the end of a datagram that is longer
+// than the buffer.
 type packets [][]byte
 
 func (p *packets) Read(b []byte) (int, error) {
@@ -29,8 +30,11 @@ func (p *packets) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestGomavlibLosesFrames shows why we use our own scanner: gomavlib's reader skips the claimed length of a damaged
-// frame, and reads at most 512 bytes of a datagram. If it ever finds all frames, conn and scanner can be deleted.
+// TestGomavlibLosesFrames shows why tapedeck has a scanner of its own. gomavlib's reader loses frames in two cases:
+//   - After a damaged frame it skips as many bytes as the frame's header claims, and thus intact frames.
+//   - It reads at most 512 bytes of a datagram.
+//
+// When gomavlib reads all frames, this test fails, and gomavlib's reader can replace tlog.Scanner.
 func TestGomavlibLosesFrames(t *testing.T) {
 	e := tlogtest.NewEncoder(t, 1, streamwriter.V2)
 	rw, err := tlogtest.Dialect()
@@ -47,7 +51,7 @@ func TestGomavlibLosesFrames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			theirs := slices.Clone(stream)
-			// As gomavlib's endpoints read.
+			// gomavlib's frame reader has a buffer of 512 bytes.
 			r := &frame.Reader{BufByteReader: bufio.NewReaderSize(&theirs, 512), DialectRW: rw}
 			require.NoError(t, r.Initialize())
 			read := 0
@@ -61,7 +65,7 @@ func TestGomavlibLosesFrames(t *testing.T) {
 					read++
 				}
 			}
-			require.Less(t, read, 20, "gomavlib reads all frames: use its own reader")
+			require.Less(t, read, 20, "gomavlib now reads all frames: replace tlog.Scanner with its reader")
 
 			scan := tlog.NewScanner(knownFormats(t))
 			for _, p := range stream {
@@ -76,7 +80,8 @@ func TestGomavlibLosesFrames(t *testing.T) {
 	}
 }
 
-// TestGomavlibLosesRecords shows why we use our own reader of logs: gomavlib's does not resynchronise after damage.
+// TestGomavlibLosesRecords shows why tapedeck has a reader of logs of its own: gomavlib's reader does not find the
+// next record after damage.
 func TestGomavlibLosesRecords(t *testing.T) {
 	e := tlogtest.NewEncoder(t, 1, streamwriter.V2)
 	rw, err := tlogtest.Dialect()
@@ -96,7 +101,7 @@ func TestGomavlibLosesRecords(t *testing.T) {
 			read++
 		}
 	}
-	require.Less(t, read, 20, "gomavlib reads all records: use its own reader")
+	require.Less(t, read, 20, "gomavlib now reads all records: replace tapedeck's reader of logs with its reader")
 
 	found, _, err := readLog(t, log, StampReceive)
 	require.NoError(t, err)

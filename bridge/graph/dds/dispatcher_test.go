@@ -13,6 +13,7 @@ import (
 	"tapedeck/codec"
 )
 
+// The number of threads does not grow with the number of subscriptions.
 func TestSubscriptionsShareThreads(t *testing.T) {
 	const count = 150
 	talker, listener := newNode(t, "talker"), newNode(t, "listener")
@@ -41,7 +42,8 @@ func TestSubscriptionsShareThreads(t *testing.T) {
 // samples.
 func TestDepthWhileAHandlerWaits(t *testing.T) {
 	t.Parallel()
-	const depth, atOnce = 600, 512
+	const depth = 600     // QoS depth of the subscription
+	const batchSize = 512 // DELIVERY_SIZE: most samples of one call of the handler
 	talker, listener := newNode(t, "talker"), newNode(t, "listener")
 	q := codec.DefaultQoS()
 	q.Depth = depth
@@ -64,7 +66,14 @@ func TestDepthWhileAHandlerWaits(t *testing.T) {
 		more     uint64 // number of messages to publish
 		from, to uint64 // first and last sequence number of the next call of the handler
 	}{
-		{1, 1, 1}, {depth, 2, atOnce + 1}, {depth, depth + 2, depth + atOnce + 1}, {0, depth + atOnce + 2, 2*depth + 1},
+		// The handler gets the first sample, and does not return.
+		{more: 1, from: 1, to: 1},
+		// The cache holds the samples that come meanwhile. The next call gets a full batch; 88 samples remain.
+		{more: depth, from: 2, to: batchSize + 1},
+		// The worker gives the 88 samples back, before the 600 that came meanwhile. The cache drops the oldest 88.
+		{more: depth, from: depth + 2, to: depth + batchSize + 1},
+		// The last call gets the rest.
+		{more: 0, from: depth + batchSize + 2, to: 2*depth + 1},
 	} {
 		worker := listener.worker()
 		for range c.more {
@@ -79,10 +88,10 @@ func TestDepthWhileAHandlerWaits(t *testing.T) {
 		last = c.to
 		require.Eventually(t, func() bool { return listener.worker() != worker }, patience, time.Millisecond)
 	}
-	require.Equal(t, uint64(depth-atOnce), s.Lost())
+	require.Equal(t, uint64(depth-batchSize), s.Lost())
 }
 
-// Time stands still for Delivered while a handler has samples, and goes on without any.
+// While a handler has a sample, Delivered stays before the sample's time of reception. Without samples it advances.
 func TestDelivered(t *testing.T) {
 	t.Parallel()
 	talker, listener := newNode(t, "talker"), newNode(t, "listener")
@@ -104,7 +113,8 @@ func TestDelivered(t *testing.T) {
 		at := <-received
 		require.Less(t, listener.Delivered(), at)
 		require.Eventually(t, func() bool { return listener.worker() != worker }, patience, time.Millisecond)
-		require.Less(t, listener.Delivered(), at, "another goroutine waits for samples by now")
+		require.Less(t, listener.Delivered(), at,
+			"the new worker must not make Delivered pass a sample that a handler has")
 		goOn <- struct{}{}
 		require.Eventually(t, func() bool { return listener.Delivered() > at }, patience, time.Millisecond)
 	}

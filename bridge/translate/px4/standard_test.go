@@ -222,36 +222,41 @@ func TestVehicles(t *testing.T) {
 	require.Zero(t, got[1])
 }
 
-// TestOdometryFrames checks which poses and velocities are known, by the frames of VehicleOdometry.
+// TestOdometryFrames checks for pairs of frames of VehicleOdometry whether the pose and the velocity are known.
 func TestOdometryFrames(t *testing.T) {
 	nan := float32(math.NaN())
-	level, unknown := []float32{1, 0, 0, 0}, []float32{nan, nan, nan, nan}
+	level, noAttitude := []float32{1, 0, 0, 0}, []float32{nan, nan, nan, nan}
+	velocityFLU := []float64{1, -2, -3} // (1, 2, 3) in the axes of ROS: x forward, y left, z up
 	for name, test := range map[string]struct {
-		pose, velocity uint8
-		q              []float32
-		poseKnown      bool
-		want           []float64 // nil: unknown
+		poseFrame, velocityFrame uint8
+		q                        []float32
+		poseKnown                bool
+		velocity                 []float64 // expected velocity in the frame of the body; nil: unknown
 	}{
-		"NED":                   {1, 1, level, true, []float64{1, -2, -3}},
-		"FRD":                   {2, 2, level, true, []float64{1, -2, -3}},
-		"FRD in NED":            {1, 2, level, true, nil},
-		"NED in FRD":            {2, 1, level, true, nil},
-		"pose unknown":          {0, 1, level, false, nil},
-		"pose unknown, body":    {0, 3, level, false, []float64{1, -2, -3}},
-		"no attitude":           {1, 1, unknown, false, nil},
-		"body without attitude": {1, 3, unknown, false, []float64{1, -2, -3}},
-		"velocity unknown":      {1, 0, level, true, nil},
+		"pose and velocity in NED": {poseFrame: frameNED, velocityFrame: frameNED, q: level, poseKnown: true,
+			velocity: velocityFLU},
+		"pose and velocity in FRD": {poseFrame: frameFRD, velocityFrame: frameFRD, q: level, poseKnown: true,
+			velocity: velocityFLU},
+		"pose in NED, velocity in FRD": {poseFrame: frameNED, velocityFrame: frameFRD, q: level, poseKnown: true},
+		"pose in FRD, velocity in NED": {poseFrame: frameFRD, velocityFrame: frameNED, q: level, poseKnown: true},
+		"unknown pose frame":           {poseFrame: frameUnknown, velocityFrame: frameNED, q: level},
+		"unknown pose frame, velocity of the body": {poseFrame: frameUnknown, velocityFrame: frameBodyFRD, q: level,
+			velocity: velocityFLU},
+		"no attitude": {poseFrame: frameNED, velocityFrame: frameNED, q: noAttitude},
+		"no attitude, velocity of the body": {poseFrame: frameNED, velocityFrame: frameBodyFRD, q: noAttitude,
+			velocity: velocityFLU},
+		"unknown velocity frame": {poseFrame: frameNED, velocityFrame: frameUnknown, q: level, poseKnown: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &state{attitude: unknownAttitude}
 			one := []float32{1, 2, 3}
-			o := s.translate((*state).odometry, map[string]any{"pose_frame": test.pose, "velocity_frame": test.velocity,
-				"q": test.q, "position": one, "velocity": one, "position_variance": one, "orientation_variance": one,
-				"velocity_variance": one}).(*nav_msgs.Odometry)
+			o := s.translate((*state).odometry, map[string]any{"pose_frame": test.poseFrame,
+				"velocity_frame": test.velocityFrame, "q": test.q, "position": one, "velocity": one,
+				"position_variance": one, "orientation_variance": one, "velocity_variance": one}).(*nav_msgs.Odometry)
 			require.Equal(t, test.poseKnown, o.Pose.Covariance[0] >= 0)
-			require.Equal(t, test.want != nil, o.Twist.Covariance[0] >= 0)
-			if test.want != nil {
-				require.InDeltaSlice(t, test.want, linear(o), 1e-6)
+			require.Equal(t, test.velocity != nil, o.Twist.Covariance[0] >= 0)
+			if test.velocity != nil {
+				require.InDeltaSlice(t, test.velocity, linear(o), 1e-6)
 			}
 		})
 	}
@@ -281,13 +286,13 @@ func TestDistanceFrames(t *testing.T) {
 	}
 }
 
-// translate returns the first message that make makes of a message with the fields.
-func (s *state) translate(make func(*state, values) []msgs.Message, fields map[string]any) msgs.Message {
+// translate gives a message with the fields to the rule, and returns the first standard message.
+func (s *state) translate(rule func(*state, values) []msgs.Message, fields map[string]any) msgs.Message {
 	v := &cdr.Struct{}
 	for name, value := range fields {
 		v.Fields = append(v.Fields, cdr.Field{Name: name, Value: value})
 	}
-	return make(s, values{v})[0]
+	return rule(s, values{v})[0]
 }
 
 func linear(o *nav_msgs.Odometry) []float64 {
@@ -305,7 +310,7 @@ func TestSample(t *testing.T) {
 	r := open(t, samples.Path(t, "ulog/sample_px4_events.ulg"))
 	var schema *cdr.Schema
 	var px4 *cdr.Struct
-	odometries, flown := 0, 0.0
+	odometries, maxHeight := 0, 0.0
 	read(t, r, codec.Query{}, func(m *codec.Message) {
 		switch m.Channel.Topic {
 		case "/px4/vehicle_local_position":
@@ -332,9 +337,9 @@ func TestSample(t *testing.T) {
 			require.InDelta(t, float64(px4.Get("vy").(float32)), v.X, 1e-5)
 			require.InDelta(t, float64(px4.Get("vx").(float32)), v.Y, 1e-5)
 			require.InDelta(t, -float64(px4.Get("vz").(float32)), v.Z, 1e-5)
-			flown = max(flown, o.Pose.Pose.Position.Z)
+			maxHeight = max(maxHeight, o.Pose.Pose.Position.Z)
 		}
 	})
 	require.Greater(t, odometries, 200)
-	require.Greater(t, flown, 2.0, "the vehicle must take off upwards")
+	require.Greater(t, maxHeight, 2.0, "the height in m must be positive after takeoff")
 }

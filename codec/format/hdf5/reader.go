@@ -191,7 +191,7 @@ func (s *source) roots() ([]string, error) {
 		for _, name := range names {
 			root := "/episodes/" + name
 			if s.file.Type(root) != h5type.GroupObject {
-				s.Damage = append(s.Damage, &episode.MissingError{Path: s.path + ":" + root, Err: errBrokenLink})
+				s.Damage = append(s.Damage, &episode.MissingFileError{Path: s.path + ":" + root, Err: errBrokenLink})
 				continue
 			}
 			roots = append(roots, root)

@@ -37,8 +37,8 @@ type episodeReader struct {
 	episode *storedEpisode
 }
 
-// readEpisode reads an episode, but no images. The datasets of an episode should have equal lengths. They may differ if
-// the writer of the file was killed. Then readEpisode reads only the rows that all datasets have.
+// readEpisode reads an episode without its images. All datasets of an episode should have the same number of rows. The
+// numbers differ if the writer of the file was killed. Then readEpisode reads only the rows that all datasets have.
 func (s *source) readEpisode(root string) (*storedEpisode, error) {
 	e := s.readAttributes(root)
 	r := &episodeReader{source: s, root: root, devices: s.readDevices(), lengths: map[string]int{}, episode: e}
@@ -85,7 +85,7 @@ func (s *source) readEpisode(root string) (*storedEpisode, error) {
 	return e, nil
 }
 
-// readAttributes returns an episode with the attributes of its group.
+// readAttributes returns an episode that has only its name and the attributes of its group.
 func (s *source) readAttributes(root string) *storedEpisode {
 	group := groupPath(root)
 	e := &storedEpisode{group: group, Episode: &episode.Episode{
@@ -105,7 +105,7 @@ func (s *source) readAttributes(root string) *storedEpisode {
 func (s *source) readDevices() map[string]json.RawMessage {
 	devices := map[string]json.RawMessage{}
 	if text := s.text("/metadata", "devices"); text != "" {
-		json.Unmarshal([]byte(text), &devices) //nolint:errcheck // ignored unless it is JSON
+		json.Unmarshal([]byte(text), &devices) //nolint:errcheck // invalid JSON is ignored
 	}
 	return devices
 }
@@ -180,8 +180,8 @@ func (s *source) stamps(root string) ([]int64, error) {
 	return nil, nil
 }
 
-// times returns the times in the dataset path+"_ns", which are in ns, or else in the dataset path, which are in s. It
-// returns nil if neither dataset exists.
+// times returns the times of rows in ns. It reads the dataset path+"_ns", which has times in ns, or else the dataset
+// path, which has times in s. It returns nil if neither exists, or if the dataset path has not one number in each row.
 func (s *source) times(path string) ([]int64, error) {
 	if s.file.Type(path+"_ns") == h5type.DatasetObject {
 		return integers(s.file, path+"_ns")
@@ -195,7 +195,7 @@ func (s *source) times(path string) ([]int64, error) {
 	}
 	stamps := make([]int64, len(values))
 	for i, v := range values {
-		if !(math.Abs(v) < math.MaxInt64/1e9) {
+		if !(math.Abs(v) < math.MaxInt64/1e9) { // also true for NaN
 			return nil, fmt.Errorf("%s: row %d has the time %v", path, i, v)
 		}
 		// A float64 represents today's time in s with a precision of about 1 µs.

@@ -69,7 +69,7 @@ func (r *episodeReader) openImages(group, name string) (*imageDataset, error) {
 	switch r.file.Type(d.path) {
 	case h5type.DatasetObject:
 	case h5type.NoObject:
-		r.Damage = append(r.Damage, &episode.MissingError{Path: r.path + ":" + d.path, Camera: d.camera,
+		r.Damage = append(r.Damage, &episode.MissingFileError{Path: r.path + ":" + d.path, Camera: d.camera,
 			Err: errBrokenLink})
 		return nil, nil
 	default:

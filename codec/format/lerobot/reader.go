@@ -30,8 +30,8 @@ type Source struct {
 	notes            notes
 	withoutNote      int // number of episodes without a note, in a dataset with notes
 
-	checkContents  func(path string) error          // returns an error if the contents of a video are missing
-	checkedVideos  map[string]*episode.MissingError // by path, the error of a missing video, nil for others
+	checkContents  func(path string) error              // returns an error if the contents of a video are missing
+	checkedVideos  map[string]*episode.MissingFileError // by path, the error of a missing video, nil for others
 	videoCache     videoFiles
 	checkedTables  sync.Map       // tableReader.checked of tables with images
 	tableOfEpisode map[int]string // by episode index, the path of its table; nil before findTable
@@ -42,7 +42,7 @@ var _ episode.Source = (*Source)(nil)
 // Open opens the dataset in the folder path.
 func Open(files *store.Files, path string) (*Source, error) {
 	s := &Source{files: files, path: path, absentFeatures: map[string]bool{},
-		checkedVideos: map[string]*episode.MissingError{}, videoCache: videoFiles{files: files},
+		checkedVideos: map[string]*episode.MissingFileError{}, videoCache: videoFiles{files: files},
 		checkContents: func(path string) error { return codec.CheckContents(files, path) }}
 	if err := s.load(infoPath, &s.info); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
@@ -145,7 +145,7 @@ func (s *Source) readMoved(e *entry) (*tableRows, error) {
 	}
 	e.data = found
 	if found == "" {
-		s.Damage = append(s.Damage, &episode.MissingError{Path: store.Join(s.path, listed),
+		s.Damage = append(s.Damage, &episode.MissingFileError{Path: store.Join(s.path, listed),
 			Err: fmt.Errorf("no table has rows of episode %d", e.index)})
 		return nil, nil
 	}
@@ -486,13 +486,13 @@ func (s *Source) camera(e *entry, f *feature, at span) *episode.Camera {
 }
 
 // checkVideo returns an error if a video is missing, and adds it to Damage. It checks each video once.
-func (s *Source) checkVideo(path, camera string) *episode.MissingError {
+func (s *Source) checkVideo(path, camera string) *episode.MissingFileError {
 	missing, checked := s.checkedVideos[path]
 	if checked {
 		return missing
 	}
 	if err := s.checkContents(path); err != nil {
-		missing = &episode.MissingError{Path: path, Camera: camera, Raw: true, Err: err}
+		missing = &episode.MissingFileError{Path: path, Camera: camera, Raw: true, Err: err}
 		s.Damage = append(s.Damage, missing)
 	}
 	s.checkedVideos[path] = missing

@@ -149,7 +149,7 @@ func (s *Source) damaged(err error) {
 
 // missing adds an error about missing images of a camera to Damage.
 func (s *Source) missing(folder, camera string, images int, err error) {
-	s.damaged(&episode.MissingError{Path: folder, Camera: camera, Images: images, Err: err})
+	s.damaged(&episode.MissingFileError{Path: folder, Camera: camera, Images: images, Err: err})
 	s.Incomplete = true
 }
 

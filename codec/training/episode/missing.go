@@ -7,11 +7,12 @@ import (
 	"tapedeck/codec"
 )
 
-// MissingError is one Damage of a Source: the source names a file that does not exist.
-type MissingError struct {
+// MissingFileError is an error in a Source's Damage about a file, or an object in an HDF5 file, that the source refers
+// to and that cannot be read.
+type MissingFileError struct {
 	Path   string // path of the file
-	Camera string // name of the camera whose images are in the file; "": the file has an episode
-	Raw    bool   // Camera.Raw
+	Camera string // name of the camera whose images are missing; "": an episode is missing
+	Raw    bool   // whether the missing frames are pixels (see Camera.Raw)
 	Images int    // number of images in the file; 0: unknown
 	Err    error  // why the file cannot be read
 
@@ -20,7 +21,7 @@ type MissingError struct {
 }
 
 // Error returns the missing data, the path and the cause.
-func (m *MissingError) Error() string {
+func (m *MissingFileError) Error() string {
 	what := "an episode is missing"
 	switch {
 	case m.Camera != "" && m.Images == 0:
@@ -34,12 +35,12 @@ func (m *MissingError) Error() string {
 }
 
 // Unwrap returns Err.
-func (m *MissingError) Unwrap() error { return m.Err }
+func (m *MissingFileError) Unwrap() error { return m.Err }
 
-// Missing returns the errors about missing files, once the source was read.
-func (r *Reader) Missing() (list []*MissingError) {
+// Missing returns the errors about missing files in Damage. The list is empty until the source was read.
+func (r *Reader) Missing() (list []*MissingFileError) {
 	for _, err := range r.Found().Damage {
-		var m *MissingError
+		var m *MissingFileError
 		if errors.As(err, &m) {
 			list = append(list, m)
 		}

@@ -171,7 +171,7 @@ func (r *Reader) Info() (*codec.Info, error) {
 	}
 	for _, err := range r.Found().Damage {
 		e := codec.Event{Kind: codec.EventDamage, Text: err.Error()}
-		if m := (*MissingError)(nil); errors.As(err, &m) {
+		if m := (*MissingFileError)(nil); errors.As(err, &m) {
 			e.Kind = codec.EventMissing
 			if m.Channel != nil {
 				e.Topic = m.Channel.Topic

@@ -318,7 +318,7 @@ func TestReaderMissing(t *testing.T) {
 	for _, c := range episodes[0].Cameras {
 		c.Open = func() (Frames, error) { t.Error(c.Name + " is opened"); return nil, io.EOF }
 	}
-	missing := &MissingError{Path: "videos/top.mp4", Camera: "top", Raw: true, Images: 7, Err: os.ErrNotExist}
+	missing := &MissingFileError{Path: "videos/top.mp4", Camera: "top", Raw: true, Images: 7, Err: os.ErrNotExist}
 	r := NewReader(nil, "lerobot", t.TempDir(), &memorySource{episodes: episodes,
 		Findings: Findings{Damage: []error{missing}}})
 	info, err := r.Info()
@@ -328,7 +328,7 @@ func TestReaderMissing(t *testing.T) {
 	require.Zero(t, last.MessageCount)
 	require.Equal(t, []codec.Event{{Kind: codec.EventMissing, Topic: "/top/image_raw",
 		Text: "7 images of top are missing: videos/top.mp4: file does not exist"}}, info.Events[:1])
-	require.Equal(t, []*MissingError{missing}, r.Missing())
+	require.Equal(t, []*MissingFileError{missing}, r.Missing())
 	require.Same(t, last.Channel, missing.Channel)
 }
 

@@ -378,7 +378,7 @@ func (j *episodeJob) openInput(ctx context.Context, i int, path string) (*episod
 		}
 		for _, err := range input.Found().Damage {
 			switch {
-			case j.Damaged == nil && errors.As(err, new(*episode.MissingError)): // acceptMissing handled it
+			case j.Damaged == nil && errors.As(err, new(*episode.MissingFileError)): // acceptMissing handled it
 			case j.settings.Strict:
 				return nil, errors.Join(j.settings.damageError(err), opened.Close())
 			default:

@@ -42,11 +42,11 @@ func (j *Job) openInputs(ctx context.Context, paths []string, s *settings, t *ta
 }
 
 // missingFiles returns the missing files of a recording that would have selected messages.
-func missingFiles(in *recordings.Part, s *settings) []*episode.MissingError {
+func missingFiles(in *recordings.Part, s *settings) []*episode.MissingFileError {
 	if in.Episodes == nil {
 		return nil
 	}
-	return slices.DeleteFunc(in.Episodes.Missing(), func(m *episode.MissingError) bool {
+	return slices.DeleteFunc(in.Episodes.Missing(), func(m *episode.MissingFileError) bool {
 		return m.Channel != nil && !s.selection.Wants(m.Channel)
 	})
 }

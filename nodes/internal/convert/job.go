@@ -405,7 +405,7 @@ func (j *Job) acceptMissing(in *recordings.Part, s *settings, lost *losses) erro
 }
 
 // missingError returns an error that lists the files that the recording at path lacks.
-func missingError(path string, missing []*episode.MissingError) error {
+func missingError(path string, missing []*episode.MissingFileError) error {
 	var files, cameras []string
 	images := 0
 	for _, m := range missing {

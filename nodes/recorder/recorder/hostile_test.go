@@ -107,12 +107,13 @@ func TestTopicsThatAppearAndVanish(t *testing.T) {
 	})
 }
 
-// The number of recorded topics is limited, but not for named topics.
+// At most 10,000 topics are recorded, besides those that are named at the start.
 func TestTopicsAreBounded(t *testing.T) {
 	if testing.Short() {
-		t.Skip("slow under the race detector, and has one goroutine")
+		t.Skip("subscribes to 10,000 topics, which is slow under the race detector")
 	}
-	const most, more = 10_000, 50
+	const limit = 10_000 // mostTopics of package subscription
+	const excess = 50    // number of topics beyond limit
 	synctest.Test(t, func(t *testing.T) {
 		net := &bridgetest.Network{}
 		log := logOf(t, net)
@@ -121,14 +122,14 @@ func TestTopicsAreBounded(t *testing.T) {
 		o := testOptions("mcap")
 		o.All, o.Quiet = true, true
 		d := newTestRecorderOf(t, net, node, o, "/z")
-		for i := range most + more {
+		for i := range limit + excess {
 			_, err := d.peer.Advertise(fmt.Sprintf("/t%d", i), "std_msgs/msg/UInt32", codec.DefaultQoS())
 			require.NoError(t, err)
 		}
 		p := d.advertise("/z", codec.DefaultQoS())
 		d.publish(p, 1, 2, 3)
-		require.InDelta(t, most, len(d.topics.Topics()), 1)
-		_, _, err = d.subscribe(slices.Repeat([]string{"/x"}, most+1), nil)
+		require.InDelta(t, limit, len(d.topics.Topics()), 1, "the limit, and possibly /z beyond it")
+		_, _, err = d.subscribe(slices.Repeat([]string{"/x"}, limit+1), nil)
 		require.ErrorContains(t, err, "topics would be named")
 		require.NoError(t, d.end())
 		require.Equal(t, []uint32{1, 2, 3}, numbers(t, d.path(), "/z"))
@@ -146,7 +147,8 @@ func TestWarningsAreBounded(t *testing.T) {
 			d.warn(fmt.Sprint("topic ", i), "strange: %d", i)
 		}
 		require.EqualValues(t, mostWarnings, d.topicWarnings.Load())
-		require.True(t, d.do(func() {}), "all are logged")
+		require.True(t, d.do(func() {}), "the owner must have logged all warnings")
+		// The log also has a few lines about the recording itself.
 		require.LessOrEqual(t, strings.Count(log(), "\n"), mostWarnings+20)
 		require.Equal(t, 1, strings.Count(log(), "further ones are not"))
 	})
@@ -162,8 +164,8 @@ func (n logNode) Log(_ bridge.LogLevel, format string, args ...any) {
 	n.log(fmt.Sprintf(format, args...))
 }
 
-// A handler of messages neither logs nor waits for a log. Warnings about the disk are logged even after the maximum
-// number of warnings about topics.
+// A warning of a handler of messages is logged later, by the owner. Warnings without the name of a topic are logged
+// even after the maximum number of warnings about topics.
 func TestWarningsDoNotDelayMessages(t *testing.T) {
 	var logged []string
 	r := &recorder{owner: owner.New(), queue: queue.New(1)}
@@ -183,9 +185,9 @@ func TestWarningsDoNotDelayMessages(t *testing.T) {
 	require.Equal(t, "messages are dropped", logged[len(logged)-1])
 }
 
-// Payloads that do not match their type, or have a wrong encapsulation, are recorded unchanged. Conditions that cannot
-// read them cause one warning.
-func TestPayloadsThatLie(t *testing.T) {
+// Payloads that do not match their type, or have a wrong encapsulation, are recorded unchanged. A snapshot condition on
+// such payloads does not fill the log.
+func TestMalformedPayloads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := &bridgetest.Network{}
 		log := logOf(t, net)
@@ -212,6 +214,7 @@ func TestPayloadsThatLie(t *testing.T) {
 		for i := range got {
 			require.Equal(t, payloads[i%len(payloads)], got[i])
 		}
+		// One line says that /lie is recorded. The 120 payloads must not cause a warning each.
 		require.LessOrEqual(t, strings.Count(log(), "/lie"), 3, log())
 	})
 }

@@ -22,7 +22,7 @@ var formats = codec.Formats{carla.Format, mcap.Format, record.Format, rosbag2.Fo
 // start is the time of the first message in every generated recording except the flight.
 const start = int64(1_700_000_000e9)
 
-// ros2 returns a function that writes a recording with two messages of each of 94 common types.
+// ros2 returns a function that writes a recording with two messages of each common type (see isCommon).
 func ros2(format codec.Format) func(string) error {
 	return func(path string) error {
 		w, err := format.Create(path, codec.CreateOptions{})
@@ -33,6 +33,9 @@ func ros2(format codec.Format) func(string) error {
 		generator := random.Generator{Rand: rand.New(rand.NewPCG(1, 2)), Library: library, Plain: true}
 		at := start
 		for _, name := range library.Types() {
+			if !isCommon(name) {
+				continue
+			}
 			err = writeTwo(w, generator, name, &at)
 			if err != nil {
 				break
@@ -42,15 +45,20 @@ func ros2(format codec.Format) func(string) error {
 	}
 }
 
-// writeTwo writes two messages of a type, if it is one of the 94 types. It adds 100 ms to at for each message.
-func writeTwo(w codec.Writer, generator random.Generator, name string, at *int64) error {
+// isCommon reports whether a type is one of the 94 common types in the recording.
+func isCommon(name string) bool {
+	if name == "diagnostic_msgs/msg/DiagnosticArray" {
+		return true
+	}
 	folder, short, _ := strings.Cut(name, "/msg/")
 	common := []string{"geometry_msgs", "nav_msgs", "sensor_msgs", "std_msgs", "tf2_msgs"}
-	newer := []string{"PolygonInstance", "PolygonInstanceStamped", "VelocityStamped"}
-	isCommon := short != "" && slices.Contains(common, folder) && !slices.Contains(newer, short)
-	if !isCommon && name != "diagnostic_msgs/msg/DiagnosticArray" {
-		return nil
-	}
+	addedLater := []string{"PolygonInstance", "PolygonInstanceStamped", "VelocityStamped"} // not in ROS 2 Humble
+	return short != "" && slices.Contains(common, folder) && !slices.Contains(addedLater, short)
+}
+
+// writeTwo writes two messages of a type. It adds 100 ms to at for each message.
+func writeTwo(w codec.Writer, generator random.Generator, name string, at *int64) error {
+	folder, short, _ := strings.Cut(name, "/msg/")
 	schema, err := cdr.NewSchema(generator.Library, name)
 	if err != nil {
 		return err
@@ -72,8 +80,8 @@ func writeTwo(w codec.Writer, generator random.Generator, name string, at *int64
 	return nil
 }
 
-// payload returns a message of a type as CDR. The data of images and point clouds have the size that their fields
-// state.
+// payload returns a message of a type as CDR. Its fields are random, except those of images and point clouds, whose
+// sizes must match their data.
 func payload(generator random.Generator, schema *cdr.Schema, name string) ([]byte, error) {
 	switch name {
 	case "sensor_msgs/msg/Image":
