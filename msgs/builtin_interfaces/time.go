@@ -2,8 +2,8 @@ package builtin_interfaces
 
 import "math"
 
-// TimeAt returns the time that is ns nanoseconds after the Unix epoch. ROS 2 has seconds from 1901 to 2038. Earlier and
-// later times get the first or last of these seconds.
+// TimeAt returns the time that is ns nanoseconds after the Unix epoch. ROS 2 has seconds from 1901 to 2038. An
+// earlier time gets the first second, a later time the last one.
 func TimeAt(ns int64) Time {
 	sec, rest := ns/1e9, ns%1e9
 	if rest < 0 {

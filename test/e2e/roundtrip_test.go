@@ -42,8 +42,8 @@ func infoOf(t *testing.T, path string) *codec.Info {
 	return info
 }
 
-// TestRealRecordingsOverDDS plays real ROS 2 recordings onto DDS and records them in both storages. It plays and
-// records one of these recordings again. It checks that payloads, types, QoS and order are equal.
+// TestRealRecordingsOverDDS plays real ROS 2 recordings onto DDS and records them in both storages. It then
+// plays and records the Apollo record again. It checks that payloads, types, QoS and order are equal.
 func TestRealRecordingsOverDDS(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -199,7 +199,7 @@ func (w *window) add(now, received, lost, bytes int64) {
 	s.bytes += bytes
 }
 
-// sum returns the counts of the whole seconds before now, and the number of these seconds.
+// sum returns the counts of the whole seconds before now, and how many such seconds there are.
 func (w *window) sum(now int64) (received, lost, bytes, seconds int64) {
 	second := now / 1e9
 	for _, s := range w.seconds {

@@ -124,7 +124,8 @@ func parseNumber(text []byte) (float64, error) {
 // codes is a field with error codes: one code, a list of codes, or an object with a list of codes and their count.
 type codes struct{ numbers }
 
-// UnmarshalJSON decodes any of these forms. If the object has a count, codes after this count are dropped.
+// UnmarshalJSON decodes a code, a list of codes, or an object with a list. It drops codes beyond the count of the
+// object.
 func (c *codes) UnmarshalJSON(data []byte) error {
 	if data[0] != '{' {
 		return c.numbers.UnmarshalJSON(data)

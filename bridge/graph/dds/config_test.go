@@ -149,8 +149,8 @@ func seekerRole() error {
 
 // TestDiscoveryRange checks whether two processes discover each other with different environments. A node of ROS 2
 // Humble with Cyclone DDS can only be found by multicast, because the kernel chooses its ports, from 32768 on. With
-// such a node, the test uses a domain below 101, because the ports of those domains are below 32768. Tests of other
-// packages use those domains too, so a tag separates the test from them.
+// such a node, the test uses a domain below 101, because its ports are below 32768. Tests of other
+// packages use such domains too, so a tag separates the test from them.
 func TestDiscoveryRange(t *testing.T) {
 	t.Parallel()
 	const loopback = `<CycloneDDS><Domain><General><Interfaces><NetworkInterface address="127.0.0.1" ` +

@@ -15,8 +15,8 @@ import (
 	"tapedeck/test/samples"
 )
 
-// TestFlippedBits reads files with one to three wrong bits. libhdf5 crashes on about one in a thousand of these files;
-// then reading returns an error.
+// TestFlippedBits reads files with one to three wrong bits. libhdf5 crashes on about one such file in
+// a thousand. Reading the file then returns an error.
 func TestFlippedBits(t *testing.T) {
 	seed, flips := uint64(1), 20
 	if testing.Short() {

@@ -165,7 +165,7 @@ func (s *stats) MarshalJSON() ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// sampleIndices returns the indices of those of n images that LeRobot uses for statistics: all of up to 100 images,
+// sampleIndices returns which of n images LeRobot uses for statistics, as indices: all images if there are up to 100,
 // else about n to the power of 0.75, at least 100 and at most 10,000, evenly spaced.
 func sampleIndices(n int) []int {
 	root := math.Sqrt(float64(n)) // unlike math.Pow(n, 0.75), two roots are exact for fourth powers

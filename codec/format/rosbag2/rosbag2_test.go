@@ -331,9 +331,11 @@ func TestCreateRefuses(t *testing.T) {
 	_, err := codec.Formats{Format}.Create(dir, codec.CreateOptions{Compression: "bz2"})
 	require.ErrorContains(t, err, `MCAP has no compression "bz2"`)
 	require.NoDirExists(t, dir)
-	_, err = Options{}.Create(dir, codec.CreateOptions{ChunkSize: -1})
-	require.Error(t, err)
-	require.NoDirExists(t, dir)
+	for _, o := range []codec.CreateOptions{{Compression: "bz2"}, {ChunkSize: -1}} { // without the format's own check
+		_, err = Options{}.Create(dir, o)
+		require.Error(t, err, o)
+		require.NoDirExists(t, dir)
+	}
 	_, err = codec.Formats{Format}.Create(filepath.Join(dir, "deeper"), codec.CreateOptions{})
 	require.ErrorIs(t, err, os.ErrNotExist)
 }

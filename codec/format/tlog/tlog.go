@@ -81,9 +81,9 @@ type reader struct {
 // orders are the possible byte orders of times; nil: a log without times.
 var orders = []binary.ByteOrder{binary.BigEndian, binary.LittleEndian, nil}
 
-// detectOrder returns the byte order of times with which frames of known messages take the most bytes of head. size and
-// frames are the bytes and the number of these frames. atStart reports whether one of these frames begins the log, or
-// follows only text.
+// detectOrder returns the byte order of times with which frames of known messages take the most bytes of head. size is
+// the number of bytes of frames with that order, and frames is their number. atStart reports whether such a frame
+// begins the log, or follows only text.
 func detectOrder(head []byte) (order binary.ByteOrder, size, frames int, atStart bool) {
 	formats, err := Formats()
 	if err != nil {

@@ -124,8 +124,8 @@ func (r *recording) info(path string) *codec.Info {
 	return info
 }
 
-// checkFinished requires that each file without the suffix of active files is complete and has messages. It returns the
-// number of these files.
+// checkFinished requires that each file without the suffix of active files is complete and has messages. It returns how
+// many such files there are.
 func (r *recording) checkFinished() (n int) {
 	r.t.Helper()
 	for _, path := range r.files {

@@ -17,8 +17,8 @@ import (
 // the first message of its topic was written to the file. Then only the next recording uses the definition.
 const fetchTimeout = 10 * time.Second
 
-// definitions fetches message definitions that Options.Library lacks. It fetches them from the nodes that publish
-// messages of these types.
+// definitions fetches message definitions that Options.Library lacks. It fetches the definition of a type
+// from a node that publishes messages of the type.
 type definitions struct {
 	node    bridge.Node
 	fetches map[string]*definitionFetch // by type hash, the latest fetch; owned by the owner of the Set
