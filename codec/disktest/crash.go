@@ -69,7 +69,7 @@ func (d *Disk) crashesAt(at, step int, yield func(Crash)) {
 	}
 	for last := 0; last <= at; last++ {
 		o := d.log[last]
-		if last < at && (kept[last] || o.kind.syncs() || o.kind == mark) {
+		if last < at && (kept[last] || o.kind.syncs() || o.kind >= mark) {
 			continue
 		}
 		for _, namesFirst := range []bool{false, true} {

@@ -3,6 +3,7 @@ package disktest
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"io/fs"
 	"maps"
@@ -23,11 +24,18 @@ type Disk struct {
 	// an error, and the number of bytes that are written before the error.
 	Fail func(path string, n int) (written int, err error)
 
+	Size int64 // bytes; 0: there is always enough space
+
 	mu    sync.Mutex
 	log   []operation
 	files map[string]*file // contents by name
 	made  map[string]bool  // folders that were created
 	next  int
+	taken int64 // bytes that others use
+
+	// The disk as it was before log, for PowerCut.
+	filesBefore map[string]*file
+	madeBefore  map[string]bool
 }
 
 var _ codec.Disk = (*Disk)(nil)
@@ -53,6 +61,8 @@ const (
 	syncFile
 	syncAll
 	mark
+	mkdir
+	rmdir
 )
 
 // syncs reports whether an operation syncs earlier operations.
@@ -61,12 +71,13 @@ func (k kind) syncs() bool { return k == syncFile || k == syncFolder || k == syn
 // operation is an entry of the log of operations.
 type operation struct {
 	kind kind
-	path string // of create, remove, syncFolder (the folder), rename (from)
+	path string // of create, remove, mkdir, rmdir, syncFolder (the folder), rename (from)
 	to   string // of rename
 	file int    // number, of create, write, truncate, syncFile
 	off  int64  // of write; size of truncate
 	data []byte // of write
 	mark int    // of mark
+	at   time.Time
 }
 
 // Mark records n, a count of the test: that much must be on the disk after any later crash.
@@ -75,6 +86,12 @@ func (d *Disk) Mark(n int) { d.add(operation{kind: mark, mark: n}) }
 func (d *Disk) add(o operation) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.note(o)
+}
+
+// note appends an operation to the log. d.mu is held.
+func (d *Disk) note(o operation) {
+	o.at = time.Now()
 	d.log = append(d.log, o)
 }
 
@@ -196,14 +213,14 @@ func (d *Disk) Create(path string, overwrite bool) (codec.DiskFile, error) {
 		f = &file{number: d.next}
 		d.next++
 		d.files[path] = f
-		d.log = append(d.log, operation{kind: create, path: path, file: f.number})
+		d.note(operation{kind: create, path: path, file: f.number})
 	case !overwrite:
 		return nil, at("open", path, fs.ErrExist)
 	case f.locked:
 		return nil, codec.ErrLocked
 	default:
 		f.data = nil
-		d.log = append(d.log, operation{kind: truncate, file: f.number})
+		d.note(operation{kind: truncate, file: f.number})
 	}
 	f.modified, f.locked = time.Now(), true
 	return &handle{disk: d, file: f, path: path}, nil
@@ -241,8 +258,47 @@ func (f *lockedFile) Close() error {
 	return f.File.Close()
 }
 
-// Reserve implements codec.Disk. It reserves nothing.
-func (d *Disk) Reserve(string, int64) (io.Closer, error) { return io.NopCloser(nil), nil }
+// Reserve implements codec.Disk.
+func (d *Disk) Reserve(path string, n int64) (io.Closer, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if n > d.free() {
+		return nil, at("reserve", path, syscall.ENOSPC)
+	}
+	d.taken += n
+	return &reserve{disk: d, bytes: n}, nil
+}
+
+// reserve is space that Reserve has taken.
+type reserve struct {
+	disk  *Disk
+	bytes int64
+}
+
+func (r *reserve) Close() error {
+	r.disk.Fill(-r.bytes)
+	r.bytes = 0
+	return nil
+}
+
+// Fill takes n bytes of the disk, as another program does; it frees them if n is negative.
+func (d *Disk) Fill(n int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.taken += n
+}
+
+// free returns the free bytes. d.mu is held.
+func (d *Disk) free() int64 {
+	if d.Size == 0 {
+		return 1 << 40
+	}
+	used := d.taken
+	for _, f := range d.files {
+		used += int64(len(f.data))
+	}
+	return max(d.Size-used, 0)
+}
 
 // Rename implements codec.Disk, for files only.
 func (d *Disk) Rename(from, to string) error {
@@ -254,7 +310,7 @@ func (d *Disk) Rename(from, to string) error {
 	}
 	d.files[to] = d.files[from]
 	delete(d.files, from)
-	d.log = append(d.log, operation{kind: rename, path: from, to: to})
+	d.note(operation{kind: rename, path: from, to: to})
 	return nil
 }
 
@@ -273,13 +329,14 @@ func (d *Disk) Remove(path string) error {
 	}
 	if err == nil {
 		delete(d.made, path)
+		d.note(operation{kind: rmdir, path: path})
 	}
 	return at("remove", path, err)
 }
 
 func (d *Disk) remove(path string) {
 	delete(d.files, path)
-	d.log = append(d.log, operation{kind: remove, path: path})
+	d.note(operation{kind: remove, path: path})
 }
 
 // RemoveAll implements codec.Disk.
@@ -312,7 +369,9 @@ func (d *Disk) mkdir(path string) {
 	if d.made == nil {
 		d.made = map[string]bool{}
 	}
-	d.made[filepath.Clean(path)] = true
+	path = filepath.Clean(path)
+	d.made[path] = true
+	d.note(operation{kind: mkdir, path: path})
 }
 
 // MkdirAll implements codec.Disk.
@@ -343,8 +402,12 @@ func (d *Disk) SyncAll(path string) error {
 	return nil
 }
 
-// Space implements codec.Disk. There is always enough space.
-func (d *Disk) Space(string) (free, total int64, err error) { return 1 << 40, 1 << 41, nil }
+// Space implements codec.Disk.
+func (d *Disk) Space(string) (free, total int64, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.free(), cmp.Or(d.Size, 1<<41), nil
+}
 
 // Files returns the contents of all files, by name.
 func (d *Disk) Files() map[string][]byte {
@@ -383,7 +446,10 @@ func (h *handle) WriteAt(b []byte, off int64) (int, error) {
 	n, err := h.fail(len(b))
 	h.disk.mu.Lock()
 	defer h.disk.mu.Unlock()
-	h.disk.log = append(h.disk.log, operation{kind: write, file: h.file.number, off: off, data: bytes.Clone(b[:n])})
+	if room := h.disk.free() + int64(len(h.file.data)) - off; err == nil && int64(n) > room {
+		n, err = int(max(room, 0)), at("write", h.path, syscall.ENOSPC)
+	}
+	h.disk.note(operation{kind: write, file: h.file.number, off: off, data: bytes.Clone(b[:n])})
 	h.file.data, h.file.modified = put(h.file.data, off, b[:n]), time.Now()
 	return n, err
 }
@@ -400,7 +466,7 @@ func put(data []byte, off int64, b []byte) []byte {
 func (h *handle) Truncate(size int64) error {
 	h.disk.mu.Lock()
 	defer h.disk.mu.Unlock()
-	h.disk.log = append(h.disk.log, operation{kind: truncate, file: h.file.number, off: size})
+	h.disk.note(operation{kind: truncate, file: h.file.number, off: size})
 	h.file.data = resize(h.file.data, size)
 	return nil
 }

@@ -2,6 +2,7 @@ package rosbag2
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -193,4 +194,18 @@ func testCrashes(t *testing.T, storage string, step, stride int) {
 		require.GreaterOrEqual(t, len(got), c.Mark, c.Name)
 		requireMessages(t, all[:c.Mark], got[:c.Mark])
 	})
+}
+
+// The name of a bag's folder is on the disk before its files are.
+func TestFolderIsSynced(t *testing.T) {
+	disk := &disktest.Disk{}
+	w, err := Options{}.Create("/data/drive", codec.CreateOptions{Disk: disk})
+	require.NoError(t, err)
+	require.NoError(t, w.Declare(testChannels()[0]))
+	require.NoError(t, w.Sync())
+	for seed := range uint64(20) {
+		cut := disk.PowerCut(func(string) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) })
+		require.Contains(t, cut.Files(), "/data/drive/drive_0.mcap"+codec.ActiveSuffix)
+	}
+	require.NoError(t, w.Close())
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -49,6 +50,13 @@ var _ store.Store = (*Store)(nil)
 
 // New returns a store that reads its settings from the environment at the first request.
 func New() *Store { return &Store{dialer: dial.New(), clients: map[string]*client{}} }
+
+// Over returns a store whose connections connect makes.
+func Over(connect func(ctx context.Context, network, address string) (net.Conn, error)) *Store {
+	s := New()
+	s.dialer.Dial = connect
+	return s
+}
 
 // Schemes implements store.Store.
 func (s *Store) Schemes() []string { return []string{"s3", "gs"} }
