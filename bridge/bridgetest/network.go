@@ -1,10 +1,12 @@
 package bridgetest
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -65,7 +67,7 @@ func (w *Network) Open(o bridge.Options) (bridge.Node, error) {
 
 	rosout, err := n.Advertise("/rosout", "rcl_interfaces/msg/Log", bridge.RosoutQoS())
 	if err == nil {
-		n.logger = bridge.NewLogger(n.Name(), o.LogLevel, os.Stderr, rosout.Publish)
+		n.logger = bridge.NewLogger(n.Name(), o.LogLevel, cmp.Or[io.Writer](o.Console, os.Stderr), rosout.Publish)
 		err = n.parameters.Serve(n, o.Declare)
 	}
 	if err != nil {

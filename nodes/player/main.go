@@ -11,5 +11,5 @@ import (
 )
 
 func main() {
-	config.Main(player.NewCommand(store.New(s3.New(), http.New())), human.Stderr)
+	config.Main(player.NewCommand(player.System{Files: store.New(s3.New(), http.New())}), human.Stderr)
 }

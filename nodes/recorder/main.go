@@ -8,4 +8,4 @@ import (
 	"tapedeck/nodes/recorder/recorder"
 )
 
-func main() { config.Main(recorder.NewCommand(codec.OS{}), human.Stderr) }
+func main() { config.Main(recorder.NewCommand(recorder.System{Disk: codec.OS{}}), human.Stderr) }

@@ -13,9 +13,20 @@ import (
 	"tapedeck/config"
 )
 
+// Opener opens a node of a graph.
+type Opener func(bridge.Options) (bridge.Node, error)
+
 // Open opens a node and declares its options as parameters. name is its name before remapping. opts is the options
 // struct of in, with Options embedded. Open logs the warnings of in. Log lines go to console.
 func Open(name string, in *config.Input, opts any, console io.Writer) (bridge.Node, error) {
+	return Opener(open).Open(name, in, opts, console)
+}
+
+// Open is the function Open with a graph of the caller's choice; nil is the middleware's.
+func (open Opener) Open(name string, in *config.Input, opts any, console io.Writer) (bridge.Node, error) {
+	if open == nil {
+		return Open(name, in, opts, console)
+	}
 	values := in.Values()
 	if err := choose(values["middleware"].(string)); err != nil {
 		return nil, err

@@ -54,12 +54,21 @@ const (
 	hintBurst    = "start with --start-paused, and use player burst N"
 )
 
-// NewCommand returns the command player with its subcommands. It reads recordings from files.
-func NewCommand(files *store.Files) *cobra.Command {
+// System is what a player works with. Tests replace it by simulations.
+type System struct {
+	Files *store.Files // where recordings are
+	Graph graph.Opener // nil: the middleware's
+	// GoTime makes the player wait by package time, which testing/synctest simulates. The system's timers, which it
+	// otherwise waits by, are more exact.
+	GoTime bool
+}
+
+// NewCommand returns the command player with its subcommands.
+func NewCommand(system System) *cobra.Command {
 	o := defaultOptions()
 	root := config.New("player FILE...", "play recordings", long, &o,
 		func(ctx context.Context, in *config.Input) error {
-			return play(ctx, in, &o, files)
+			return play(ctx, in, &o, system)
 		})
 	root.Args = func(cmd *cobra.Command, args []string) error {
 		if err := othertools.Command(cmd, args, "recording"); err != nil {
@@ -103,7 +112,7 @@ func inputPaths(in *config.Input, o *options) (paths, rules []string) {
 	return paths, rules
 }
 
-func play(ctx context.Context, in *config.Input, o *options, files *store.Files) (err error) {
+func play(ctx context.Context, in *config.Input, o *options, system System) (err error) {
 	paths, rules := inputPaths(in, o)
 	if len(paths) == 0 {
 		return config.Usagef("name a recording to play")
@@ -128,7 +137,7 @@ func play(ctx context.Context, in *config.Input, o *options, files *store.Files)
 	if _, err := names.Topic(o.prefixed("/topic")); err != nil {
 		return config.Usagef("prefix: %w", err)
 	}
-	recordings, err := openRecordings(ctx, files, paths, offsets, o.AlignStarts, wants, o.ReadOptions)
+	recordings, err := openRecordings(ctx, system.Files, paths, offsets, o.AlignStarts, wants, o.ReadOptions)
 	if err != nil {
 		return err
 	}
@@ -147,7 +156,7 @@ func play(ctx context.Context, in *config.Input, o *options, files *store.Files)
 		in.ROS.LogLevel = "warn"
 	}
 	line := progress.NewLine(os.Stderr)
-	node, err := graph.Open("player", in, o, line)
+	node, err := system.Graph.Open("player", in, o, line)
 	if err != nil {
 		return err
 	}
@@ -158,6 +167,9 @@ func play(ctx context.Context, in *config.Input, o *options, files *store.Files)
 	p, err := newPlayer(*o, recordings, node, line)
 	if err != nil {
 		return err
+	}
+	if system.GoTime {
+		p.timer.useGoTime()
 	}
 	closePage, err := p.servePage(ctx, paths)
 	if err != nil {

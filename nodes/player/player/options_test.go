@@ -92,7 +92,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	} {
 		o := defaultOptions()
 		set(&o)
-		err := play(t.Context(), &config.Input{Args: []string{filepath.Join(t.TempDir(), "none")}}, &o, nil)
+		err := play(t.Context(), &config.Input{Args: []string{filepath.Join(t.TempDir(), "none")}}, &o, System{})
 		if want == "" {
 			require.NotErrorIs(t, err, config.ErrUsage)
 			continue
@@ -121,5 +121,5 @@ func TestEveryOptionHasText(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
-	configtest.Help(t, func() *cobra.Command { return NewCommand(store.New()) })
+	configtest.Help(t, func() *cobra.Command { return NewCommand(System{Files: store.New()}) })
 }

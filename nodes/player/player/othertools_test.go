@@ -9,7 +9,7 @@ import (
 )
 
 func TestFlagsOfOtherTools(t *testing.T) {
-	configtest.OtherTools(t, func() *cobra.Command { return NewCommand(nil) })
+	configtest.OtherTools(t, func() *cobra.Command { return NewCommand(System{}) })
 }
 
-func TestHintsAreForUnknownFlags(t *testing.T) { configtest.Hints(t, NewCommand(nil), hints) }
+func TestHintsAreForUnknownFlags(t *testing.T) { configtest.Hints(t, NewCommand(System{}), hints) }

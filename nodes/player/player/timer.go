@@ -32,6 +32,8 @@ type systemTimer struct {
 	origin time.Time
 	first  int64 // at origin
 	alone  bool  // GOMAXPROCS is 1: other goroutines need the only P
+
+	woken chan struct{} // has a value after wake; nil: event is used
 }
 
 func newSystemTimer() (*systemTimer, error) {
@@ -49,6 +51,9 @@ func newSystemTimer() (*systemTimer, error) {
 	return a, nil
 }
 
+// useGoTime makes the timer sleep by package time. It is called before the timer is used.
+func (t *systemTimer) useGoTime() { t.woken = make(chan struct{}, 1) }
+
 // lockThread keeps a thread for the calling goroutine, whose sleeps then end as exactly as the system can.
 func (*systemTimer) lockThread() {
 	runtime.LockOSThread()
@@ -62,6 +67,14 @@ func (t *systemTimer) sleep(until int64) {
 		ahead := until - t.now()
 		if ahead <= 0 {
 			return
+		}
+		if t.woken != nil {
+			select {
+			case <-t.woken:
+				return
+			case <-time.After(time.Duration(ahead)):
+				continue
+			}
 		}
 		if ahead <= int64(exactSleep) {
 			t.sleepExactly(until)
@@ -89,6 +102,15 @@ func (t *systemTimer) sleepExactly(until int64) {
 		uintptr(unsafe.Pointer(&at)), 0, 0, 0)
 }
 
-func (t *systemTimer) wake() { _, _ = t.event.Write([]byte{1, 0, 0, 0, 0, 0, 0, 0}) }
+func (t *systemTimer) wake() {
+	if t.woken == nil {
+		_, _ = t.event.Write([]byte{1, 0, 0, 0, 0, 0, 0, 0})
+		return
+	}
+	select {
+	case t.woken <- struct{}{}:
+	default:
+	}
+}
 
 func (t *systemTimer) close() error { return t.event.Close() }

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -65,4 +66,17 @@ func TestTimerWakes(t *testing.T) {
 	a.sleep(never) // an earlier wake counts
 	go a.wake()
 	a.sleep(a.now() + int64(time.Hour))
+}
+
+func TestTimerOfGoTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newTestTimer(t)
+		a.useGoTime()
+		until := a.now() + int64(time.Hour)
+		a.sleep(until)
+		require.Equal(t, until, a.now())
+		time.AfterFunc(time.Minute, a.wake)
+		a.sleep(until + int64(time.Hour))
+		require.Equal(t, until+int64(time.Minute), a.now())
+	})
 }

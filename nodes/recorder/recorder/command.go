@@ -12,6 +12,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/codec/store/s3"
 	"tapedeck/codec/text/human"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats/live"
@@ -63,12 +64,19 @@ const (
 		"converter NAME OUT --compression-mode file"
 )
 
-// NewCommand returns the command recorder, which records to a disk, with its subcommands.
-func NewCommand(disk codec.Disk) *cobra.Command {
+// System is what a recorder works with. Tests replace it by simulations.
+type System struct {
+	Disk  codec.Disk   // holds all files of recordings
+	Graph graph.Opener // nil: the middleware's
+	Store *s3.Store    // where files are uploaded to; nil: by the environment
+}
+
+// NewCommand returns the command recorder with its subcommands.
+func NewCommand(system System) *cobra.Command {
 	o := defaultOptions()
 	root := config.New("recorder [TOPIC...]", "record topics", long, &o,
 		func(ctx context.Context, in *config.Input) error {
-			return record(ctx, in, &o, disk)
+			return record(ctx, in, &o, system)
 		})
 	root.Args = othertools.Topics
 	graph.ShowMiddleware(root)
@@ -89,7 +97,7 @@ func namedTopics(in *config.Input, o *options) []string {
 }
 
 // record runs a recorder until ctx ends.
-func record(ctx context.Context, in *config.Input, o *options, disk codec.Disk) (err error) {
+func record(ctx context.Context, in *config.Input, o *options, system System) (err error) {
 	topics := namedTopics(in, o)
 	if _, err := live.Choose(o.Storage, o.Output); err != nil {
 		return err
@@ -119,14 +127,17 @@ func record(ctx context.Context, in *config.Input, o *options, disk codec.Disk) 
 		in.ROS.LogLevel = "warn"
 	}
 	line := progress.NewLine(os.Stderr)
-	node, err := graph.Open("recorder", in, o, line)
+	node, err := system.Graph.Open("recorder", in, o, line)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, node.Close()) }()
-	r, err := newRecorder(*o, chosen, node, disk, line)
+	r, err := newRecorder(*o, chosen, node, system.Disk, line)
 	if err != nil {
 		return err
+	}
+	if system.Store != nil && r.uploads != nil {
+		r.uploads.Store = system.Store
 	}
 	return r.run(ctx)
 }

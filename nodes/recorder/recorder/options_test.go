@@ -170,7 +170,7 @@ func TestOptionsOfFormats(t *testing.T) {
 			"mcap-file or rosbag2",
 		"-a -o ../": "--output: ../ is a folder; name the recording in it: -o ../NAME",
 	} {
-		err := config.Execute(t.Context(), NewCommand(codec.OS{}), strings.Fields(line))
+		err := config.Execute(t.Context(), NewCommand(System{Disk: codec.OS{}}), strings.Fields(line))
 		require.ErrorIs(t, err, config.ErrUsage)
 		require.EqualError(t, err, want)
 		entries, err := os.ReadDir(".")
@@ -236,5 +236,5 @@ func TestEveryOptionHasText(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
-	configtest.Help(t, func() *cobra.Command { return NewCommand(codec.OS{}) })
+	configtest.Help(t, func() *cobra.Command { return NewCommand(System{Disk: codec.OS{}}) })
 }

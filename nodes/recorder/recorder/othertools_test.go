@@ -9,7 +9,7 @@ import (
 	"tapedeck/config/configtest"
 )
 
-func command() *cobra.Command { return NewCommand(codec.OS{}) }
+func command() *cobra.Command { return NewCommand(System{Disk: codec.OS{}}) }
 
 func TestFlagsOfOtherTools(t *testing.T) { configtest.OtherTools(t, command) }
 
