@@ -156,6 +156,7 @@ func interpret(ctx context.Context, root *cobra.Command, argv []string, parsed *
 	if err != nil {
 		cmd = root // executing root returns the error
 	}
+	args = withFlagsForWords(root, args)
 	line := &commandLine{ros: ros, cmd: cmd, parsed: parsed}
 	args, err = line.completeFlags(cmd.Flags(), args)
 	if l := loaderOf(cmd); err == nil && l != nil {
@@ -177,6 +178,18 @@ func interpret(ctx context.Context, root *cobra.Command, argv []string, parsed *
 		err = Usagef("%w", err)
 	}
 	return err
+}
+
+// withFlagsForWords returns args with --version for the word version, if it is alone. In executables without
+// subcommands, to which cobra adds no command help, it returns args with --help for the word help.
+func withFlagsForWords(root *cobra.Command, args []string) []string {
+	switch {
+	case len(args) == 1 && args[0] == "version":
+		return []string{"--version"}
+	case len(args) > 0 && args[0] == "help" && !root.HasSubCommands():
+		return append([]string{"--help"}, args[1:]...)
+	}
+	return args
 }
 
 // completeFlags returns args with "=VALUE" added to flags that may lack a value (Parameter.Bare), and with a flag

@@ -466,6 +466,7 @@ func TestHelp(t *testing.T) {
 		"-h":                   help,
 		"trigger --help":       "fire the snapshot\n\nUsage:\n  recorder trigger [flags]\n\nGeneral:\n",
 		"--version":            "recorder version " + version + ", " + runtime.Version() + ", dds\n",
+		"version":              "recorder version " + version + ", " + runtime.Version() + ", dds\n",
 		"--help all":           help,
 		"help all":             help,
 		"help":                 help,
@@ -504,6 +505,27 @@ func TestTopicsOfHelp(t *testing.T) {
 		require.ErrorIs(t, err, ErrUsage, argv)
 		require.ErrorContains(t, err, want, argv)
 		require.Empty(t, out.String())
+	}
+}
+
+// TestHelpWithoutSubcommands checks that help and version are no arguments of an executable that takes any.
+func TestHelpWithoutSubcommands(t *testing.T) {
+	for argv, want := range map[string]string{
+		"help":         "Publishes arms.\n\nUsage:\n  arm_publisher [HOST...] [flags]\n",
+		"help camera":  "Camera:\n      --camera-width N",
+		"version":      "arm_publisher version " + version + ", " + runtime.Version() + "\n",
+		"arm1 help":    "arm1 help",
+		"version arm1": "version arm1",
+	} {
+		var out bytes.Buffer
+		root := New("arm_publisher [HOST...]", "publish arms", "Publishes arms.", defaults(),
+			func(_ context.Context, in *Input) error {
+				out.WriteString(strings.Join(in.Args, " "))
+				return nil
+			})
+		root.SetOut(&out)
+		require.NoError(t, Execute(context.Background(), root, strings.Fields(argv)), argv)
+		require.True(t, strings.HasPrefix(out.String(), want), out.String())
 	}
 }
 

@@ -40,6 +40,8 @@ func Help(t *testing.T, newCommand func() *cobra.Command) {
 	root := newCommand()
 	brief := output("--help")
 	require.Equal(t, brief, output("-h"))
+	require.Equal(t, brief, output("help"))
+	require.Equal(t, output("--version"), output("version"))
 	lines := strings.Split(strings.TrimSuffix(brief, "\n"), "\n")
 	require.LessOrEqual(t, len(lines), helpLines, brief)
 	for _, line := range lines {
@@ -55,8 +57,11 @@ func Help(t *testing.T, newCommand func() *cobra.Command) {
 		commands = append(commands, cmd)
 		require.NotEmpty(t, cmd.Example, "%s has no example", cmd.CommandPath())
 	}
-	err := config.Execute(t.Context(), newCommand(), []string{"--help", "nothing"})
-	require.ErrorIs(t, err, config.ErrUsage)
+	var err error
+	for _, word := range []string{"--help", "help"} {
+		err = config.Execute(t.Context(), newCommand(), []string{word, "nothing"})
+		require.ErrorIs(t, err, config.ErrUsage)
+	}
 	topics := strings.Fields(brief[strings.LastIndex(brief, ":")+1:])
 	require.NotEmpty(t, topics)
 	for _, topic := range topics {
