@@ -14,15 +14,15 @@ import (
 // Stdout and Stderr are the standard streams of the commands. They escape characters that control a terminal, because
 // recordings and peers supply parts of the texts.
 var (
-	Stdout = printable.Writer(os.Stdout)
-	Stderr = printable.LineWriter(os.Stderr) // each write is one line
+	Stdout = printable.Writer(standard(os.Stdout))
+	Stderr = printable.LineWriter(standard(os.Stderr)) // each write is one line
 )
 
 // Data returns the writer for a file's content. For Stdout it returns standard output itself, without escaping, unless
 // that is a terminal. For any other w it returns w.
 func Data(w io.Writer) io.Writer {
 	if stat, err := os.Stdout.Stat(); w == Stdout && err == nil && stat.Mode()&os.ModeCharDevice == 0 {
-		return os.Stdout
+		return standard(os.Stdout)
 	}
 	return w
 }
