@@ -7,6 +7,7 @@
 #             N=20 runs them 20 times
 # make build  puts the nodes into bin/
 # make dist  writes packages, archives and the converter for other systems into dist/; docs/guide/install.md
+# make test-dist  installs the packages of make dist on minimal Debian systems, as root, and tests them there
 # make reference  runs go generate, which writes the options into docs/reference/ and config/*.yaml
 # make pictures  makes docs/pictures from the recording of make demo, with Chromium
 # make lint   runs gofmt, the linters, among them go vet and staticcheck, and the tests of test/layers
@@ -40,7 +41,7 @@ N ?= 5
 
 SINCE ?= HEAD
 
-.PHONY: build dist demo pictures test test-all quick stress reference lint fuzz bench bench-recorder bench-player bench-seek bench-convert bench-hardware \
+.PHONY: build dist test-dist demo pictures test test-all quick stress reference lint fuzz bench bench-recorder bench-player bench-seek bench-convert bench-hardware \
 	deps test-deps test-all-deps clean
 
 build: deps
@@ -49,6 +50,11 @@ build: deps
 dist:
 	@bash test/install dist
 	config/package/dist
+
+test-dist: deps
+	@bash test/install packages
+	test/run --format standard-verbose -- -count 1 -timeout 2h \
+		$$([ "$$(id -u)" = 0 ] || echo -exec=sudo) ./test/packages -dist dist
 
 demo: deps
 	test/lean $(GO) build -o build/demo/ ./nodes/recorder ./nodes/player ./nodes/converter ./test/demo
