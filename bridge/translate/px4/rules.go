@@ -360,12 +360,12 @@ func (s *state) battery(v values) []msgs.Message {
 	if mAh := v.number("capacity"); mAh > 0 {
 		m.DesignCapacity = float32(mAh / 1e3)
 	}
-	n, cells := v.number("cell_count"), 0
-	if n > 0 {
-		cells = int(n)
-	}
 	given, _ := v.Get("voltage_cell_v").([]float32)
-	for _, volts := range given[:min(cells, len(given))] {
+	cells := 0
+	if n := v.number("cell_count"); n > 0 {
+		cells = int(min(n, float64(len(given)))) // n may be too large for an int
+	}
+	for _, volts := range given[:cells] {
 		if volts > 0 {
 			m.CellVoltage = append(m.CellVoltage, volts)
 		}

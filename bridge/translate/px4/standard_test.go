@@ -286,6 +286,18 @@ func TestDistanceFrames(t *testing.T) {
 	}
 }
 
+// TestCellCount checks that a battery has at most as many cells as voltages, however large the number of cells is.
+func TestCellCount(t *testing.T) {
+	for _, test := range []struct {
+		count float64
+		cells int
+	}{{1, 1}, {2, 2}, {3, 2}, {1e300, 2}, {math.Inf(1), 2}, {0, 0}, {-1, 0}, {math.NaN(), 0}} {
+		m := new(state).translate((*state).battery, map[string]any{"cell_count": test.count,
+			"voltage_cell_v": []float32{4.1, 4.2}}).(*sensor_msgs.BatteryState)
+		require.Len(t, m.CellVoltage, test.cells, test.count)
+	}
+}
+
 // translate gives a message with the fields to the rule, and returns the first standard message.
 func (s *state) translate(rule func(*state, values) []msgs.Message, fields map[string]any) msgs.Message {
 	v := &cdr.Struct{}
