@@ -7,7 +7,8 @@
 #             N=20 runs them 20 times
 # make build  puts the nodes into bin/
 # make dist  writes packages, archives and the converter for other systems into dist/; docs/guide/install.md
-# make test-dist  installs the packages of make dist on minimal Debian systems, as root, and tests them there
+# make test-dist  installs the packages of make dist on minimal Debian systems and in a virtual machine, as root, and
+#                 tests them there
 # make reference  runs go generate, which writes the options into docs/reference/ and config/*.yaml
 # make pictures  makes docs/pictures from the recording of make demo, with Chromium
 # make lint   runs gofmt, the linters, among them go vet and staticcheck, and the tests of test/layers
@@ -54,7 +55,7 @@ dist:
 test-dist: deps
 	@bash test/install packages
 	test/run --format standard-verbose -- -count 1 -timeout 2h \
-		$$([ "$$(id -u)" = 0 ] || echo -exec=sudo) ./test/packages -dist dist
+		$$([ "$$(id -u)" = 0 ] || echo -exec=sudo) ./test/packages/... -dist dist
 
 demo: deps
 	test/lean $(GO) build -o build/demo/ ./nodes/recorder ./nodes/player ./nodes/converter ./test/demo
