@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -30,10 +32,13 @@ type reader struct {
 	schemas          map[uint16]*mcap.Schema
 	metadata         map[string]string      // from tapedeck's metadata record
 	records          []codec.MetadataRecord // other metadata records
+	metadataRecords  int                    // including tapedeck's
 	attachments      []codec.Attachment
 	complete         bool
-	summaryChecked   bool // the summary has all channels, and a checksum
-	headDamaged      bool // the end of the file is right, but not its beginning
+	summaryChecked   bool   // the summary has all channels, and a checksum
+	headDamaged      bool   // the end of the file is right, but not its beginning
+	dataEnd          int64  // offset of the DataEnd record
+	dataSum          uint32 // checksum of everything before dataEnd; 0: there is none
 }
 
 // NewReader returns a reader of an MCAP file of size bytes, and owns the file. path is its name for errors and Info.
@@ -60,6 +65,22 @@ func NewReader(file codec.File, size int64, path string) (*chunked.Reader, error
 }
 
 func (r *reader) Loader() chunked.Loader { return r.loader() }
+
+// Verify compares the checksum of the data section. It covers records that have none of their own, such as metadata and
+// messages outside of chunks.
+func (r *reader) Verify() error {
+	if r.dataSum == 0 {
+		return nil
+	}
+	sum := crc32.NewIEEE()
+	if _, err := io.Copy(sum, io.NewSectionReader(r.File, 0, r.dataEnd)); err != nil {
+		return err
+	}
+	if sum.Sum32() != r.dataSum {
+		return errors.New("the checksum of the data section is wrong: records without one of their own may be damaged")
+	}
+	return nil
+}
 
 func (r *reader) Index() error {
 	r.reset()
@@ -126,6 +147,7 @@ func (r *reader) define(op mcap.OpCode, content []byte) error {
 		if err != nil {
 			return err
 		}
+		r.metadataRecords++
 		switch metadata.Name {
 		case ownMetadata:
 			maps.Copy(r.metadata, metadata.Metadata)

@@ -176,6 +176,8 @@ func (b *builder) add(rec record, content []byte) error {
 	case mcap.OpAttachment:
 		b.Flush()
 		return b.r.attach(rec, content)
+	case mcap.OpDataEnd: // of at least four bytes
+		b.r.dataEnd, b.r.dataSum = rec.offset, binary.LittleEndian.Uint32(content)
 	default:
 		b.Flush()
 	}

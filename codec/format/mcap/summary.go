@@ -74,6 +74,10 @@ func (r *reader) readSummary() error {
 	if err := r.walkGaps(start); err != nil {
 		return err
 	}
+	if len(r.attachments) < int(statistics.AttachmentCount) || r.metadataRecords < int(statistics.MetadataCount) {
+		return chunked.Wrong("%d of %d attachments and %d of %s are in the file", len(r.attachments),
+			statistics.AttachmentCount, r.metadataRecords, plural.Count(statistics.MetadataCount, "metadata record"))
+	}
 	// The index is more reliable: libmcap's statistics ignore the time 0.
 	for i := range r.Contents.Segments {
 		if s := &r.Contents.Segments[i]; len(s.Channels) > 0 {

@@ -118,7 +118,8 @@ func (w *walker) contentOf(r record) []byte {
 		size = messageHead
 	case mcap.OpAttachment:
 		size = min(size, maxAttachmentHead)
-	case mcap.OpHeader, mcap.OpSchema, mcap.OpChannel, mcap.OpMetadata, mcap.OpStatistics, mcap.OpChunkIndex:
+	case mcap.OpHeader, mcap.OpSchema, mcap.OpChannel, mcap.OpMetadata, mcap.OpStatistics, mcap.OpChunkIndex,
+		mcap.OpDataEnd:
 	default:
 		return nil
 	}

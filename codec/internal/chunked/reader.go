@@ -39,6 +39,13 @@ type Layout interface {
 	Loader() Loader
 }
 
+// Verifier is implemented by a Layout of files with checksums that its Loader does not compare.
+type Verifier interface {
+	// Verify reads the file, and returns an error if a checksum is wrong. It is called for local files with Query.Verify
+	// that have no other damage.
+	Verify() error
+}
+
 // Open opens the file at path and passes it to newReader, which owns it unless it returns an error.
 func Open[R any](files *store.Files, path string,
 	newReader func(file codec.File, size int64, path string) (R, error)) (R, error) {
@@ -88,7 +95,16 @@ func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
 	if err := r.Load(); err != nil {
 		return nil, err
 	}
-	return r.Contents.Read(r.Layout.Loader(), q), nil
+	contents := &r.Contents
+	if v, ok := r.Layout.(Verifier); ok && q.Verify && len(contents.Damage) == 0 && contents.Remote == nil {
+		err := v.Verify()
+		if err != nil {
+			damaged := r.Contents
+			damaged.Damage = []Damage{{Err: fmt.Errorf("read %s: %w", r.Path, err)}}
+			contents = &damaged
+		}
+	}
+	return contents.Read(r.Layout.Loader(), q), nil
 }
 
 // Close implements codec.Reader.
