@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"maps"
 	"math"
 	"slices"
 
@@ -33,6 +34,7 @@ type walk struct {
 	chunkHeader *recordpb.ChunkHeader // chunk header right before pos; nil: the previous section is no chunk header
 	chunk       walkedChunk           // the current chunk; outside of chunks the previous one
 	lastMessage lastMessage           // the message that was added last
+	described   map[string]uint32     // by channel name: descriptionSum of the channel's section
 }
 
 // walkedChunk is a chunk whose messages a walk reads.
@@ -135,7 +137,7 @@ func (w *walk) aroundDamage() codec.AffectedMessages {
 
 // walk walks through the file and returns the layout.
 func (r *reader) walk(deep bool) (*layout, error) {
-	w := &walk{reader: r, deep: deep, pos: firstSection,
+	w := &walk{reader: r, deep: deep, pos: firstSection, described: map[string]uint32{},
 		layout: layout{places: map[int][]int64{}, bodies: map[int]body{}}}
 	if deep {
 		w.counts = []uint64{}
@@ -260,6 +262,9 @@ func (w *walk) section() error {
 			return errNoMessage(fmt.Sprintf("a channel cannot be read: %v", codec.Plain(err)))
 		}
 		w.declare(c.GetName(), c.GetMessageType(), c.ProtoDesc)
+		if _, ok := w.described[c.GetName()]; !ok {
+			w.described[c.GetName()] = descriptionSum(c.GetMessageType(), c.ProtoDesc)
+		}
 	case chunkHeaderSection:
 		w.chunkHeader = new(recordpb.ChunkHeader)
 		if err := proto.Unmarshal(payload, w.chunkHeader); err != nil {
@@ -510,15 +515,30 @@ func (w *walk) continueAt(next int64, message bool) {
 	}
 }
 
-// index reads the payload of an index: channels without a section, and the message count of each channel.
+// descriptionSum returns a checksum of a channel's description.
+func descriptionSum(messageType string, protoDesc []byte) uint32 {
+	return crc32.Update(crc32.ChecksumIEEE(protoDesc), crc32.IEEETable, []byte(messageType))
+}
+
+// index reads the payload of an index: channels without a section, and the message count of each channel. It reports
+// channels that the index describes differently than their sections.
 func (w *walk) index(start, end int64) error {
 	var counts []uint64
 	counted := uint64(0)
+	var undescribed []string // channels of the index without a section
 	if err := readIndex(&w.window, start, end, func(entry *recordpb.SingleIndex) error {
 		if sectionType(entry.GetType()) != channelSection {
 			return nil
 		}
 		cache := entry.GetChannelCache()
+		sum, ok := w.described[cache.GetName()]
+		if ok && sum != descriptionSum(cache.GetMessageType(), cache.GetProtoDesc()) {
+			w.report(fmt.Sprintf("the index describes channel %q differently than the channel's section", cache.GetName()))
+		}
+		if !ok {
+			undescribed = append(undescribed, cache.GetName())
+		}
+		delete(w.described, cache.GetName())
 		w.declare(cache.GetName(), cache.GetMessageType(), cache.GetProtoDesc())
 		channel := w.find([]byte(cache.GetName()))
 		for len(counts) < len(w.channels) {
@@ -532,6 +552,9 @@ func (w *walk) index(start, end int64) error {
 		return nil
 	}); err != nil {
 		return err
+	}
+	if left := slices.Sorted(maps.Keys(w.described)); len(left) > 0 && undescribed != nil {
+		w.report(fmt.Sprintf("channel %q has no section, and channel %q is not in the index", undescribed[0], left[0]))
 	}
 	w.indexed = counts
 	if w.deep {
