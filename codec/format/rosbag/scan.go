@@ -50,7 +50,10 @@ func (r *reader) scan(closed bool) error {
 			runs.Flush()
 		case rec.op != opMessage:
 			if rec.op == opConnection || rec.op == opDefinition {
-				r.define(&rec.header, w.At(rec.data, int64(rec.size)))
+				err := r.define(&rec.header, w.At(rec.data, int64(rec.size)))
+				if err != nil {
+					r.Contents.Damaged(rec.offset, err)
+				}
 			} else {
 				runs.Flush()
 			}
