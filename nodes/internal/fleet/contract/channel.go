@@ -43,6 +43,8 @@ type channelState struct {
 	sample  uint64  // sampleOf of the last picture
 	cut     bool    // the last picture was not whole
 	damaged bool    // the last message did not match its definition
+
+	headless *Finding // about a picture before the first one with a header: the topic may have no pictures; may be nil
 }
 
 // noFrame is not the name of a frame.
@@ -236,6 +238,10 @@ func (s *channelState) checkImage(p *Pass, m *codec.Message) {
 		if len(s.sizes) < maxNames {
 			s.sizes[size] = true
 		}
+		if s.headless != nil {
+			p.found.add(*s.headless)
+			s.headless = nil
+		}
 		want := s.expected.Size
 		if want != "" && size != want && s.wrongSize != size {
 			p.found.add(Finding{s.name, m.LogTime, 0, Size, want, size})
@@ -246,10 +252,14 @@ func (s *channelState) checkImage(p *Pass, m *codec.Message) {
 		}
 	}
 	if image.Compressed() {
-		// A topic that never had a JPEG or PNG header has no pictures.
 		err := image.CheckWhole()
-		if err != nil && !s.cut && len(s.sizes) > 0 {
-			p.found.add(Finding{s.name, m.LogTime, 0, Payload, "whole pictures", err.Error()})
+		if err != nil && !s.cut {
+			f := Finding{s.name, m.LogTime, 0, Payload, "whole pictures", err.Error()}
+			if len(s.sizes) > 0 {
+				p.found.add(f)
+			} else if s.headless == nil {
+				s.headless = &f
+			}
 		}
 		s.cut = err != nil
 	}
