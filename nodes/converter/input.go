@@ -96,8 +96,18 @@ func warningsOf(events []codec.Event) (texts []string) {
 	return texts
 }
 
-// each calls do with each message that q selects, and shows the progress on a terminal.
+// each calls do with each message that q selects, and shows the progress on a terminal. With q.Verify it also compares
+// the checksums of all attachments.
 func (i *input) each(ctx context.Context, q codec.Query, do func(*codec.Message)) error {
+	for _, a := range i.info.Attachments {
+		if !q.Verify || ctx.Err() != nil {
+			break
+		}
+		_, err := io.Copy(io.Discard, a.Open(q.Damaged))
+		if err != nil {
+			return err
+		}
+	}
 	it, err := i.reader.Read(q)
 	if err != nil {
 		return err
