@@ -18,7 +18,10 @@ const (
 	// disk.
 	maxPacked = 4 << 30
 
-	maxWindow = 1 << 30 // of a compressed file, in bytes
+	// maxWindow is the largest window of a compressed file, in bytes. A window of minWindow is always accepted, a larger
+	// one only up to mostRatio times the size of the file, because the size of the window may be damaged.
+	maxWindow = 1 << 30
+	minWindow = 8 << 20
 
 	blockSize    = 256 << 10
 	cachedBlocks = 16
@@ -57,7 +60,8 @@ func unpack(files *store.Files, path string, limit int64) (*packed, error) {
 	if err != nil {
 		return nil, err
 	}
-	decoder, err := zstd.NewReader(file, zstd.WithDecoderMaxWindow(maxWindow))
+	window := min(max(minWindow, mostRatio*stat.Size()), maxWindow)
+	decoder, err := zstd.NewReader(file, zstd.WithDecoderMaxWindow(uint64(window)))
 	if err != nil {
 		return nil, err
 	}
