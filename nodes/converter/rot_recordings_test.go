@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"image"
 	"image/png"
 	"io"
@@ -19,6 +20,7 @@ import (
 	"tapedeck/codec/format/mcap"
 	"tapedeck/codec/format/record"
 	"tapedeck/codec/format/rosbag"
+	"tapedeck/codec/format/rosbag2"
 	"tapedeck/codec/format/session"
 	"tapedeck/codec/training/align"
 	"tapedeck/codec/training/episode"
@@ -51,7 +53,31 @@ func rottenRecordings() []rotten {
 	}
 	list = append(list, rotten{name: "bag of ROS", path: "drive.bag", regions: bagRegions, write: writeForeignBag,
 		messages: []string{"chunk"}})
+	for _, o := range []rosbag2.Options{
+		{Storage: "sqlite3"}, {Storage: "sqlite3", CompressionMode: "message"}, {Storage: "sqlite3", CompressionMode: "file"},
+		{Storage: "mcap"}, {Storage: "mcap", CompressionMode: "file"},
+	} {
+		name := strings.TrimSpace(fmt.Sprintf("rosbag2 %s %s", o.Storage, o.CompressionMode))
+		r := rotten{name: name, path: "drive", regions: bag2Regions, rest: []string{"metadata.yaml"},
+			write: func(t *testing.T, path string) {
+				c := codec.CreateOptions{Metadata: rotMetadata}
+				if o.CompressionMode != "" {
+					c.Compression = "zstd"
+				}
+				writeRot(t, path, o.Format(), rotChannels, c)
+			}}
+		switch {
+		case o.CompressionMode == "file":
+		case o.Storage == "mcap":
+			r.rest = append(r.rest, "metadata")
+		default:
+			r.messages, r.rest = []string{"leaf table cells"}, append(r.rest, "leaf table cells")
+		}
+		list = append(list, r)
+	}
 	list = append(list,
+		rotten{name: "carla", path: "drive.log", regions: carlaRegions, write: writeRotCARLA,
+			messages: []string{"header", "packet head", "packet"}, rest: []string{"header"}},
 		rotten{name: "ulog", path: "flight.ulg", regions: ulogRegions, write: writeRotULog,
 			messages: []string{"header", "message head", "A", "D", "F", "L", "P"},
 			rest:     []string{"message head", "F", "I"}},
@@ -60,6 +86,21 @@ func rottenRecordings() []rotten {
 		rotten{name: "session", path: "20261121_082214", regions: namedRegion, write: writeRotSession,
 			messages: []string{"arm_0/joints.csv"}, rest: []string{"metadata.json"}, plain: []string{"pictures"}},
 	)
+	for _, r := range []rotten{
+		{name: "hdf5", path: "drive.hdf5", messages: []string{"file"}, rest: []string{"file"}},
+		{name: "lerobot", path: "drive", messages: []string{"data/chunk-000/file-000.parquet", "meta/info.json",
+			"meta/tapedeck.json", "meta/episodes/chunk-000/file-000.parquet"},
+			rest: []string{"meta/info.json", "meta/tapedeck.json", "meta/episodes/chunk-000/file-000.parquet"}},
+	} {
+		r.regions, r.most = namedRegion, 60 // reading takes long
+		r.write = func(t *testing.T, path string) {
+			in := filepath.Join(t.TempDir(), "20261121_082214")
+			writeRotSession(t, in)
+			_, stderr, err := run(t, in, path, "--to", r.name)
+			require.NoError(t, err, stderr)
+		}
+		list = append(list, r)
+	}
 	return list
 }
 
@@ -256,6 +297,56 @@ func bagRegions(t *testing.T, _ string, b []byte) []region {
 	return list
 }
 
+// bag2Regions divides the files of a bag of ROS 2.
+func bag2Regions(t *testing.T, name string, b []byte) []region {
+	switch filepath.Ext(name) {
+	case ".mcap":
+		return mcapRegions(t, name, b)
+	case ".db3":
+		return sqliteRegions(b)
+	}
+	return []region{{len(b), name}}
+}
+
+// sqliteRegions divides a database of SQLite.
+func sqliteRegions(b []byte) []region {
+	const page = 4096
+	list := []region{{100, "database header"}}
+	for at := 0; at < len(b); at += page {
+		head := at
+		if at == 0 {
+			head = 100
+		}
+		cells := int(binary.BigEndian.Uint16(b[head+3:]))
+		content := int(binary.BigEndian.Uint16(b[head+5:]))
+		kind := map[byte]string{2: "interior index", 5: "interior table", 10: "leaf index", 13: "leaf table"}[b[head]]
+		list = append(list, region{head + 8, kind + " head"}, region{head + 8 + 2*cells, kind + " pointers"},
+			region{at + content, unusedRegion}, region{at + page, kind + " cells"})
+	}
+	return list
+}
+
+// writeRotCARLA writes the beginning of a log of CARLA.
+func writeRotCARLA(t *testing.T, path string) {
+	whole := filepath.Join(t.TempDir(), "whole.log")
+	require.NoError(t, generate.Drive(whole))
+	_, stderr, err := run(t, whole, path, "--end", "0.3")
+	require.NoError(t, err, stderr)
+}
+
+// carlaRegions divides a log of CARLA by its packets.
+func carlaRegions(_ *testing.T, _ string, b []byte) []region {
+	at := 2 + 2 + int(binary.LittleEndian.Uint16(b[2:])) + 8
+	at += 2 + int(binary.LittleEndian.Uint16(b[at:]))
+	list := []region{{at, "header"}}
+	for at < len(b) {
+		size := int(binary.LittleEndian.Uint32(b[at+1:]))
+		list = append(list, region{at + 5, "packet head"}, region{at + 5 + size, "packet"})
+		at += 5 + size
+	}
+	return list
+}
+
 // writeRotULog writes a log of PX4.
 func writeRotULog(t *testing.T, path string) {
 	l := generate.NewULog(5_000_000).Add('B', make([]byte, 40))
@@ -303,9 +394,12 @@ func tlogRegions(_ *testing.T, _ string, b []byte) []region {
 	return list
 }
 
-// namedRegion returns one region, with the name of the file. All pictures are one.
+// namedRegion returns one region, with the name of the file in its folder. All pictures are one region.
 func namedRegion(_ *testing.T, name string, b []byte) []region {
-	if filepath.Ext(name) == ".png" {
+	switch {
+	case name == ".":
+		name = "file"
+	case filepath.Ext(name) == ".png":
 		name = "pictures"
 	}
 	return []region{{len(b), name}}

@@ -238,7 +238,7 @@ func (p silentFlips) compare(t *testing.T, what string, all bool, allowed, other
 func (r *rotten) sample(random *rand.Rand, regions []region, size int) []int {
 	most := cmp.Or(r.most, 10_000)
 	if testing.Short() {
-		most = 100
+		most = min(most/4, 100)
 	}
 	unused := 0
 	var offsets []int
