@@ -41,7 +41,9 @@ func rottenRecordings() []rotten {
 		rotten{name: "mcap without chunks", path: "drive.mcap", regions: mcapRegions, write: writeUnchunkedMCAP,
 			plain: []string{"message", "message length"}},
 		rotten{name: "record", path: "drive.record", regions: recordRegions, plain: []string{"chunk body"},
-			write: func(t *testing.T, path string) { writeRot(t, path, record.Format, rotChannels, codec.CreateOptions{}) }},
+			write: func(t *testing.T, path string) {
+				writeRot(t, path, record.Format, rotChannels, codec.CreateOptions{})
+			}},
 		rotten{name: "record of Apollo", path: "drive.record", regions: recordRegions, write: writeRotApollo,
 			messages: []string{"chunk body"}, most: 3000},
 	)
@@ -54,7 +56,8 @@ func rottenRecordings() []rotten {
 	list = append(list, rotten{name: "bag of ROS", path: "drive.bag", regions: bagRegions, write: writeForeignBag,
 		messages: []string{"chunk"}})
 	for _, o := range []rosbag2.Options{
-		{Storage: "sqlite3"}, {Storage: "sqlite3", CompressionMode: "message"}, {Storage: "sqlite3", CompressionMode: "file"},
+		{Storage: "sqlite3"}, {Storage: "sqlite3", CompressionMode: "message"},
+		{Storage: "sqlite3", CompressionMode: "file"},
 		{Storage: "mcap"}, {Storage: "mcap", CompressionMode: "file"},
 	} {
 		name := strings.TrimSpace(fmt.Sprintf("rosbag2 %s %s", o.Storage, o.CompressionMode))
@@ -254,8 +257,8 @@ func recordRegions(_ *testing.T, _ string, b []byte) []region {
 	names := []string{"header", "chunk header", "chunk body", "index", "channel"}
 	for at := 0; at < len(b); {
 		name, size := names[b[at]], int(binary.LittleEndian.Uint64(b[at+8:]))
-		list = append(list, region{at + 4, name + " type"}, region{at + 8, unusedRegion}, region{at + 16, name + " size"},
-			region{at + 16 + size, name})
+		list = append(list, region{at + 4, name + " type"}, region{at + 8, unusedRegion},
+			region{at + 16, name + " size"}, region{at + 16 + size, name})
 		if at == 0 {
 			size = 2048
 			list = append(list, region{at + 16 + size, unusedRegion})

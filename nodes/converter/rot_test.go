@@ -32,7 +32,7 @@ type rotten struct {
 	path  string // file or folder, in a folder of its own
 	// regions divides a file of the recording.
 	regions func(t *testing.T, name string, b []byte) []region
-	// messages has the regions in which a flipped byte may change or lose messages while check and info -v find nothing.
+	// messages has the regions in which a flipped byte may change or lose messages, and check and info -v find nothing.
 	messages []string
 	// rest has the regions in which a flipped byte may change anything else that Info has, also unnoticed: definitions,
 	// QoS, metadata, attachments.

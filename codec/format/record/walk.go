@@ -533,7 +533,7 @@ func (w *walk) index(start, end int64) error {
 		cache := entry.GetChannelCache()
 		sum, ok := w.described[cache.GetName()]
 		if ok && sum != descriptionSum(cache.GetMessageType(), cache.GetProtoDesc()) {
-			w.report(fmt.Sprintf("the index describes channel %q differently than the channel's section", cache.GetName()))
+			w.report(fmt.Sprintf("the index and the section of channel %q describe it differently", cache.GetName()))
 		}
 		if !ok {
 			undescribed = append(undescribed, cache.GetName())

@@ -18,8 +18,8 @@ const (
 	// disk.
 	maxPacked = 4 << 30
 
-	// maxWindow is the largest window of a compressed file, in bytes. A window of minWindow is always accepted, a larger
-	// one only up to mostRatio times the size of the file, because the size of the window may be damaged.
+	// maxWindow is the largest window of a compressed file, in bytes. A window of minWindow is always accepted. A
+	// larger one must not exceed mostRatio times the size of the file, because its size may be damaged.
 	maxWindow = 1 << 30
 	minWindow = 8 << 20
 

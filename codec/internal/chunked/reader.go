@@ -41,8 +41,8 @@ type Layout interface {
 
 // Verifier is implemented by a Layout of files with checksums that its Loader does not compare.
 type Verifier interface {
-	// Verify reads the file, and returns an error if a checksum is wrong. It is called for local files with Query.Verify
-	// that have no other damage.
+	// Verify reads the file, and returns an error if a checksum is wrong. Read calls it with Query.Verify, for local
+	// files without known damage.
 	Verify() error
 }
 
