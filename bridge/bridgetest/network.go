@@ -28,6 +28,7 @@ type Network struct {
 	nodes   []*memoryNode
 	lastID  uint64
 	changed chan struct{} // closed at the next change of the graph
+	clock   time.Duration // by which SetClock set the clock
 
 	unhandled int        // number of samples whose handlers have not returned
 	handled   *sync.Cond // signals that unhandled is 0; nil before Drain
@@ -43,6 +44,13 @@ func (w *Network) Drain() {
 	for w.unhandled > 0 {
 		w.handled.Wait()
 	}
+}
+
+// SetClock sets the wall clock by which samples are sent and received to the system's clock and d.
+func (w *Network) SetClock(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.clock = d
 }
 
 // done counts samples as handled. The caller holds w.mu.
@@ -364,11 +372,16 @@ func (p *memoryPublisher) matches(s *memorySubscription) bool {
 }
 
 func (p *memoryPublisher) Topic() string             { return p.topic }
-func (p *memoryPublisher) Publish(data []byte) error { return p.PublishAt(data, time.Now().UnixNano()) }
+func (p *memoryPublisher) Publish(data []byte) error { return p.publish(data, nil) }
 
 func (p *memoryPublisher) Lend(data []byte, _ *codec.Buffer) error { return p.Publish(data) }
 
 func (p *memoryPublisher) PublishAt(data []byte, sourceTime int64) error {
+	return p.publish(data, &sourceTime)
+}
+
+// publish publishes data with a source time; nil is now.
+func (p *memoryPublisher) publish(data []byte, sourceTime *int64) error {
 	w := p.node.net
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -377,8 +390,10 @@ func (p *memoryPublisher) PublishAt(data []byte, sourceTime int64) error {
 	}
 	p.sequence++
 	now := time.Now()
+	wall := now.Add(w.clock).UnixNano()
 	sample := bridge.Sample{
-		Data: slices.Clone(data), SourceTime: sourceTime, ReceiveTime: now.UnixNano(), Received: bridge.Monotonic(now),
+		Data: slices.Clone(data), SourceTime: *cmp.Or(sourceTime, &wall), ReceiveTime: wall,
+		Received:  bridge.Monotonic(now),
 		Publisher: p.endpoint.GUID, Sequence: p.sequence,
 	}
 	if qos := p.endpoint.QoS; qos.Durability == codec.TransientLocal {

@@ -38,8 +38,9 @@ const (
 
 // Server is an S3 server. It checks ETags, If-Match, If-None-Match, multipart uploads and signatures.
 type Server struct {
-	Endpoint string // http://127.0.0.1:PORT
-	Close    func() // stops the server, so that it refuses connections
+	Endpoint string       // http://127.0.0.1:PORT
+	Close    func()       // stops the server, so that it refuses connections
+	Handler  http.Handler // handles the requests, for servers on other connections
 
 	t       testing.TB
 	backend *s3mem.Backend
@@ -78,7 +79,8 @@ func New(t testing.TB) *Server {
 	s := &Server{t: t, backend: s3mem.New(), objects: map[string]object{}}
 	require.NoError(t, s.backend.CreateBucket(context.Background(), Bucket))
 	fake := gofakes3.New(s.backend, gofakes3.WithV4Auth(map[string]string{accessKey: secretKey}))
-	server := httptest.NewServer(s.handler(fake.Server()))
+	s.Handler = s.handler(fake.Server())
+	server := httptest.NewServer(s.Handler)
 	t.Cleanup(server.Close)
 	s.Endpoint, s.Close = server.URL, server.Close
 	for name, value := range map[string]string{

@@ -5,11 +5,12 @@ package upload
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
+	"math/big"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -547,5 +548,9 @@ func refusal(err error) bool {
 // pause returns how long to wait after so many failures. It is random, so that many recorders do not try at once.
 func pause(failures int, most time.Duration) time.Duration {
 	most = min(firstPause<<min(failures, 20), most)
-	return most/2 + rand.N(most/2)
+	more, err := rand.Int(rand.Reader, big.NewInt(int64(most/2))) // which tests can repeat, unlike math/rand/v2
+	if err != nil {
+		return most
+	}
+	return most/2 + time.Duration(more.Int64())
 }
