@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -201,15 +202,17 @@ func (r osRoot) Open(name string) (store.File, error) {
 	return file, nil
 }
 
-// fill writes n zeros.
-func fill(file *os.File, n int64) error {
-	zeros := make([]byte, 64<<10)
-	for off := int64(0); off < n; off += int64(len(zeros)) {
-		if _, err := file.WriteAt(zeros[:min(n-off, int64(len(zeros)))], off); err != nil {
-			return err
-		}
+// Reserve implements Disk.
+func (OS) Reserve(path string, n int64) (io.Closer, error) {
+	file, err := store.Unnamed(filepath.Dir(path))
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	if err := allocate(file, n); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
 }
 
 // Rename implements Disk.

@@ -5,9 +5,7 @@ package codec
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"syscall"
 )
 
@@ -32,21 +30,15 @@ func lockError(err error) error {
 	return nil
 }
 
-// Reserve implements Disk. The bytes belong to a file without a name.
-func (OS) Reserve(path string, n int64) (io.Closer, error) {
-	file, err := os.CreateTemp(filepath.Dir(path), ".reserve-*")
-	if err != nil {
-		return nil, err
+// fill writes n zeros.
+func fill(file *os.File, n int64) error {
+	zeros := make([]byte, 64<<10)
+	for off := int64(0); off < n; off += int64(len(zeros)) {
+		if _, err := file.WriteAt(zeros[:min(n-off, int64(len(zeros)))], off); err != nil {
+			return err
+		}
 	}
-	err = os.Remove(file.Name())
-	if err == nil {
-		err = allocate(file, n)
-	}
-	if err != nil {
-		file.Close()
-		return nil, err
-	}
-	return file, nil
+	return nil
 }
 
 // Space implements Disk.
@@ -55,6 +47,6 @@ func (OS) Space(path string) (free, total int64, err error) {
 	if err := syscall.Statfs(path, &s); err != nil {
 		return 0, 0, fmt.Errorf("get the free space on the disk of %s: %w", path, err)
 	}
-	size := int64(s.Bsize) //nolint:unconvert // an uint32 on macOS
-	return int64(s.Bavail) * size, int64(s.Blocks) * size, nil
+	size := uint64(s.Bsize) // an int64 on Linux, an uint32 on macOS
+	return int64(s.Bavail * size), int64(s.Blocks * size), nil
 }

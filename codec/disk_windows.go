@@ -3,7 +3,6 @@ package codec
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -31,23 +30,8 @@ func lock(file *os.File, shared bool) error {
 	return nil
 }
 
-// Reserve implements Disk. It reserves the bytes with a temporary file, which Windows removes when the file is closed.
-func (OS) Reserve(path string, n int64) (io.Closer, error) {
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".reserve-*")
-	if err != nil {
-		return nil, err
-	}
-	temporary.Close()
-	file, err := os.OpenFile(temporary.Name(), os.O_RDWR|windows.O_FILE_FLAG_DELETE_ON_CLOSE, 0)
-	if err != nil {
-		return nil, errors.Join(err, os.Remove(temporary.Name()))
-	}
-	if err := file.Truncate(n); err != nil { // allocates the bytes: NTFS files are not sparse by default
-		file.Close()
-		return nil, err
-	}
-	return file, nil
-}
+// allocate allocates n bytes of the disk for an empty file. NTFS files are not sparse by default.
+func allocate(file *os.File, n int64) error { return file.Truncate(n) }
 
 // SyncAll implements Disk. Only administrators may sync a whole disk, so SyncAll syncs each file below path.
 func (OS) SyncAll(path string) error {

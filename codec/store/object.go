@@ -93,14 +93,11 @@ func (o *object) load(r *resumingReader, index int64) error {
 
 // spool fetches the object to a temporary file without a name.
 func (o *object) spool(b *Body) error {
-	file, err := os.CreateTemp("", "tapedeck-*")
+	file, err := Unnamed("")
 	if err != nil {
 		return err
 	}
 	o.local = file
-	if err := os.Remove(file.Name()); err != nil {
-		return err
-	}
 	n, err := io.Copy(file, b)
 	if err == nil && o.size >= 0 && n != o.size {
 		err = io.ErrUnexpectedEOF

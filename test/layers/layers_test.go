@@ -287,6 +287,7 @@ func TestDisk(t *testing.T) {
 		"codec/disk_unix.go":               "is the disk of the operating system",
 		"codec/store/store.go":             "reads local files; copies remote ones to temporary files",
 		"codec/store/object.go":            "copies what a web server sends as a whole to a temporary file",
+		"codec/store/unnamed_unix.go":      "makes a file for temporary data",
 		"codec/store/write.go":             "is for what the converter writes",
 		"codec/format.go":                  "looks into folders that only the converter writes",
 		"codec/format/rosbag2/reindex.go":  "repairs bags for the converter",

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"tapedeck/codec"
+	"tapedeck/codec/store"
 )
 
 // point is a place at a time. Its fields are exported for package binary.
@@ -24,18 +25,15 @@ const (
 	inBlock   = 64                // points of a block
 )
 
-// spill is an unlinked file that holds the points of all tracks in blocks, until each track is written as a whole.
+// spill is an unnamed file that holds the points of all tracks in blocks, until each track is written as a whole.
 type spill struct {
 	file *os.File
 	size int64
 }
 
 func (s *spill) create(folder string) (err error) {
-	s.file, err = os.CreateTemp(folder, ".points")
-	if err != nil {
-		return err
-	}
-	return os.Remove(s.file.Name())
+	s.file, err = store.Unnamed(folder)
+	return err
 }
 
 func (s *spill) close() { s.file.Close() }
