@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -15,6 +16,9 @@ import (
 
 // helper is the name of the program that reads and writes HDF5 files.
 const helper = "hdf5_helper"
+
+// lifeline is the child's descriptor of a pipe. The pipe ends when the parent ends.
+const lifeline = 3
 
 // errNoHelper is returned where the helper is missing.
 var errNoHelper = errors.New("HDF5 needs the program " + helper + " of tapedeck, which is not installed: it belongs " +
@@ -59,7 +63,8 @@ func start(args ...string) (*process, error) {
 	p := &process{command: exec.Command(path)}
 	p.command.Args = append([]string{helper}, args...)
 	p.command.Env = append(os.Environ(), "GOTRACEBACK=none")
-	p.command.Stderr = &p.stderr
+	var stderr headWriter
+	p.command.Stderr = &stderr
 	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C must not end the child
 	in, err := p.command.StdinPipe()
 	if err != nil {
@@ -89,11 +94,26 @@ func start(args ...string) (*process, error) {
 	p.end = sync.OnceValue(func() string {
 		lifelineWriter.Close()
 		state := p.command.Wait()
-		text := p.stderr.firstLine()
+		text := stderr.firstLine()
 		if text == "" && state != nil {
 			text = state.Error()
 		}
 		return text
 	})
 	return p, nil
+}
+
+// headWriter keeps the first 4096 bytes that are written to it. The first line of a child's standard error is the
+// reason why the child ended.
+type headWriter []byte
+
+func (h *headWriter) Write(p []byte) (int, error) {
+	*h = append(*h, p[:min(len(p), 4096-len(*h))]...)
+	return len(p), nil
+}
+
+// firstLine returns the first line that was written.
+func (h *headWriter) firstLine() string {
+	text, _, _ := strings.Cut(strings.TrimSpace(string(*h)), "\n")
+	return text
 }

@@ -14,7 +14,6 @@ import (
 	"io"
 	"os/exec"
 	"slices"
-	"strings"
 	"syscall"
 
 	"tapedeck/codec/format/hdf5/internal/h5type"
@@ -28,9 +27,6 @@ const (
 
 // tookLong is the beginning of the message of a child that ends because of maxTime.
 const tookLong = "reading took more than"
-
-// lifeline is the child's descriptor of a pipe. The pipe ends when the parent ends.
-const lifeline = 3
 
 // operation is the method of a file or dataset that a request calls.
 type operation int
@@ -96,7 +92,6 @@ type process struct {
 	requests  *gob.Encoder  // writes to in
 	responses *gob.Decoder  // reads out
 	out       *bufio.Reader // standard output of the child
-	stderr    headWriter
 	end       func() string // ends the child, waits for it, and returns why it ended
 }
 
@@ -160,18 +155,3 @@ type systemError struct {
 
 func (e *systemError) Error() string { return e.text }
 func (e *systemError) Unwrap() error { return e.errno }
-
-// headWriter keeps the first 4096 bytes that are written to it. The first line of a child's standard error is the
-// reason why the child ended.
-type headWriter []byte
-
-func (h *headWriter) Write(p []byte) (int, error) {
-	*h = append(*h, p[:min(len(p), 4096-len(*h))]...)
-	return len(p), nil
-}
-
-// firstLine returns the first line that was written.
-func (h *headWriter) firstLine() string {
-	text, _, _ := strings.Cut(strings.TrimSpace(string(*h)), "\n")
-	return text
-}

@@ -52,17 +52,13 @@ type dataset interface {
 // Main is the main function of the helper: it reads or writes a file as os.Args says until the parent is done. It does
 // not return. open and create are functions of package h5.
 func Main[D dataset, F file[D]](open, create func(path string) (F, error)) {
-	// The parent also gets these signals, and decides when work ends.
-	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	go func() {
-		_, _ = os.NewFile(lifeline, "").Read(make([]byte, 1))
-		os.Exit(0) // even if libhdf5 never returns
-	}()
 	var err error
 	switch args := os.Args[1:]; {
 	case len(args) == 4 && args[0] == modeRead:
+		endWithParent()
 		err = read(args[1], args[2], args[3], open)
 	case len(args) == 2 && args[0] == modeWrite:
+		endWithParent()
 		err = serve(args[1], create, func() error { return nil })
 	default:
 		err = errors.New("this program is started by others of tapedeck to read and write HDF5 files")
@@ -72,6 +68,16 @@ func Main[D dataset, F file[D]](open, create func(path string) (F, error)) {
 		os.Exit(1)
 	}
 	os.Exit(0)
+}
+
+// endWithParent ends this process when its parent ends.
+func endWithParent() {
+	// The parent also gets these signals, and decides when work ends.
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	go func() {
+		_, _ = os.NewFile(lifeline, "").Read(make([]byte, 1))
+		os.Exit(0) // even if libhdf5 never returns
+	}()
 }
 
 // read serves the file at path with limits of memory in bytes, and of processor time for a request in s.
