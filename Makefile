@@ -11,7 +11,8 @@
 #                 tests them there
 # make reference  runs go generate, which writes the options into docs/reference/ and config/*.yaml
 # make pictures  makes docs/pictures from the recording of make demo, with Chromium
-# make lint   runs gofmt, the linters, among them go vet and staticcheck, and the tests of test/layers
+# make lint   runs gofmt, the linters, among them go vet and staticcheck, and the tests of test/layers; also the linters
+#             on what the converter for macOS and Windows links
 # make fuzz   runs each fuzz test for FUZZTIME, by default 1m, in about an hour
 # make bench  measures recording, writing and reading, and compares with a baseline
 # make bench-recorder  compares recording with the installed recorders of ROS 2, in about 25 minutes;
@@ -87,6 +88,11 @@ reference:
 
 lint: deps
 	$(GO) run $(GOLANGCI_LINT) run --build-tags "$(TAGS)"
+	for target in darwin/amd64 darwin/arm64 windows/amd64; do \
+		CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -o /dev/null ./nodes/converter || exit 1; done
+	for system in darwin windows; do \
+		$(GO) run -exec "env CGO_ENABLED=0 GOOS=$$system" $(GOLANGCI_LINT) run --tests=false \
+			$$(CGO_ENABLED=0 GOOS=$$system $(GO) list -deps ./nodes/converter | sed -n 's|^tapedeck/|./|p') || exit 1; done
 	$(GO) test ./test/layers
 
 fuzz:
