@@ -8,7 +8,7 @@
 # make build  puts the nodes into bin/
 # make dist  writes packages, archives and the converter for other systems into dist/; docs/guide/install.md
 # make test-dist  installs the packages of make dist on minimal Debian systems and in a virtual machine, as root, and
-#                 tests them there
+#                 tests them there; runs the converter for Windows with Wine
 # make reference  runs go generate, which writes the options into docs/reference/ and config/*.yaml
 # make pictures  makes docs/pictures from the recording of make demo, with Chromium
 # make lint   runs gofmt, the linters, among them go vet and staticcheck, and the tests of test/layers; also the linters
