@@ -5,6 +5,7 @@
 #             them, in a minute or two; SINCE=main compares with another commit
 # make stress runs all tests 5 times beside busy processes, in about an hour, and prints how often each test failed;
 #             N=20 runs them 20 times
+# make test-arm64  runs tests, the demo and conversions as arm64 programs under qemu-user, in about half an hour
 # make build  puts the nodes into bin/
 # make dist  writes packages, archives and the converter for other systems into dist/; docs/guide/install.md
 # make test-dist  installs the packages of make dist on minimal Debian systems and in a virtual machine, as root, and
@@ -43,7 +44,7 @@ N ?= 5
 
 SINCE ?= HEAD
 
-.PHONY: build dist test-dist demo pictures test test-all quick stress reference lint fuzz bench bench-recorder bench-player bench-seek bench-convert bench-hardware \
+.PHONY: build dist test-dist demo pictures test test-all test-arm64 quick stress reference lint fuzz bench bench-recorder bench-player bench-seek bench-convert bench-hardware \
 	deps test-deps test-all-deps clean
 
 build: deps
@@ -73,6 +74,10 @@ test-all: test-all-deps
 	$(SHORT)
 	test/lean test/run -- $(GOTEST) ./test/...
 	test/lean test/run -- $(GOTEST) $$(test/long)
+
+test-arm64: test-deps
+	@bash test/install arm64
+	test/arm64
 
 quick:
 	test/lean test/quick $(SINCE)

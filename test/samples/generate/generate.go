@@ -20,7 +20,12 @@ package generate
 
 import (
 	"errors"
+	"fmt"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"tapedeck/codec/format/mcap"
@@ -89,4 +94,28 @@ func Find(t testing.TB, name string) (path string, ok bool) {
 		t.Fatalf("generate %s: %v", name, err)
 	}
 	return path, true
+}
+
+// Write writes all stand-ins into a folder, under the names of the samples. It leaves out stand-ins that Python cannot
+// write because a module is missing, and returns their names.
+func Write(folder string) (missing []string, err error) {
+	written := "\x00" // no name begins with it
+	for _, name := range slices.Sorted(maps.Keys(generators)) {
+		if strings.HasPrefix(name, written+"/") {
+			continue // a file of the last stand-in, which is a folder
+		}
+		path := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return nil, err
+		}
+		err := generators[name](path)
+		switch {
+		case errors.Is(err, errNoModule):
+			missing = append(missing, name)
+		case err != nil:
+			return nil, fmt.Errorf("generate %s: %w", name, err)
+		}
+		written = name
+	}
+	return missing, nil
 }
