@@ -121,7 +121,13 @@ func (w *world) check(t *testing.T, boot int) {
 	for key := range w.depot.dirty {
 		delete(w.inStore, key)
 		if content, ok := w.depot.Content(key); ok && isData(key) && w.depot.shrunk[key] == nil {
-			w.inStore[key] = w.read(t, key, content)
+			c := w.read(t, key, content)
+			w.inStore[key] = c
+			sum := sha256.Sum256(content)
+			if len(c.numbers) > 0 && w.keyOf[sum] != "" { // files without messages may be equal
+				require.Equal(t, w.keyOf[sum], key, "a file was uploaded twice")
+			}
+			w.keyOf[sum] = key
 		}
 		w.checkManifests(t, path.Dir(key)+"/")
 	}
@@ -164,7 +170,13 @@ func (w *world) snapshot(t *testing.T, files map[string][]byte) string {
 	for _, path := range slices.Sorted(maps.Keys(files)) {
 		text := path
 		if kind(path) == "data" {
-			text += fmt.Sprintf(": %v", w.read(t, path, files[path]).numbers)
+			for _, topic := range topics {
+				for s, list := range w.read(t, path, files[path]).numbers { // of one boot
+					if s.topic == topic {
+						text += fmt.Sprintf(", %d messages %d to %d on %s", len(list), list[0], list[len(list)-1], topic)
+					}
+				}
+			}
 		}
 		list = append(list, text)
 	}

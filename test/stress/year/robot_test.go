@@ -67,6 +67,7 @@ type world struct {
 	finals   map[string]string // hash of each file with its final name, by path
 	known    map[string]*contents
 	inStore  map[string]*contents // by key
+	keyOf    map[[32]byte]string  // keys by the hashes of their contents
 	copied   []*contents          // of files that people copied
 	released map[stream]map[int]bool
 	trimmed  map[string]bool // files that the recorder deleted though they were not uploaded, as it was told to
@@ -95,7 +96,8 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{
 		t: t, seed: seed, disk: &disktest.Disk{Size: diskSize},
 		sent: map[stream][]message{}, finals: map[string]string{}, known: map[string]*contents{},
-		inStore: map[string]*contents{}, released: map[stream]map[int]bool{}, stepped: map[int]bool{},
+		inStore: map[string]*contents{}, keyOf: map[[32]byte]string{},
+		released: map[stream]map[int]bool{}, stepped: map[int]bool{},
 		trimmed: map[string]bool{},
 		statistics: statistics{boots: map[string]int{}, ends: map[string]int{}, errs: map[string]int{},
 			left: map[string]int{}},
@@ -423,7 +425,7 @@ func (b *running) explain(err error) {
 		{"less than the", b.full.until > 0},
 		{"is full", b.full.until > 0},
 		{"has no older file to delete", b.full.until > 0},
-		{"file exists", b.start < time.Minute},
+		{"already exists", b.start < time.Minute}, // a second later the name is another one
 		{"object of this name with other", b.start < time.Minute || b.depot},
 		{"not uploaded", !b.depot},
 	} {
