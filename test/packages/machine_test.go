@@ -100,6 +100,9 @@ func newMachine(t *testing.T, shared, suite, arch string, packages ...string) *m
 		"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + shared,
 		"TAPEDECK_TEST_RUN=" + os.Getenv("TAPEDECK_TEST_RUN"), // lets process.Main find it
 	}}
+	if arch == "arm64" {
+		m.env = append(m.env, "ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST") // qemu-user has no IP_MULTICAST_IF
+	}
 	upper, work := filepath.Join(top, "upper"), filepath.Join(top, "work")
 	for _, dir := range []string{m.root, upper, work} {
 		require.NoError(t, os.Mkdir(dir, 0o755))
