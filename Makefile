@@ -6,6 +6,7 @@
 # make stress runs all tests 5 times beside busy processes, in about an hour, and prints how often each test failed;
 #             N=20 runs them 20 times
 # make test-arm64  runs tests, the demo and conversions as arm64 programs under qemu-user, in about half an hour
+# make power  cuts the power of programs on ext4, xfs and btrfs, as root, in about 10 minutes; N=10000 makes as many cuts
 # make build  puts the nodes into bin/
 # make dist  writes packages, archives and the converter for other systems into dist/; docs/guide/install.md
 # make test-dist  installs the packages of make dist on minimal Debian systems and in a virtual machine, as root, and
@@ -44,8 +45,8 @@ N ?= 5
 
 SINCE ?= HEAD
 
-.PHONY: build dist test-dist demo pictures test test-all test-arm64 quick stress reference lint fuzz bench bench-recorder bench-player bench-seek bench-convert bench-hardware \
-	deps test-deps test-all-deps clean
+.PHONY: build dist test-dist demo pictures test test-all test-arm64 quick stress power reference lint fuzz bench bench-recorder bench-player bench-seek bench-convert bench-hardware \
+	deps test-deps test-all-deps power-deps clean
 
 build: deps
 	$(GO) build -o bin/ ./nodes/...
@@ -86,6 +87,9 @@ stress: test-all-deps
 	test/lean -race $(GO) run ./test/stress -rounds $(N) -short $(TESTED)
 	$(GO) run ./test/stress -rounds $(N) ./test/...
 	$(GO) run ./test/stress -rounds $(N) $$(test/long)
+
+power: power-deps
+	test/lean $(GO) test ./test/stress/power -v -count=1 -timeout 0 -cuts $(if $(filter file,$(origin N)),1400,$(N))
 
 # The tests that compare these files write them, one node after the other.
 reference:
@@ -133,7 +137,10 @@ test-deps:
 	@bash test/install build test
 
 test-all-deps:
-	@bash test/install build test peers
+	@bash test/install build test power peers
+
+power-deps:
+	@bash test/install build test power
 
 clean:
 	rm -rf bin build install log

@@ -14,6 +14,7 @@ require (
 	github.com/coreos/go-systemd/v22 v22.7.0
 	github.com/dsnet/compress v0.0.1
 	github.com/foxglove/mcap/go/mcap v1.9.0
+	github.com/hanwen/go-fuse/v2 v2.12.1
 	github.com/klauspost/compress v1.18.0
 	github.com/parquet-go/parquet-go v0.28.0
 	github.com/pierrec/lz4/v4 v4.1.22
