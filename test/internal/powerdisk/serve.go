@@ -3,6 +3,8 @@ package powerdisk
 import (
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"sync"
 	"syscall"
 
@@ -39,7 +41,40 @@ func serve(folder string) (*server, error) {
 		return nil, fmt.Errorf("mount FUSE on %s: %w", folder, err)
 	}
 	go mounted.Serve()
-	return s, mounted.WaitMount()
+	if err := mounted.WaitMount(); err != nil {
+		return nil, err
+	}
+	return s, guard(folder)
+}
+
+// guardian is a shell script that ends the requests of a FUSE connection when a process dies. Otherwise a thread of the
+// process that waits for its own disk could not end: nobody answers, and the connection stays open as long as the
+// thread lives. The arguments are the process and the number of the connection.
+const guardian = `mount -t fusectl none /sys/fs/fuse/connections 2>/dev/null
+connection=/sys/fs/fuse/connections/$2
+while [ -e "$connection" ]; do
+	state=$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null)
+	case "$state" in
+	"" | Z | X) echo 1 >"$connection/abort" ;;
+	esac
+	sleep 0.2
+done`
+
+// guard starts a guardian of this process for the connection of a mounted folder. It ends when the folder is unmounted.
+func guard(folder string) error {
+	var stat unix.Stat_t
+	if err := unix.Stat(folder, &stat); err != nil {
+		return fmt.Errorf("find the FUSE connection of %s: %w", folder, err)
+	}
+	connection := fmt.Sprint(unix.Minor(stat.Dev))
+	cmd := exec.Command("sh", "-c", guardian, "guardian", fmt.Sprint(os.Getpid()), connection)
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that Ctrl-C does not end it
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("guard the FUSE connection of %s: %w", folder, err)
+	}
+	go func() { _ = cmd.Wait() }()
+	return nil
 }
 
 // add makes an image the file with this name.
