@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,6 +81,26 @@ func TestRecorderOnADisk(t *testing.T) {
 				"whole recording: received 6, written 5, dropped 1, lost 0")
 		})
 	}
+}
+
+// A recording that a full disk ends before the first regular sync survives a power cut.
+func TestEndByAFullDiskIsSynced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &disktest.Disk{Size: 10 << 20}
+		net := &bridgetest.Network{}
+		node, err := net.Open(bridge.Options{Name: "recorder"})
+		require.NoError(t, err)
+		d := newTestRecorderWith(t, net, node, disk, testOptions("record"), "/n")
+		p := d.advertise("/n", codec.DefaultQoS())
+		d.publish(p, 1, 2, 3)
+		disk.Fill(10_100_000)
+		require.ErrorContains(t, <-d.ended, "free some space")
+		d.ended <- nil // for the end of the test
+		for seed := range uint64(10) {
+			cut := disk.PowerCut(func(string) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) })
+			require.Equal(t, disk.Files(), cut.Files())
+		}
+	})
 }
 
 // A session is written only to the recorder's codec.Disk, also when it is overwritten.

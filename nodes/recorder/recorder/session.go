@@ -278,8 +278,8 @@ func (s *session) finish(out *output) {
 			s.err.CompareAndSwap(nil, &err)
 		}
 	}
-	if s.failure() == nil && s.recorder.options.Sync != syncNone {
-		note(out.Sync()) // Close then syncs, too
+	if s.recorder.options.Sync != syncNone {
+		note(out.Sync()) // Close then syncs, too, also after a failure: the last file gets its name
 	}
 	note(s.final(out.Close()))
 	if out.sent != nil {
