@@ -1,3 +1,5 @@
+// Package powerdisk serves a disk image in memory by FUSE, keeps the history of its writes and flushes, and mounts
+// states that a power cut could have left. It needs root, loop devices and the programs that make file systems.
 package powerdisk
 
 import (

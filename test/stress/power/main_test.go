@@ -131,5 +131,5 @@ func TestReplay(t *testing.T) {
 			return
 		}
 	}
-	t.Fatal(fmt.Sprintf("%s: no scenario is named %s", *file, history.Scenario))
+	t.Fatalf("%s: no scenario is named %s", *file, history.Scenario)
 }
