@@ -246,8 +246,12 @@ func TestDamagedAttachment(t *testing.T) {
 		job.Damaged = func(err error) { damage = append(damage, err) }
 		_, err = job.Run(t.Context())
 		require.NoError(t, err)
-		require.Len(t, damage, 1)
+		require.NotEmpty(t, damage)
 		require.ErrorContains(t, damage[0], `attachment "car.urdf"`)
+		if n > 0 {
+			require.Len(t, damage, 2)
+			require.ErrorContains(t, damage[1], "the checksum of the data section is wrong")
+		}
 		got, _ := extras(t, output)
 		require.Equal(t, []attachment{{name: "car.urdf", data: "[robot/>"}}, got)
 	}
