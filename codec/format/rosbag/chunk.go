@@ -60,10 +60,7 @@ func (l *loader) Load(s *chunked.Segment, buf []byte) ([]byte, []error) {
 			last = h.time
 		} else {
 			other := h // keeps h on the stack
-			err := l.reader.define(&other, data)
-			if err != nil {
-				errs = append(errs, fmt.Errorf("%v: %w", s, err))
-			}
+			l.reader.define(&other, data)
 		}
 		whole = next
 	}
@@ -140,7 +137,7 @@ func (l *loader) salvage(s *chunked.Segment, records []byte, errs []error) ([]by
 		if r.op == opMessage {
 			n += copy(records[n:], records[r.offset:r.end()])
 		} else {
-			_ = l.reader.define(&r.header, records[r.data:r.end()]) // the chunk is damaged anyway
+			l.reader.define(&r.header, records[r.data:r.end()])
 		}
 	}
 }

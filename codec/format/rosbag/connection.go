@@ -1,8 +1,6 @@
 package rosbag
 
 import (
-	"fmt"
-	"hash/crc32"
 	"slices"
 	"strings"
 
@@ -59,8 +57,7 @@ func newChannel(topic string, fields []byte) *codec.Channel {
 
 // connectionTable has the channel numbers of a bag's connections. Channels are numbered in the order of reading.
 type connectionTable struct {
-	numbers map[uint32]int    // channel numbers by connection number in the file
-	sums    map[uint32]uint32 // checksums of the connections' first records, by connection number
+	numbers map[uint32]int // channel numbers by connection number in the file
 
 	// For version 1.2, in which the header of a message has topic, type, MD5 sum, caller and latching:
 	names       map[string]int    // channel numbers by the fields above
@@ -68,25 +65,18 @@ type connectionTable struct {
 	key         []byte            // buffer for a key of names
 }
 
-// define stores a connection or a definition, and ignores other records. It returns an error about a connection that an
-// earlier record describes differently.
-func (r *reader) define(h *header, data []byte) error {
+// define stores a connection or a definition, and ignores other records.
+func (r *reader) define(h *header, data []byte) {
 	switch h.op {
 	case opConnection:
-		sum := crc32.Update(crc32.ChecksumIEEE(data), crc32.IEEETable, h.get("topic"))
-		n := r.channelNumber(h.conn)
-		if r.Contents.Channels[n] == nil {
-			r.Contents.Channels[n], r.sums[h.conn] = newChannel(string(h.get("topic")), data), sum
-		}
-		if r.sums[h.conn] != sum {
-			return fmt.Errorf("the record of connection %d differs from an earlier one", h.conn)
+		if n := r.channelNumber(h.conn); r.Contents.Channels[n] == nil {
+			r.Contents.Channels[n] = newChannel(string(h.get("topic")), data)
 		}
 	case opDefinition:
 		if definition := h.get("def"); definition != nil {
 			r.definitions[string(h.get("type"))+" "+string(h.get("md5"))] = slices.Clone(definition)
 		}
 	}
-	return nil
 }
 
 // channelNumber returns the channel number of a connection. The connection's record may be missing.

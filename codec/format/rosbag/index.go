@@ -60,7 +60,7 @@ func (r *reader) readIndex() error {
 		}
 		switch rec.op {
 		case opConnection:
-			_ = r.define(&rec.header, w.At(rec.data, int64(rec.size))) // the first record counts
+			r.define(&rec.header, w.At(rec.data, int64(rec.size)))
 		case opChunkInfo:
 			if err := r.addChunk(&rec, &w.Window, start); err != nil {
 				return err

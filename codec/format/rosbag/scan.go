@@ -50,8 +50,7 @@ func (r *reader) scan(closed bool) error {
 			runs.Flush()
 		case rec.op != opMessage:
 			if rec.op == opConnection || rec.op == opDefinition {
-				// After a crash, zeros may replace the end of a connection that a chunk describes, too.
-				_ = r.define(&rec.header, w.At(rec.data, int64(rec.size)))
+				r.define(&rec.header, w.At(rec.data, int64(rec.size)))
 			} else {
 				runs.Flush()
 			}
