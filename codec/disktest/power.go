@@ -29,7 +29,7 @@ func (d *Disk) boot(files map[string]*file, made map[string]bool) *Disk {
 
 // PowerCut returns the disk as it may be after a power cut. Of the operations that were not synced, the first ones of
 // each folder are done. Each file has the first bytes of the writes that were not synced, perhaps with zeros behind
-// them, or some blocks of these writes. random returns the random numbers for the file or folder at path.
+// them, or some blocks of the unsynced writes. random returns the random numbers for the file or folder at path.
 func (d *Disk) PowerCut(random func(path string) *rand.Rand) *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()

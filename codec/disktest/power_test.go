@@ -60,7 +60,7 @@ func TestPowerCut(t *testing.T) {
 	require.Equal(t, disk.Files(), disk.Killed().PowerCut(nil).Files(), "what is on the disk at the start is synced")
 }
 
-// A disk has Size bytes, of which files, reserved space and other programs take some.
+// Files, reserved space and other programs take some of the Size bytes of a disk.
 func TestSize(t *testing.T) {
 	disk := &Disk{Size: 1000}
 	file, err := disk.Create("a", false)

@@ -117,7 +117,8 @@ func newMachine(t *testing.T, shared, suite, arch string, packages ...string) *m
 	return m
 }
 
-// mountDevices makes the devices of containers. The machine does not get /dev of this system, where tests could do harm.
+// mountDevices makes the devices of containers. The machine does not get /dev of this system, where tests could do
+// harm.
 func (m *machine) mountDevices() {
 	m.t.Helper()
 	require.NoError(m.t, unix.Mount("dev", m.path("/dev"), "tmpfs", 0, "mode=755"))

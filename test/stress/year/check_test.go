@@ -163,8 +163,8 @@ func (w *world) check(t *testing.T, boot int) {
 	w.log = append(w.log, w.snapshot(t, files))
 }
 
-// snapshot describes the disk in a line of the log. It leaves out the contents of unfinished files, which depend on what
-// was first at the same simulated instant.
+// snapshot describes the disk in a line of the log. It leaves out the contents of unfinished files, which depend on
+// what was first at the same simulated instant.
 func (w *world) snapshot(t *testing.T, files map[string][]byte) string {
 	var list []string
 	for _, path := range slices.Sorted(maps.Keys(files)) {

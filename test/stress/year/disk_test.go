@@ -104,5 +104,6 @@ func kind(path string) string {
 // isData reports whether a file holds messages, complete or not.
 func isData(path string) bool {
 	name := strings.TrimSuffix(filepath.Base(path), codec.ActiveSuffix)
-	return strings.HasSuffix(name, ".mcap") || strings.Contains(name, ".record.") && !strings.Contains(name, ".upload.json")
+	return strings.HasSuffix(name, ".mcap") ||
+		strings.Contains(name, ".record.") && !strings.Contains(name, ".upload.json")
 }
