@@ -60,7 +60,8 @@ func (r *reader) readIndex() error {
 		}
 		switch rec.op {
 		case opConnection:
-			r.define(&rec.header, w.At(rec.data, int64(rec.size)))
+			h, data := w.read(&rec)
+			r.define(&h, data)
 		case opChunkInfo:
 			if err := r.addChunk(&rec, &w.Window, start); err != nil {
 				return err

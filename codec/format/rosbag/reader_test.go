@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/chunked"
 	"tapedeck/codec/internal/codectest"
 )
 
@@ -171,6 +172,31 @@ func TestConnectionsAtTheEnd(t *testing.T) {
 	copy(content[len(version2):], testFileHeader(0, 0, 0))
 	r := openMemory(t, content)
 	require.Equal(t, []string{"a"}, texts(readAll(t, r, codec.Query{})))
+}
+
+// TestLargeConnections reads connections that are larger than the first bytes that a window reads.
+func TestLargeConnections(t *testing.T) {
+	topics := []string{"/a", "/b", "/c"}
+	b := newBag()
+	var records []byte
+	for i := range topics {
+		records = append(records, testMessage(uint32(i), int64(10+i), "a")...)
+	}
+	b.chunk("none", records, records)
+	for i, topic := range topics {
+		b.connection(testConnection(uint32(i), topic, "callerid", strings.Repeat("x", 2*chunked.JumpSize)))
+	}
+	content := b.close()
+	for _, closed := range []bool{true, false} {
+		if !closed {
+			copy(content[len(version2):], testFileHeader(0, 0, 0))
+		}
+		got := []string{}
+		for _, m := range readAll(t, openMemory(t, content), codec.Query{}) {
+			got = append(got, m.Channel.Topic)
+		}
+		require.Equal(t, topics, got, "closed: %v", closed)
+	}
 }
 
 // version1Bag returns a bag of version 1.2, with an index if closed.

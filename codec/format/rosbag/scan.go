@@ -50,7 +50,8 @@ func (r *reader) scan(closed bool) error {
 			runs.Flush()
 		case rec.op != opMessage:
 			if rec.op == opConnection || rec.op == opDefinition {
-				r.define(&rec.header, w.At(rec.data, int64(rec.size)))
+				h, data := w.read(&rec)
+				r.define(&h, data)
 			} else {
 				runs.Flush()
 			}

@@ -97,6 +97,13 @@ func (w *walker) record(off int64) (record, bool) {
 	return r, r.end() <= w.to && (h.op == opMessage || h.op == opChunk || r.size <= maxOtherData)
 }
 
+// read returns the header and the data of the record rec, both valid until the walker moves. The header of rec may have
+// become invalid.
+func (w *walker) read(rec *record) (header, []byte) {
+	h, data, _ := cutRecord(w.At(rec.offset, rec.end()-rec.offset), 0)
+	return h, data
+}
+
 // hasRequiredFields reports whether a header has all fields that its op requires.
 func hasRequiredFields(h *header) bool {
 	switch h.op {
