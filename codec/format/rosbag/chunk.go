@@ -60,7 +60,10 @@ func (l *loader) Load(s *chunked.Segment, buf []byte) ([]byte, []error) {
 			last = h.time
 		} else {
 			other := h // keeps h on the stack
-			l.reader.define(&other, data)
+			err := l.reader.define(&other, data)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%v: %w", s, err))
+			}
 		}
 		whole = next
 	}
@@ -137,7 +140,7 @@ func (l *loader) salvage(s *chunked.Segment, records []byte, errs []error) ([]by
 		if r.op == opMessage {
 			n += copy(records[n:], records[r.offset:r.end()])
 		} else {
-			l.reader.define(&r.header, records[r.data:r.end()])
+			_ = l.reader.define(&r.header, records[r.data:r.end()]) // the chunk is damaged anyway
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package rosbag
 
 import (
+	"fmt"
+	"hash/crc32"
 	"slices"
 	"strings"
 
@@ -57,7 +59,8 @@ func newChannel(topic string, fields []byte) *codec.Channel {
 
 // connectionTable has the channel numbers of a bag's connections. Channels are numbered in the order of reading.
 type connectionTable struct {
-	numbers map[uint32]int // channel numbers by connection number in the file
+	numbers map[uint32]int    // channel numbers by connection number in the file
+	sums    map[uint32]uint32 // connectionSum of the connections' first records, by connection number
 
 	// For version 1.2, in which the header of a message has topic, type, MD5 sum, caller and latching:
 	names       map[string]int    // channel numbers by the fields above
@@ -65,18 +68,38 @@ type connectionTable struct {
 	key         []byte            // buffer for a key of names
 }
 
-// define stores a connection or a definition, and ignores other records.
-func (r *reader) define(h *header, data []byte) {
+// connectionSum returns a checksum of a connection. It does not depend on the order of the fields, which a program that
+// appends to a bag may change in the index.
+func connectionSum(topic, fields []byte) uint32 {
+	sum := crc32.ChecksumIEEE(topic)
+	for len(fields) > 0 {
+		_, _, rest, _ := cutField(fields) // without a field, rest is empty
+		sum += crc32.ChecksumIEEE(fields[:len(fields)-len(rest)])
+		fields = rest
+	}
+	return sum
+}
+
+// define stores a connection or a definition, and ignores other records. It returns an error about a connection that an
+// earlier record describes differently.
+func (r *reader) define(h *header, data []byte) error {
 	switch h.op {
 	case opConnection:
-		if n := r.channelNumber(h.conn); r.Contents.Channels[n] == nil {
-			r.Contents.Channels[n] = newChannel(string(h.get("topic")), data)
+		topic := h.get("topic")
+		sum := connectionSum(topic, data)
+		n := r.channelNumber(h.conn)
+		if r.Contents.Channels[n] == nil {
+			r.Contents.Channels[n], r.sums[h.conn] = newChannel(string(topic), data), sum
+		}
+		if r.sums[h.conn] != sum {
+			return fmt.Errorf("the record of connection %d differs from an earlier one", h.conn)
 		}
 	case opDefinition:
 		if definition := h.get("def"); definition != nil {
 			r.definitions[string(h.get("type"))+" "+string(h.get("md5"))] = slices.Clone(definition)
 		}
 	}
+	return nil
 }
 
 // channelNumber returns the channel number of a connection. The connection's record may be missing.

@@ -61,7 +61,7 @@ func (r *reader) readIndex() error {
 		switch rec.op {
 		case opConnection:
 			h, data := w.read(&rec)
-			r.define(&h, data)
+			_ = r.define(&h, data) // the first record counts
 		case opChunkInfo:
 			if err := r.addChunk(&rec, &w.Window, start); err != nil {
 				return err

@@ -75,7 +75,8 @@ func (r *reader) Index() error {
 // reset forgets the contents of the bag.
 func (r *reader) reset() {
 	*r = reader{Reader: r.Reader, version1: r.version1, headDamaged: r.headDamaged, connectionTable: connectionTable{
-		numbers: map[uint32]int{}, names: map[string]int{}, definitions: map[string][]byte{}}}
+		numbers: map[uint32]int{}, sums: map[uint32]uint32{}, names: map[string]int{},
+		definitions: map[string][]byte{}}}
 	r.Contents = chunked.Contents{Path: r.Path}
 }
 

@@ -199,6 +199,38 @@ func TestLargeConnections(t *testing.T) {
 	}
 }
 
+// TestDifferentConnections reads bags whose index describes a connection differently than the chunk.
+func TestDifferentConnections(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		index   []byte
+		differs bool
+	}{
+		{"equal", testConnection(0, "/a", "callerid", "/one", "latching", "1"), false},
+		{"other order", testConnection(0, "/a", "latching", "1", "callerid", "/one"), false},
+		{"other topic", testConnection(0, "/b", "callerid", "/one", "latching", "1"), true},
+		{"other field", testConnection(0, "/a", "callerid", "/one", "latching", "0"), true},
+		{"missing field", testConnection(0, "/a", "callerid", "/one"), true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBag()
+			connection := testConnection(0, "/a", "callerid", "/one", "latching", "1")
+			records := slices.Concat(connection, testMessage(0, 10, "a"))
+			b.chunk("none", records, records)
+			b.index = bytes.Replace(b.index, connection, c.index, 1)
+			var damage []string
+			query := codec.Query{Damaged: func(err error) { damage = append(damage, err.Error()) }}
+			require.Equal(t, []string{"a"}, texts(readAll(t, openMemory(t, b.close()), query)))
+			if !c.differs {
+				require.Empty(t, damage)
+				return
+			}
+			require.Len(t, damage, 1)
+			require.Contains(t, damage[0], "the record of connection 0 differs from an earlier one")
+		})
+	}
+}
+
 // version1Bag returns a bag of version 1.2, with an index if closed.
 func version1Bag(closed bool) []byte {
 	definition := testRecord(nil, "op", opDefinition, "topic", "/a", "type", "std_msgs/String", "md5", "992c", "def",
