@@ -239,6 +239,40 @@ func SyncFile(path string) error {
 	return errors.Join(file.Sync(), file.Close())
 }
 
+// syncedOneByOne is the number of files that SyncTree syncs one by one. It syncs the whole disk if there are more.
+const syncedOneByOne = 16
+
+// SyncTree syncs the file at path, or the folder at path with everything below. It skips links.
+func SyncTree(path string) error {
+	var files, folders []string
+	err := filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir():
+			folders = append(folders, path)
+		case entry.Type().IsRegular():
+			files = append(files, path)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if len(files) > syncedOneByOne {
+		return OS{}.SyncAll(path)
+	}
+	for _, file := range files {
+		if err := SyncFile(file); err != nil {
+			return err
+		}
+	}
+	for _, folder := range folders {
+		OS{}.SyncFolder(folder)
+	}
+	return nil
+}
+
 // SyncFolder implements Disk.
 func (OS) SyncFolder(path string) {
 	if folder, err := os.Open(path); err == nil {

@@ -17,6 +17,10 @@ func allocate(file *os.File, n int64) error {
 	return err
 }
 
+// Exchange exchanges two files or folders. A crash leaves either the old names or the new ones. The error wraps
+// errors.ErrUnsupported on disks that cannot do it.
+func Exchange(a, b string) error { return unix.RenamexNp(a, b, unix.RENAME_SWAP) }
+
 // SyncAll implements Disk. sync(2) gives all writes to the drive; syncing one file makes the drive write its cache.
 func (OS) SyncAll(path string) error {
 	file, err := os.Open(path)

@@ -23,6 +23,16 @@ func allocate(file *os.File, n int64) error {
 	}
 }
 
+// Exchange exchanges two files or folders. A crash leaves either the old names or the new ones. The error wraps
+// errors.ErrUnsupported on disks that cannot do it.
+func Exchange(a, b string) error {
+	err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EXDEV) { // EXDEV: a folder in the image of a container
+		err = errors.ErrUnsupported
+	}
+	return err
+}
+
 // SyncAll implements Disk.
 func (OS) SyncAll(path string) error {
 	file, err := os.Open(path)

@@ -1,6 +1,8 @@
 package codec
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -32,4 +34,36 @@ func TestCreateLocks(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "new", string(text))
 	})
+}
+
+func TestExchange(t *testing.T) {
+	dir := t.TempDir()
+	folder, file := filepath.Join(dir, "folder"), filepath.Join(dir, "file")
+	require.NoError(t, os.MkdirAll(filepath.Join(folder, "x"), 0o777))
+	require.NoError(t, os.WriteFile(file, nil, 0o666))
+	err := Exchange(folder, file)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	require.FileExists(t, folder)
+	require.DirExists(t, filepath.Join(file, "x"))
+	require.ErrorIs(t, Exchange(folder, filepath.Join(dir, "none")), fs.ErrNotExist)
+}
+
+func TestLockFolder(t *testing.T) {
+	dir := t.TempDir()
+	lock, err := LockFolder(dir)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	_, err = LockFolder(dir)
+	require.ErrorIs(t, err, ErrLocked)
+	require.NoError(t, lock.Close())
+	lock, err = LockFolder(dir)
+	require.NoError(t, err)
+	require.NoError(t, lock.Close())
+	_, err = LockFolder(filepath.Join(dir, "none"))
+	require.ErrorIs(t, err, fs.ErrNotExist)
 }

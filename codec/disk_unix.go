@@ -5,6 +5,7 @@ package codec
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"syscall"
 )
@@ -28,6 +29,30 @@ func lockError(err error) error {
 		return fmt.Errorf("lock: %w", err)
 	}
 	return nil
+}
+
+// LockFolder locks a folder until the Closer is closed. The error is ErrLocked if another process has locked it, and
+// errors.ErrUnsupported if the system or the disk cannot lock folders.
+func LockFolder(path string) (io.Closer, error) {
+	folder, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(folder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	same := false
+	if err == nil {
+		same, err = isAt(folder, path)
+	} else if !errors.Is(err, syscall.EWOULDBLOCK) {
+		err = errors.ErrUnsupported
+	}
+	if errors.Is(err, syscall.EWOULDBLOCK) || err == nil && !same {
+		err = ErrLocked
+	}
+	if err != nil {
+		folder.Close()
+		return nil, err
+	}
+	return folder, nil
 }
 
 // fill writes n zeros.

@@ -3,6 +3,7 @@ package codec
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -29,6 +30,12 @@ func lock(file *os.File, shared bool) error {
 	}
 	return nil
 }
+
+// LockFolder returns errors.ErrUnsupported: Windows does not lock folders.
+func LockFolder(string) (io.Closer, error) { return nil, errors.ErrUnsupported }
+
+// Exchange returns errors.ErrUnsupported: Windows does not exchange files.
+func Exchange(string, string) error { return errors.ErrUnsupported }
 
 // allocate allocates n bytes of the disk for an empty file. NTFS files are not sparse by default.
 func allocate(file *os.File, n int64) error { return file.Truncate(n) }

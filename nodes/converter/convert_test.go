@@ -231,13 +231,25 @@ func TestOverwrite(t *testing.T) {
 		require.FileExists(t, filepath.Join(out, "thesis.tex"))
 	})
 	t.Run("left over from before", func(t *testing.T) {
-		out := filepath.Join(t.TempDir(), "out.lines")
-		require.NoError(t, os.Mkdir(out+".part", 0o755))
-		_, _, err := run(t, in, out)
-		require.ErrorContains(t, err, "interrupted or is still running")
-		_, _, err = run(t, in, out, "--overwrite")
+		folder := t.TempDir()
+		out := filepath.Join(folder, "out.lines")
+		require.NoError(t, os.MkdirAll(out+".part/out.lines", 0o755))
+		running, err := codec.LockFolder(out + ".part")
+		require.NoError(t, err)
+		for _, args := range [][]string{{in, out}, {in, out, "--overwrite"}} {
+			_, _, err = run(t, args...)
+			require.ErrorContains(t, err, "another process is working on it")
+			require.DirExists(t, out+".part/out.lines")
+		}
+		require.NoError(t, running.Close())
+		_, _, err = run(t, in, out)
 		require.NoError(t, err)
 		require.NoDirExists(t, out+".part")
+
+		require.NoError(t, os.MkdirAll(filepath.Join(folder, "x.lines.part", "thesis"), 0o755))
+		_, _, err = run(t, in, filepath.Join(folder, "x.lines"))
+		require.ErrorContains(t, err, "interrupted or is still running")
+		require.DirExists(t, filepath.Join(folder, "x.lines.part", "thesis"))
 	})
 	t.Run("link to the input", func(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "out.lines")

@@ -245,7 +245,8 @@ func (w *Writer) complete() error {
 	if err := w.writeMetadata(); err != nil {
 		return err
 	}
-	if err := w.sync(); err != nil {
+	// The disk must have all files, including the files written by ffmpeg, before the dataset has its name.
+	if err := codec.SyncTree(w.tempPath); err != nil {
 		return err
 	}
 	w.err = errors.New("the dataset is closed")
@@ -254,19 +255,4 @@ func (w *Writer) complete() error {
 	}
 	codec.OS{}.SyncFolder(filepath.Dir(filepath.Clean(w.path)))
 	return nil
-}
-
-// sync waits until the disk has all files, including the files written by ffmpeg. Close renames the dataset afterwards,
-// so a power failure leaves no incomplete dataset at path.
-func (w *Writer) sync() error {
-	return filepath.WalkDir(w.tempPath, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			codec.OS{}.SyncFolder(path)
-			return nil
-		}
-		return codec.SyncFile(path)
-	})
 }

@@ -235,7 +235,11 @@ func (x *reindexer) reindexFile(name string) error {
 		info.Path = filepath.Join(x.dir, name)
 		if bare, ok := strings.CutSuffix(info.Path, codec.ActiveSuffix); ok {
 			path := vacant(bare)
-			if err := os.Rename(info.Path, path); err != nil {
+			err := codec.SyncFile(info.Path) // the recorder may have been killed before it synced the file
+			if err == nil {
+				err = os.Rename(info.Path, path)
+			}
+			if err != nil {
 				return err
 			}
 			x.report(fmt.Sprintf("%s is complete; renamed it to %s", name, filepath.Base(path)))

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tapedeck/codec"
@@ -25,6 +26,7 @@ type output struct {
 	destination
 	bucket     *s3.Store // receives the recording if path is a URL
 	tempFolder string    // beside a local path
+	lock       io.Closer // of tempFolder; nil if the system does not lock folders
 	keepFolder bool      // Close keeps tempFolder: its content is complete but could not be moved
 	stdout     io.Writer // receives the recording instead of path; nil: path does
 }
@@ -61,21 +63,49 @@ func newOutput(j *Job, format formats.Format, overwrite bool, inputs []*codec.In
 		return o, nil
 	}
 	o.tempFolder = filepath.FromSlash(o.path) + ".part"
+	if err := o.claim(); err != nil {
+		return nil, fmt.Errorf("create %s: %w", j.Output, codec.Pathless(err))
+	}
+	return o, nil
+}
+
+// holdsOutput reports whether the temporary folder, which an earlier process has left, has only files that are named as
+// those of the output.
+func (o *output) holdsOutput() bool {
+	stem, _, _ := strings.Cut(store.Base(o.path), ".")
+	entries, err := os.ReadDir(o.tempFolder)
+	return err == nil && !slices.ContainsFunc(entries, func(entry os.DirEntry) bool {
+		return !strings.HasPrefix(entry.Name(), stem)
+	})
+}
+
+// claim creates and locks the temporary folder. It replaces the folder of a conversion that was interrupted.
+func (o *output) claim() error {
 	err := os.Mkdir(o.tempFolder, 0o755)
 	if errors.Is(err, fs.ErrExist) {
-		if !overwrite {
-			return nil, fmt.Errorf("%s is left from a conversion that was interrupted or is still running; remove "+
-				"it, or use --overwrite", o.tempFolder)
+		old, lockErr := codec.LockFolder(o.tempFolder)
+		if errors.Is(lockErr, codec.ErrLocked) {
+			return lockErr
+		}
+		if lockErr == nil {
+			defer old.Close()
+		}
+		if !o.overwrite && (lockErr != nil || !o.holdsOutput()) {
+			return fmt.Errorf("%s is left from a conversion that was interrupted or is still running; remove it, or "+
+				"use --overwrite", o.tempFolder)
 		}
 		err = os.RemoveAll(o.tempFolder)
 		if err == nil {
 			err = os.Mkdir(o.tempFolder, 0o755)
 		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("create %s: %w", j.Output, codec.Pathless(err))
+	if err == nil {
+		o.lock, err = codec.LockFolder(o.tempFolder)
+		if errors.Is(err, errors.ErrUnsupported) {
+			err = nil
+		}
 	}
-	return o, nil
+	return err
 }
 
 // tempPath returns the path of the recording in the temporary folder.
@@ -127,45 +157,80 @@ func (o *output) commit(ctx context.Context) ([]string, error) {
 	for _, entry := range entries {
 		paths = append(paths, o.beside(entry.Name()))
 	}
-	if o.isURL() {
-		err = o.send(ctx)
-	} else {
-		err = o.move(paths)
+	if !o.isURL() {
+		return paths, o.move(ctx, paths)
 	}
-	if err != nil {
+	if err := o.send(ctx); err != nil {
 		return nil, err
 	}
 	return paths, o.removeOld(ctx, paths)
 }
 
-// move moves the files of the recording to their paths. After an error the files not moved yet stay in the temporary
-// folder.
-func (o *output) move(paths []string) error {
+// move moves the files of the recording to their paths once they are on the disk. A file or a folder is replaced at
+// once. Of several files, the old ones are removed first: a crash never leaves files of both recordings. The first file
+// of the new ones is moved last. After an error the files not moved yet stay in the temporary folder.
+func (o *output) move(ctx context.Context, paths []string) error {
+	if err := codec.SyncTree(o.tempFolder); err != nil {
+		return fmt.Errorf("write %s: %w", o.path, codec.Pathless(err))
+	}
 	o.keepFolder = true
 	from := func(path string) string { return filepath.Join(o.tempFolder, filepath.Base(path)) }
 	for _, path := range paths {
-		stat, err := os.Lstat(path)
-		switch {
-		case err != nil:
-		case !o.overwrite:
+		if _, err := os.Lstat(path); err == nil && !o.overwrite {
 			return fmt.Errorf("%s exists by now; the output was written to %s", path, from(path))
-		case stat.IsDir() && path == o.path: // check allowed it; os.Rename fails for other folders
-			if err := os.RemoveAll(path); err != nil {
-				return fmt.Errorf("replace %s: %w; the output was written to %s", path, codec.Pathless(err), from(path))
-			}
 		}
 	}
-	for _, path := range paths {
-		if err := os.Rename(from(path), path); err != nil {
+	folder := filepath.Dir(o.path)
+	if o.overwrite {
+		if err := o.removeFirst(ctx, paths); err != nil {
+			return fmt.Errorf("%w; the output was written to %s", err, o.tempFolder)
+		}
+		codec.OS{}.SyncFolder(folder)
+	}
+	for _, path := range slices.Backward(paths) {
+		if err := o.place(from(path), path); err != nil {
 			return fmt.Errorf("move %s to %s: %w", from(path), path, codec.Pathless(err))
 		}
 	}
+	codec.OS{}.SyncFolder(folder)
 	o.keepFolder = false
 	return nil
 }
 
+// removeFirst removes the files of an older recording which moving a file does not replace.
+func (o *output) removeFirst(ctx context.Context, paths []string) error {
+	if err := o.removeOld(ctx, paths); err != nil || len(paths) == 1 {
+		return err
+	}
+	for _, path := range slices.Backward(paths) {
+		if _, err := o.remove(ctx, path, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// place moves a file or a folder to path. The temporary folder receives an old folder at path.
+func (o *output) place(from, path string) error {
+	stat, err := os.Lstat(path)
+	if err != nil || !stat.IsDir() || path != o.path { // check allowed to replace only the folder o.path
+		return os.Rename(from, path)
+	}
+	err = codec.Exchange(from, path)
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = os.RemoveAll(path)
+		if err == nil {
+			err = os.Rename(from, path)
+		}
+	}
+	return err
+}
+
 // Close removes the temporary folder unless its files could not be moved to their paths.
 func (o *output) Close() error {
+	if o.lock != nil {
+		defer o.lock.Close()
+	}
 	if o.keepFolder || o.stdout != nil {
 		return nil
 	}

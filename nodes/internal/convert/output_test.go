@@ -41,10 +41,12 @@ func TestOutputThatAppearsMeanwhile(t *testing.T) {
 	}
 }
 
-// A folder with the name of a further file of the output is not part of the output, and stays.
+// A folder with the name of a further file of the output is not part of the output, and stays. The old first file does
+// not, because readers would take the new second file for its continuation.
 func TestOverwriteSparesFolders(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "out.mcap")
+	require.NoError(t, os.WriteFile(path, []byte("old"), 0o644))
 	format, err := FormatOf(formats.All(), path, "")
 	require.NoError(t, err)
 	out, err := newOutput(&Job{Output: path, Formats: formats.All()}, format, true, nil)
@@ -60,6 +62,8 @@ func TestOverwriteSparesFolders(t *testing.T) {
 	require.ErrorContains(t, err, "move "+path+".part/out_1.mcap to "+filepath.Dir(other)+": ")
 	require.NoError(t, out.Close())
 	require.FileExists(t, other)
+	require.NoFileExists(t, path)
+	require.FileExists(t, path+".part/out.mcap")
 	require.FileExists(t, path+".part/out_1.mcap")
 }
 

@@ -231,7 +231,8 @@ func (c *Claim) write(entry Conversion) error {
 	return c.entry.replace(append(text, '\n'))
 }
 
-// Finish notes that files or folders were written, and ends the claim. It syncs them before it writes the note.
+// Finish notes that files or folders were written, and ends the claim. The files must be on the disk, because the note
+// survives a power failure.
 func (c *Claim) Finish(outputs []string) error {
 	entry := c.want
 	entry.Done = true
@@ -241,10 +242,6 @@ func (c *Claim) Finish(outputs []string) error {
 			state.Name = strings.TrimPrefix(path, store.Clean(c.folder)+"/")
 		} else if err == nil {
 			state.Name, err = filepath.Rel(c.folder, path)
-			if err == nil {
-				err = filepath.WalkDir(path, syncEntry)
-			}
-			codec.OS{}.SyncFolder(filepath.Dir(path))
 		}
 		if err != nil {
 			return errors.Join(fmt.Errorf("note %s: %w", path, err), c.entry.Close())
@@ -252,20 +249,6 @@ func (c *Claim) Finish(outputs []string) error {
 		entry.Outputs = append(entry.Outputs, state)
 	}
 	return errors.Join(c.write(entry), c.entry.Close())
-}
-
-// syncEntry syncs a file or the entries of a folder. It skips links, which training sets may contain.
-func syncEntry(path string, d fs.DirEntry, err error) error {
-	switch {
-	case err != nil:
-		return err
-	case d.IsDir():
-		codec.OS{}.SyncFolder(path)
-		return nil
-	case !d.Type().IsRegular():
-		return nil
-	}
-	return codec.SyncFile(path)
 }
 
 // Release ends the claim without a conversion. It restores the earlier content of the entry.
