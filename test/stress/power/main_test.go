@@ -30,7 +30,7 @@ var (
 )
 
 // scenarios are the tested programs.
-var scenarios = append([]scenario{{"writer", carefulWriter.run, checkWriter}}, recorders...)
+var scenarios = slices.Concat([]scenario{{"writer", carefulWriter.run, checkWriter}}, recorders, converters)
 
 func TestMain(m *testing.M) {
 	powerdisk.Isolate()

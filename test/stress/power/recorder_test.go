@@ -56,6 +56,7 @@ type recorderRun struct {
 	options  []string
 	keep     int  // number of files that the recorder keeps; 0: all
 	snapshot bool // take snapshots
+	renew    bool // continue in other recordings, by recorder split --output
 	full     bool // delete the oldest files because the disk is full
 	streams  []stream
 	late     time.Duration // how long the recorder collects messages before it writes them
@@ -67,6 +68,7 @@ var recorders = []scenario{
 	recorderRun{storage: "rosbag2", options: []string{"--max-bag-duration", "1s"}, keep: 3}.scenario("rosbag2 keep"),
 	recorderRun{storage: "mcap-file", options: []string{"--snapshot", "--max-bag-size", "500kB"}, snapshot: true}.
 		scenario("mcap-file snapshots"),
+	recorderRun{storage: "mcap-file", renew: true}.scenario("mcap-file split --output"),
 	recorderRun{storage: "record", options: []string{"--max-bag-size", "300kB", "--low-space-action", "delete-oldest"},
 		full: true}.scenario("record full"),
 	recorderRun{storage: "session", options: []string{"--max-bag-duration", "2s"}, streams: robot}.scenario("session"),
@@ -330,6 +332,12 @@ func (rr recorderRun) run(r *run) {
 			time.Sleep(length / 5)
 			out := start("recorder", "trigger").Wait(0)
 			r.promiseFact(recorderFact{Complete: r.name(strings.TrimSpace(out))})
+		}
+	}
+	if rr.renew {
+		for n := range 9 {
+			time.Sleep(length / 10)
+			start("recorder", "split", "--output", fmt.Sprintf("drive_%d.mcap", n+1)).Wait(0)
 		}
 	}
 	player.Wait(0)
