@@ -73,9 +73,18 @@ type object struct {
 	etag    string
 }
 
-// New starts an S3 server until the test ends. It sets the environment from which clients, also in child processes,
-// read their settings.
+// New starts an S3 server until the test ends, and sets Environment for this process and its children.
 func New(t testing.TB) *Server {
+	s := Start(t)
+	for _, variable := range s.Environment() {
+		name, value, _ := strings.Cut(variable, "=")
+		t.Setenv(name, value)
+	}
+	return s
+}
+
+// Start starts an S3 server until the test ends. Processes with Environment use it.
+func Start(t testing.TB) *Server {
 	s := &Server{t: t, backend: s3mem.New(), objects: map[string]object{}}
 	require.NoError(t, s.backend.CreateBucket(context.Background(), Bucket))
 	fake := gofakes3.New(s.backend, gofakes3.WithV4Auth(map[string]string{accessKey: secretKey}))
@@ -83,14 +92,16 @@ func New(t testing.TB) *Server {
 	server := httptest.NewServer(s.Handler)
 	t.Cleanup(server.Close)
 	s.Endpoint, s.Close = server.URL, server.Close
-	for name, value := range map[string]string{
-		"AWS_ENDPOINT_URL": s.Endpoint, "AWS_ACCESS_KEY_ID": accessKey, "AWS_SECRET_ACCESS_KEY": secretKey,
-		"AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": "/dev/null",
-		"AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
-	} {
-		t.Setenv(name, value)
-	}
 	return s
+}
+
+// Environment returns the environment variables from which clients read their settings, as NAME=VALUE.
+func (s *Server) Environment() []string {
+	return []string{
+		"AWS_ENDPOINT_URL=" + s.Endpoint, "AWS_ACCESS_KEY_ID=" + accessKey, "AWS_SECRET_ACCESS_KEY=" + secretKey,
+		"AWS_REGION=us-east-1", "AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=/dev/null",
+		"AWS_SHARED_CREDENTIALS_FILE=/dev/null",
+	}
 }
 
 // Files returns local files and the files of the server and of web servers.
