@@ -129,7 +129,9 @@ func (q *Queue) forget(s *spool) {
 		}
 		return nil
 	})
+	q.Disk.SyncFolder(s.folder) // no deleted file may come back without the spool, which says that the store has it
 	for _, folder := range slices.Backward(folders) {
+		q.Disk.SyncFolder(folder)
 		_ = q.Disk.Remove(folder) // fails if the folder has other files
 	}
 	q.writing.Lock()

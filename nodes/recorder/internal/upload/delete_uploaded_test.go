@@ -3,9 +3,11 @@ package upload
 import (
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/disktest"
 	"tapedeck/codec/store/s3"
 	"tapedeck/codec/store/storetest"
 )
@@ -207,6 +210,30 @@ func TestDeleteGoesOn(t *testing.T) {
 			if kept != nil {
 				require.Equal(t, "calibration.yaml", m.Info.Attachments[0].Name)
 			}
+		})
+	}
+}
+
+// After a power failure, a deleted file that comes back has its spool, which says that the store has it.
+func TestSpoolIsDeletedLast(t *testing.T) {
+	for folder, path := range map[string]string{
+		"/data/drive": "/data/drive/drive_0.mcap", "/data": "/data/drive.record.00000",
+	} {
+		t.Run(folder, func(t *testing.T) {
+			s, disk := storetest.New(t), &disktest.Disk{}
+			require.NoError(t, disk.MkdirAll(folder))
+			recordOn(t, disk, path)
+			disk = disk.Killed()
+			q := newQueue(t, s)
+			q.Disk, q.Delete = disk, true
+			n, err := q.Add("/data")
+			require.NoError(t, err)
+			require.Equal(t, 1, n)
+			finish(t, q)
+			require.Empty(t, disk.Files())
+			cutPower(disk, func(files map[string][]byte) {
+				require.True(t, files[path] == nil || len(files) == 2, "files: %v", slices.Collect(maps.Keys(files)))
+			})
 		})
 	}
 }

@@ -50,6 +50,7 @@ func (q *Queue) Add(path string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("upload: %w", err)
 	}
+	q.settle(path)
 	before := len(q.spools)
 	switch folder, name := filepath.Split(path); {
 	case q.isRecording(path):

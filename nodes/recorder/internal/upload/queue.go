@@ -58,6 +58,7 @@ type Queue struct {
 	Options
 
 	wake    chan struct{} // has a value when there is something to do
+	begun   chan struct{} // has a value when a recording has no spool on the disk yet
 	folders []string      // folders of Resume, for Run
 	// writing is held while a file is deleted or a spool is written. It is taken before mu.
 	writing sync.Mutex
@@ -80,7 +81,7 @@ type Queue struct {
 // New returns a queue without recordings.
 func New(o Options) *Queue {
 	o.URL = store.Clean(o.URL)
-	q := &Queue{Options: o, wake: make(chan struct{}, 1)}
+	q := &Queue{Options: o, wake: make(chan struct{}, 1), begun: make(chan struct{}, 1)}
 	q.Attempts = 2 // Run itself tries again
 	q.Progress = func(n int64) { q.locked(func() { q.sent += n }) }
 	return q
@@ -96,8 +97,13 @@ func (q *Queue) locked(do func()) {
 // change calls do while it holds q.mu, and wakes Run.
 func (q *Queue) change(do func()) {
 	q.locked(do)
+	signal(q.wake)
+}
+
+// signal gives a channel a value unless it has one.
+func signal(c chan struct{}) {
 	select {
-	case q.wake <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -114,6 +120,7 @@ func (q *Queue) Begin(path string, snapshot bool) *Recording {
 	s := newSpool(q.Disk, q.URL, filepath.Dir(path), cmp.Or(seriesOf(name, nil), name))
 	s.Snapshot = snapshot
 	q.change(func() { q.spools = append(q.spools, s) })
+	signal(q.begun)
 	return &Recording{q, s}
 }
 
@@ -162,6 +169,7 @@ func (q *Queue) Run(ctx context.Context) {
 			select {
 			case <-saving.Done():
 			case <-tick:
+			case <-q.begun: // without a spool, a later process would not know that the recording is to be uploaded
 			}
 		}
 	})
@@ -284,9 +292,20 @@ func (q *Queue) adopt() {
 				list = append(list, s)
 			}
 		}
+		if len(list) > 0 {
+			q.settle(folder)
+		}
 		// In the order of their first files, and before the present recording.
 		slices.SortStableFunc(list, func(a, b *spool) int { return a.began().Compare(b.began()) })
 		q.locked(func() { q.spools = append(list, q.spools...) })
+	}
+}
+
+// settle makes durable what killed processes have written to a folder. Otherwise, after a power failure, the disk could
+// have less of a file than the store, or have it under another name.
+func (q *Queue) settle(folder string) {
+	if err := q.Disk.SyncAll(folder); err != nil {
+		q.Log(bridge.Warn, "upload: sync %s: %v", folder, codec.Pathless(err))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,12 +16,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/codec/disktest"
 	"tapedeck/codec/store/s3"
 	"tapedeck/codec/store/storetest"
 	"tapedeck/nodes/internal/formats/live"
@@ -766,4 +769,68 @@ func TestOverwriteWithoutItsEnd(t *testing.T) {
 	stop()
 	requireSame(t, s, first.Path, "fleet/drive/drive.record.00000")
 	require.NotContains(t, s.Keys(), "fleet/drive/recording.json")
+}
+
+// The spool is there as soon as the recording begins, so that a later process finds what a power failure leaves.
+func TestSpoolIsThereAtOnce(t *testing.T) {
+	s, dir := storetest.New(t), t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, s)
+		stop := run(t, q)
+		synctest.Wait()
+		q.Begin(filepath.Join(dir, "drive.mcap"), false)
+		synctest.Wait()
+		require.FileExists(t, filepath.Join(dir, "drive.mcap"+spoolSuffix))
+		stop()
+	})
+}
+
+// recordOn writes a recording to a disk without syncs, and returns its bytes.
+func recordOn(t *testing.T, disk *disktest.Disk, path string) []byte {
+	local := filepath.Join(t.TempDir(), "recording.mcap")
+	record(t, local, 0)
+	data, err := os.ReadFile(local)
+	require.NoError(t, err)
+	out, err := disk.Create(path, false)
+	require.NoError(t, err)
+	_, err = out.WriteAt(data, 0)
+	require.NoError(t, err)
+	require.NoError(t, out.Close())
+	return data
+}
+
+// cutPower calls check with the files that power cuts may leave.
+func cutPower(disk *disktest.Disk, check func(files map[string][]byte)) {
+	for seed := range uint64(50) {
+		after := disk.PowerCut(func(path string) *rand.Rand { return rand.New(rand.NewPCG(seed, uint64(len(path)))) })
+		check(after.Files())
+	}
+}
+
+// What a killed recorder has written is on the disk before the store has it: after a power failure, the file is not
+// another one.
+func TestUnsyncedFile(t *testing.T) {
+	for name, add := range map[string]func(*Queue) error{
+		"resumed": func(q *Queue) error { q.Resume("/data"); return nil },
+		"added":   func(q *Queue) error { _, err := q.Add("/data"); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, disk := storetest.New(t), &disktest.Disk{}
+			require.NoError(t, disk.MkdirAll("/data"))
+			spool := newSpool(disk, s.URL("fleet"), "/data", "drive.mcap")
+			text, err := json.Marshal(spool)
+			require.NoError(t, err)
+			require.NoError(t, spool.write(text, false))
+			const path = "/data/drive.mcap" + codec.ActiveSuffix
+			data := recordOn(t, disk, path)
+			q := newQueue(t, s)
+			q.Disk = disk
+			require.NoError(t, add(q))
+			finish(t, q)
+			sent, ok := s.Content("fleet/drive/drive.mcap" + codec.ActiveSuffix)
+			require.True(t, ok)
+			require.Equal(t, data, sent)
+			cutPower(disk, func(files map[string][]byte) { require.Equal(t, sent, files[path]) })
+		})
+	}
 }
