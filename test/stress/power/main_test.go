@@ -30,7 +30,7 @@ var (
 )
 
 // scenarios are the tested programs.
-var scenarios = slices.Concat([]scenario{{"writer", carefulWriter.run, checkWriter}}, recorders, converters)
+var scenarios = slices.Concat([]scenario{{"writer", carefulWriter.run, checkWriter}}, recorders, converters, uploads)
 
 func TestMain(m *testing.M) {
 	powerdisk.Isolate()

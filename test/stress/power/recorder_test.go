@@ -667,6 +667,7 @@ func (c *cut) startRecorder(args ...string) {
 	defer out.Close()
 	cmd := node(exec.CommandContext(c.ctx, filepath.Join(bin, "recorder"), append(args, "--all")...), c.temp,
 		process.Domain())
+	cmd.Env = append(cmd.Env, c.env...)
 	cmd.Stdout, cmd.Stderr = out, out
 	require.NoError(c, cmd.Start())
 	text := ""

@@ -67,6 +67,8 @@ func (r *run) know(format string, args ...any) {
 type cut struct {
 	powerdisk.Cut
 
+	t        *testing.T      // of all power cuts
+	env      []string        // of programs that a check starts, beside that of this process
 	dir      string          // where the state is mounted
 	temp     string          // an empty folder
 	promises []string        // made before the power cut, in their order
@@ -221,7 +223,7 @@ func (h *history) look(t *testing.T, s scenario, viewer *powerdisk.Viewer, crash
 	require.NoError(t, err)
 	defer os.RemoveAll(temp)
 	ctx, end := context.WithCancel(context.Background())
-	c := &cut{Cut: at, dir: viewer.Dir, temp: temp, ctx: ctx, lost: -1}
+	c := &cut{Cut: at, t: t, dir: viewer.Dir, temp: temp, ctx: ctx, lost: -1}
 	for _, p := range h.Promises {
 		if p.Position < at.Position {
 			c.promises = append(c.promises, p.Text)
