@@ -45,6 +45,9 @@ func Reindex(dir string, report func(string)) (*codec.Info, error) {
 // againMark is in the names of files that Reindex writes if another file has their name.
 const againMark = "_again"
 
+// workFolder is a folder in the bag with copies of its files.
+const workFolder = ".reindex"
+
 // reindexer is one call of Reindex.
 type reindexer struct {
 	dir    string
@@ -65,6 +68,9 @@ func (x *reindexer) run() error {
 	names := unlisted(present)
 	if len(names) == 0 {
 		return errors.New("no files of a bag")
+	}
+	if err := os.RemoveAll(filepath.Join(x.dir, workFolder)); err != nil { // of an interrupted call
+		return err
 	}
 	damaged, err := x.readOld()
 	if err != nil {
@@ -289,10 +295,7 @@ func check(r codec.Reader) (info *codec.Info, damage, err error) {
 
 // replace replaces a damaged file by a whole one.
 func (x *reindexer) replace(name string, r codec.Reader, info *codec.Info, damage error) error {
-	work := filepath.Join(x.dir, ".reindex") // for copies only; an interrupted call may have left it
-	if err := os.RemoveAll(work); err != nil {
-		return err
-	}
+	work := filepath.Join(x.dir, workFolder)
 	if err := os.Mkdir(work, 0o777); err != nil {
 		return err
 	}
