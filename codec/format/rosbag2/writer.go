@@ -147,7 +147,7 @@ func (b Options) createOn(s codec.Disk, path string, o codec.CreateOptions) (*ou
 		return nil, err
 	}
 	s.SyncFolder(filepath.Dir(path)) // otherwise a power failure may take the folder with its synced files
-	name := output.Names(filepath.Join(path, filepath.Base(absolute)), l.extension(), o.Dated)
+	name := output.ShortNames(filepath.Join(path, filepath.Base(absolute)), l.extension(), o.Dated)
 	listed := func(complete []*codec.Info) error { return l.describe(complete).save(s, path) }
 	r, err := output.NewRecording(s, output.Format{Open: l.open, Name: name, Listed: listed}, name(0), o.Completed)
 	if err != nil {

@@ -43,7 +43,7 @@ func Record(path string, o Options, completed func(codec.FileInfo, error)) (*Rec
 		defer r.mu.Unlock()
 		r.lost.Add(topic, what, images)
 	}
-	format := output.Format{Open: r.open, Name: output.Names(path, "", o.Dated)}
+	format := output.Format{Open: r.open, Name: output.ShortNames(path, "", o.Dated)}
 	if o.Dated != nil {
 		path = format.Name(0)
 	}

@@ -97,6 +97,10 @@ func TestNamesOfFilesWithTime(t *testing.T) {
 			"a_2026_01_31-08_15_00/1_a_2000_01_01-00_00_05.mcap"}},
 		"mcap-file": {"mcap-file", "drive.mcap", "0_drive_2000_01_01-00_00_00.mcap",
 			[]string{"0_drive_2000_01_01-00_00_00.mcap", "1_drive_2000_01_01-00_00_05.mcap"}},
+		"mcap-file with a time": {"mcap-file", "a_2026_01_31-08_15_00.mcap",
+			"0_a_2026_01_31-08_15_00_2000_01_01-00_00_00.mcap", []string{
+				"0_a_2026_01_31-08_15_00_2000_01_01-00_00_00.mcap",
+				"1_a_2026_01_31-08_15_00_2000_01_01-00_00_05.mcap"}},
 		"record": {"record", "drive", "drive.record.00000.20000101000000",
 			[]string{"drive.record.00000.20000101000000", "drive.record.00001.20000101000005"}},
 	} {

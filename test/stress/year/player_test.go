@@ -15,6 +15,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/series"
 	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/msgs/std_msgs"
@@ -110,6 +111,9 @@ func played(file string) string {
 		return filepath.Join(folder, before+".record")
 	case folder != "/data":
 		return folder
+	}
+	if n, ok := series.Parse(path.Base(name)); ok && n.Time != "" {
+		return filepath.Join(folder, n.Base)
 	}
 	if i := strings.LastIndexByte(name, '_'); strings.Count(path.Base(name), "_") == 6 {
 		if _, err := strconv.Atoi(strings.TrimSuffix(name[i+1:], ".mcap")); err == nil {

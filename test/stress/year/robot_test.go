@@ -205,7 +205,7 @@ func (w *world) args(p *plan, r *rand.Rand) []string {
 	if r.IntN(4) > 0 {
 		args = append(args, "--max-bag-duration", pick(r, "2s", "5s", "9s"))
 	}
-	if r.IntN(5) == 0 && p.storage != "mcap-file" {
+	if r.IntN(5) == 0 {
 		args = append(args, "--split-names", "time")
 	}
 	if r.IntN(2) == 0 {

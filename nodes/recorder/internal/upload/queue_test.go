@@ -24,6 +24,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/codec/disktest"
+	"tapedeck/codec/format/mcap"
 	"tapedeck/codec/store/s3"
 	"tapedeck/codec/store/storetest"
 	"tapedeck/nodes/internal/formats/live"
@@ -752,6 +753,27 @@ func TestSameNameOtherFiles(t *testing.T) {
 	require.NoError(t, err)
 	finish(t, q)
 	require.Equal(t, "drive.record.00000.20260131091500", readManifest(t, s, "fleet/drive").Files[0].Path)
+}
+
+// Recordings whose files are named by time are different ones though their names differ by the time alone.
+func TestFilesNamedByTime(t *testing.T) {
+	s, dir := storetest.New(t), t.TempDir()
+	for hour, name := range []string{"robot_2026_01_31-08_00_00", "robot_2026_01_31-09_00_00"} {
+		clock := func() time.Time { return time.Date(2026, 1, 31, 8+hour, 0, 0, 0, time.UTC) }
+		w, err := codec.Formats{mcap.Format}.Create(filepath.Join(dir, name+".mcap"), codec.CreateOptions{Dated: clock})
+		require.NoError(t, err)
+		require.NoError(t, w.Close())
+		files, err := filepath.Glob(filepath.Join(dir, "0_*.mcap"))
+		require.NoError(t, err)
+		require.Len(t, files, 1)
+		q := newQueue(t, s)
+		q.Delete = true
+		q.Begin(files[0], false).End()
+		finish(t, q)
+		require.Empty(t, q.Status().Why)
+		require.Contains(t, s.Keys(), "fleet/"+name+"/"+filepath.Base(files[0]))
+		require.Len(t, readManifest(t, s, "fleet/"+name).Files, 1)
+	}
 }
 
 // While a recording is replaced, the store has no manifest.
