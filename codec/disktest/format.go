@@ -132,7 +132,7 @@ func (f Format) testError(t *testing.T, at int64, forever bool) bool {
 		info, err := r.Info()
 		require.NoError(t, err, name)
 		require.True(t, info.Complete || strings.HasSuffix(path, codec.ActiveSuffix), name)
-		all, err := readAll(t, r, codec.Query{})
+		all, err := readAll(t, r, codec.Query{Verify: true})
 		require.NoError(t, err, name)
 		require.NoError(t, r.Close())
 		for _, m := range all {
@@ -230,7 +230,7 @@ func (f Format) readCrashed(t *testing.T, name string, content []byte, c Crash, 
 		return nil // the file is empty
 	}
 	defer r.Close()
-	strict, err := readAll(t, r, codec.Query{})
+	strict, err := readAll(t, r, codec.Query{Verify: true})
 	saved, savedErr := readAll(t, r, codec.Query{Damaged: func(error) {}})
 	require.NoError(t, savedErr, c.Name)
 	if (c.Hole || f.Uncertain) && err != nil {

@@ -130,12 +130,16 @@ func (w *encoder) Attach(file *output.File, a *codec.Attachment) error {
 	if err == nil && n != a.Size {
 		err = fmt.Errorf("attachment %q has %s where %d were expected", a.Name, plural.Count(n, "byte"), a.Size)
 	}
+	sum := binary.LittleEndian.AppendUint32(nil, crc.Sum32())
 	if err == nil {
-		err = file.Append(binary.LittleEndian.AppendUint32(nil, crc.Sum32()))
+		err = file.Append(sum)
 	}
 	if err != nil {
 		return err
 	}
+	w.sum.Write(head[:recordHead])
+	w.sum.join(crc.Sum32(), int64(len(head)-recordHead)+a.Size)
+	w.sum.Write(sum)
 	w.attached++
 	index.Length = uint64(file.Size()) - index.Offset
 	record, err := encode(w, w.encoder.WriteAttachmentIndex, &index)

@@ -36,6 +36,7 @@ func (r pieces) Read(b []byte) (int, error) {
 // project, which compares checksums and finds attachments by the index.
 func requireAttachments(t *testing.T, path string, want []codec.Attachment) {
 	t.Helper()
+	requireSum(t, path)
 	info, err := open(t, path).Info()
 	require.NoError(t, err)
 	require.Empty(t, info.Events)

@@ -49,6 +49,22 @@ func parseChunk(content []byte, size int64) (chunkInfo, error) {
 	return c, nil
 }
 
+// readChunkHead reads and parses the beginning of the chunk s.
+func readChunkHead(file io.ReaderAt, s *chunked.Segment) (chunkInfo, error) {
+	head := make([]byte, min(s.Size, recordHead+chunkHead+maxName))
+	if _, err := file.ReadAt(head, s.Offset); err != nil {
+		return chunkInfo{}, chunked.Unexpected(err)
+	}
+	if len(head) < recordHead || mcap.OpCode(head[0]) != mcap.OpChunk {
+		return chunkInfo{}, errors.New("there is no chunk")
+	}
+	size := int64(binary.LittleEndian.Uint64(head[1:]))
+	if !s.Cut && size != s.Size-recordHead {
+		return chunkInfo{}, fmt.Errorf("%s where the index says %d", plural.Count(size, "byte"), s.Size-recordHead)
+	}
+	return parseChunk(head[recordHead:], size)
+}
+
 // loader implements chunked.Loader. It keeps its decompressors.
 type loader struct {
 	chunked.Plain
@@ -202,18 +218,7 @@ func (l *loader) loadWithoutHead(s *chunked.Segment, buf []byte, errs []error) (
 // chunk returns the uncompressed records of a chunk, in buf if they fit. With an error it returns the readable
 // beginning.
 func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
-	head := make([]byte, min(s.Size, recordHead+chunkHead+maxName))
-	if _, err := l.file.ReadAt(head, s.Offset); err != nil {
-		return nil, chunked.Unexpected(err)
-	}
-	if len(head) < recordHead || mcap.OpCode(head[0]) != mcap.OpChunk {
-		return nil, errors.New("there is no chunk")
-	}
-	size := int64(binary.LittleEndian.Uint64(head[1:]))
-	if !s.Cut && size != s.Size-recordHead {
-		return nil, fmt.Errorf("%s where the index says %d", plural.Count(size, "byte"), s.Size-recordHead)
-	}
-	c, err := parseChunk(head[recordHead:], size)
+	c, err := readChunkHead(l.file, s)
 	if err != nil {
 		return nil, err
 	}

@@ -98,6 +98,15 @@ func writeFile(t testing.TB, path string, o codec.CreateOptions, messages []code
 	require.ErrorIs(t, w.Write(&codec.Message{Channel: &codec.Channel{}}), fs.ErrClosed)
 }
 
+// requireSum checks that a file has a checksum of its data section, and that the checksum is right.
+func requireSum(t testing.TB, path string) {
+	t.Helper()
+	r := open(t, path).(*chunked.Reader)
+	require.NoError(t, r.Load())
+	require.NotZero(t, r.Layout.(*reader).dataSum)
+	require.NoError(t, r.Layout.(*reader).Verify())
+}
+
 func TestRoundTrip(t *testing.T) {
 	messages := testMessages(500, testChannels())
 	for _, o := range []codec.CreateOptions{
@@ -129,6 +138,8 @@ func TestRoundTrip(t *testing.T) {
 			if o.Compression != "" {
 				require.Positive(t, info.Extra.(Extra).Chunks[o.Compression])
 			}
+
+			requireSum(t, path)
 
 			// The index agrees with a scan of the file.
 			opened, err := Format.Open(path)
@@ -233,6 +244,7 @@ func TestProfileIsThatOfAllChannels(t *testing.T) {
 		require.Equal(t, c.want, info.Extra.(Extra).Profile, "%v", c.encodings)
 		require.Equal(t, "tapedeck", info.Extra.(Extra).Library)
 		require.Len(t, info.Topics, len(c.encodings))
+		requireSum(t, path)
 	}
 }
 

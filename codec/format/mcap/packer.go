@@ -77,6 +77,7 @@ type chunk struct {
 	reserve int64
 	profile string           // of the file
 	index   *mcap.ChunkIndex // nil without messages
+	sum     dataSum          // encoder.sum if the chunk is written
 }
 
 func (c *chunk) Span() output.Span { return c.span }
@@ -95,7 +96,7 @@ func (c *chunk) Encode(offset int64) (output.Block, error) {
 	err := c.encode(offset, &b)
 	b.Reserve = c.reserve
 	if err == nil && c.profile != c.encoder.headerProfile {
-		c.encoder.headerProfile = c.profile
+		c.encoder.headerProfile = unknownProfile // until Keep
 		b.Patch, b.PatchAt = header(c.profile), int64(len(mcap.Magic))
 	}
 	return b, err
@@ -104,18 +105,21 @@ func (c *chunk) Encode(offset int64) (output.Block, error) {
 // encode sets the bytes of b at offset, and the chunk's entry in the index. Without messages it writes bare records
 // instead of a chunk, because the chunk would have no time.
 func (c *chunk) encode(offset int64, b *output.Block) error {
-	c.index = nil
+	c.index, c.sum = nil, c.encoder.sum
 	records := c.body.Buf[bareChunk:]
 	p := &c.encoder.packer
+	size, sum, stored, compression := c.body.Size(), c.body.Sum(), c.body.Size(), mcap.CompressionNone
+	if p.compression != "" {
+		sum = crc32.ChecksumIEEE(records)
+	}
 	if c.span.Messages == 0 {
+		c.sum.join(sum, size)
 		if p.compression != "" {
 			b.Data = [][]byte{records}
 		}
 		return nil
 	}
-	size, sum, stored, compression := c.body.Size(), c.body.Sum(), c.body.Size(), mcap.CompressionNone
 	if p.compression != "" {
-		sum = crc32.ChecksumIEEE(records)
 		var err error
 		records, compression, err = p.pack(records)
 		if err != nil {
@@ -142,6 +146,13 @@ func (c *chunk) encode(offset int64, b *output.Block) error {
 		rest = append(rest, entries...)
 	}
 	index.MessageIndexLength = uint64(len(rest))
+	c.sum.Write(head)
+	if compression == mcap.CompressionNone {
+		c.sum.join(sum, stored)
+	} else {
+		c.sum.Write(records)
+	}
+	c.sum.Write(rest)
 	c.rest, c.index = rest, index
 	if p.compression != "" {
 		b.Data = [][]byte{head, records, rest}
@@ -165,10 +176,11 @@ func appendChunkHead(b []byte, s output.Span, size int64, sum uint32, compressio
 }
 
 func (c *chunk) Keep() error {
+	w := c.encoder
+	w.sum, w.headerProfile = c.sum, c.profile
 	if c.index == nil {
 		return nil
 	}
-	w := c.encoder
 	record, err := encode(w, w.encoder.WriteChunkIndex, c.index)
 	if err != nil {
 		return err

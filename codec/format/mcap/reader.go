@@ -5,8 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -67,16 +65,33 @@ func NewReader(file codec.File, size int64, path string) (*chunked.Reader, error
 func (r *reader) Loader() chunked.Loader { return r.loader() }
 
 // Verify compares the checksum of the data section. It covers records that have none of their own, such as metadata and
-// messages outside of chunks.
+// messages outside of chunks. Verify does not read the records of uncompressed chunks with a checksum, which the loader
+// compares.
 func (r *reader) Verify() error {
 	if r.dataSum == 0 {
 		return nil
 	}
-	sum := crc32.NewIEEE()
-	if _, err := io.Copy(sum, io.NewSectionReader(r.File, 0, r.dataEnd)); err != nil {
+	segments := slices.Clone(r.Contents.Segments)
+	slices.SortFunc(segments, func(a, b chunked.Segment) int { return cmp.Compare(a.Offset, b.Offset) })
+	var sum dataSum
+	read := int64(0)
+	for i := range segments {
+		s := &segments[i]
+		c, err := readChunkHead(r.File, s)
+		if err != nil || c.compression != mcap.CompressionNone || c.crc == 0 {
+			continue
+		}
+		records := s.Offset + recordHead + int64(c.head)
+		if err := sum.read(r.File, read, records); err != nil {
+			return err
+		}
+		sum.join(c.crc, c.records)
+		read = records + c.records
+	}
+	if err := sum.read(r.File, read, r.dataEnd); err != nil {
 		return err
 	}
-	if sum.Sum32() != r.dataSum {
+	if uint32(sum) != r.dataSum {
 		return errors.New("the checksum of the data section is wrong: records without one of their own may be damaged")
 	}
 	return nil

@@ -31,9 +31,9 @@ const (
 )
 
 // encoder encodes an MCAP file as rosbag2_storage_mcap does, with schemas, offered QoS and type hashes, an index and
-// statistics. In addition, chunks have checksums. Channels that are equal in everything become one. A PublishTime of 0
-// becomes the LogTime, as the specification requires. Messages keep the order in which they are written, and readers
-// find their order in time by the index.
+// statistics. In addition, chunks and the data section have checksums. Channels that are equal in everything become
+// one. A PublishTime of 0 becomes the LogTime, as the specification requires. Messages keep the order in which they are
+// written, and readers find their order in time by the index.
 //
 // A chunk is closed when it has ChunkSize bytes or its messages span ChunkDuration of LogTime, so that a killed writer
 // loses no more than that.
@@ -46,7 +46,7 @@ type encoder struct {
 
 	// Of the chunk that is being encoded:
 	packer        packer
-	headerProfile string // profile in the file's header
+	headerProfile string // profile in the file's header, or unknownProfile
 
 	profile  string
 	topics   []*output.Topic
@@ -58,9 +58,10 @@ type encoder struct {
 
 	chunk    *chunk // the open chunk
 	spare    *chunk
-	chunks   int // chunks in the file
-	metadata int // metadata records in the file
-	attached int // attachments in the file
+	chunks   int     // chunks in the file
+	sum      dataSum // of the bytes in the file, behind the header
+	metadata int     // metadata records in the file
+	attached int     // attachments in the file
 
 	embedSize int64 // upper bound of the embedded metadata and of the metadata.yaml with equal content, in bytes
 
@@ -99,7 +100,8 @@ func NewEncoder(path string, o codec.CreateOptions, embed Embed) (output.Encoder
 
 // Begin returns the header and the metadata records.
 func (w *encoder) Begin(info *codec.Info) ([]byte, error) {
-	b := slices.Concat(mcap.Magic, header(w.headerProfile))
+	b := head(w.headerProfile)
+	n := len(b)
 	for _, r := range w.records {
 		var err error
 		b, err = w.appendMetadata(b, 0, r.Name, r.Values)
@@ -107,10 +109,20 @@ func (w *encoder) Begin(info *codec.Info) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return w.appendInfo(b, 0, info)
+	b, err := w.appendInfo(b, 0, info)
+	w.sum.Write(b[n:])
+	return b, err
 }
 
 func (w *encoder) newChunk() *chunk { return &chunk{encoder: w, body: output.NewBody(bareChunk)} }
+
+// unknownProfile is the profile of a file whose header may have been written or not.
+const unknownProfile = "unknown"
+
+// head returns the beginning of the file, up to the header.
+func head(profile string) []byte {
+	return append(mcap.Magic[:len(mcap.Magic):len(mcap.Magic)], header(profile)...)
+}
 
 // header returns the header record. It has the same length for every profile of at most four bytes.
 func header(profile string) []byte {
@@ -299,6 +311,7 @@ func (w *encoder) Finish(file *output.File, info *codec.Info, durable bool) erro
 	w.chunk, w.spare = nil, nil
 	b, err := w.appendInfo(nil, file.Size(), info)
 	if err == nil {
+		w.sum.Write(b)
 		err = file.Append(b)
 	}
 	if err == nil && durable {
@@ -344,6 +357,19 @@ func (w *encoder) appendMetadata(b []byte, offset int64, name string, values map
 	return b, err
 }
 
+// sumTo returns the checksum of the file up to offset, where all chunks end. It returns 0, which stands for no
+// checksum, if the content of the header is unknown.
+func (w *encoder) sumTo(offset int64) uint32 {
+	if w.headerProfile == unknownProfile {
+		return 0
+	}
+	var sum dataSum
+	b := head(w.headerProfile)
+	sum.Write(b)
+	sum.join(uint32(w.sum), offset-int64(len(b)))
+	return uint32(sum)
+}
+
 // encodeSummary returns the end of the file, from the DataEnd record at offset on.
 func (w *encoder) encodeSummary(offset int64, info *codec.Info) ([]byte, error) {
 	s := mcap.Statistics{
@@ -360,7 +386,7 @@ func (w *encoder) encodeSummary(offset int64, info *codec.Info) ([]byte, error) 
 		return nil, err
 	}
 	statistics = slices.Clone(statistics)
-	dataEnd, err := encode(w, w.encoder.WriteDataEnd, &mcap.DataEnd{})
+	dataEnd, err := encode(w, w.encoder.WriteDataEnd, &mcap.DataEnd{DataSectionCRC: w.sumTo(offset)})
 	if err != nil {
 		return nil, err
 	}
