@@ -3,12 +3,12 @@ package bridge
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/encoding/number"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/rcl_interfaces"
@@ -93,7 +93,9 @@ func (p *Parameters) answerDescribe(in *rcl_interfaces.DescribeParameters_Reques
 		if d.From != d.To {
 			switch typeOf(d.Value) {
 			case rcl_interfaces.ParameterType_PARAMETER_INTEGER, rcl_interfaces.ParameterType_PARAMETER_INTEGER_ARRAY:
-				m.IntegerRange = []rcl_interfaces.IntegerRange{{FromValue: limit(d.From), ToValue: limit(d.To)}}
+				m.IntegerRange = []rcl_interfaces.IntegerRange{{
+					FromValue: number.Int64(d.From), ToValue: number.Int64(d.To),
+				}}
 			case rcl_interfaces.ParameterType_PARAMETER_DOUBLE, rcl_interfaces.ParameterType_PARAMETER_DOUBLE_ARRAY:
 				m.FloatingPointRange = []rcl_interfaces.FloatingPointRange{{FromValue: d.From, ToValue: d.To}}
 			}
@@ -101,17 +103,6 @@ func (p *Parameters) answerDescribe(in *rcl_interfaces.DescribeParameters_Reques
 		out.Descriptors = append(out.Descriptors, m)
 	}
 	return &out
-}
-
-// limit returns f as an int64: truncated, and limited to the range of int64.
-func limit(f float64) int64 {
-	switch {
-	case f >= math.MaxInt64:
-		return math.MaxInt64
-	case f <= math.MinInt64:
-		return math.MinInt64
-	}
-	return int64(f)
 }
 
 func (p *Parameters) answerGet(in *rcl_interfaces.GetParameters_Request) msgs.Message {

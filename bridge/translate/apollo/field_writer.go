@@ -7,7 +7,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"tapedeck/codec/encoding/number"
 	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/rosidl"
 )
 
 // fieldWriter appends a message of Apollo to out, field by field. It does not write fields that the plan does not have.
@@ -49,7 +51,8 @@ func (w *fieldWriter) put(f *planField, bits uint64) {
 	w.out = f.appendNumber(protowire.AppendVarint(w.out, f.tag), bits)
 }
 
-// bitsOf returns the bits of a number in the field. Integers are sign-extended to 64 bits.
+// bitsOf returns the bits of a number in the field. Integers are truncated, limited to the range of the field or of
+// int64, and sign-extended to 64 bits. NaN becomes the integer 0.
 func (f *planField) bitsOf(v float64) uint64 {
 	switch f.kind {
 	case protoreflect.FloatKind:
@@ -57,7 +60,15 @@ func (f *planField) bitsOf(v float64) uint64 {
 	case protoreflect.DoubleKind:
 		return math.Float64bits(v)
 	}
-	return uint64(int64(v))
+	switch numberKinds[f.kind].kind {
+	case rosidl.Int32:
+		v = min(max(v, math.MinInt32), math.MaxInt32)
+	case rosidl.Uint32:
+		v = min(max(v, 0), math.MaxUint32)
+	case rosidl.Uint64:
+		v = max(v, 0)
+	}
+	return uint64(number.Int64(v))
 }
 
 func (w *fieldWriter) bool(name string, v bool) { w.integer(name, int64(protowire.EncodeBool(v))) }

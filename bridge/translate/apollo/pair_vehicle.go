@@ -3,6 +3,8 @@ package apollo
 import (
 	"math"
 
+	"tapedeck/codec"
+	"tapedeck/codec/encoding/number"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/carla_msgs"
 	"tapedeck/msgs/geometry_msgs"
@@ -50,7 +52,7 @@ func trajectory(x exchanger, m *nav_msgs.Path) {
 		x.number("relative_time", &last)
 		if x.toROS2 {
 			p.Header = m.Header
-			p.Header.Stamp = builtin_interfaces.TimeAt(start + int64(math.Round(last*1e9)))
+			p.Header.Stamp = builtin_interfaces.TimeAt(codec.Later(start, number.Int64(math.Round(last*1e9))))
 		}
 	})
 	if !x.toROS2 {

@@ -8,6 +8,7 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
 
 	"tapedeck/bridge"
+	"tapedeck/codec/encoding/number"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/mavros_msgs"
 	"tapedeck/msgs/rcl_interfaces"
@@ -122,7 +123,7 @@ func (v *Vehicle) paramValue(m *common.MessageParamValue) {
 	numbers := v.firmware == ardupilotmega.MAV_AUTOPILOT_ARDUPILOTMEGA ||
 		v.heartbeatAt == 0 && float64(m.ParamValue) == math.Trunc(float64(m.ParamValue))
 	if numbers && p.Value.Type == rcl_interfaces.ParameterType_PARAMETER_INTEGER {
-		p.Value.IntegerValue = int64(m.ParamValue)
+		p.Value.IntegerValue = number.Int64(float64(m.ParamValue))
 	}
 	v.out.Send(paramEvent, p)
 }

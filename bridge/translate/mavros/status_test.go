@@ -257,6 +257,8 @@ func TestParameters(t *testing.T) {
 		{px4, common.MAV_PARAM_TYPE_UINT8, math.Float32frombits(0xff), int64(255)},
 		{ardu, common.MAV_PARAM_TYPE_INT8, -3, int64(-3)},
 		{ardu, common.MAV_PARAM_TYPE_INT32, 16_000_000, int64(16_000_000)},
+		{ardu, common.MAV_PARAM_TYPE_INT32, float32(math.NaN()), int64(0)},
+		{ardu, common.MAV_PARAM_TYPE_INT32, float32(math.Inf(-1)), int64(math.MinInt64)},
 		{ardu, common.MAV_PARAM_TYPE_REAL32, float32(math.Inf(1)), math.Inf(1)},
 	} {
 		s := newTestVehicle(t)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tapedeck/codec"
+	"tapedeck/codec/encoding/number"
 	"tapedeck/codec/format/record"
 	"tapedeck/codec/text/human"
 )
@@ -55,7 +56,7 @@ func writeApolloInfo(w io.Writer, path string, info *codec.Info) error {
 // padded returns s with blanks appended up to n bytes.
 func padded(s string, n int) string { return s + strings.Repeat(" ", max(0, n-len(s))) }
 
-func apolloTime(s float64) string { return time.Unix(int64(s), 0).Format("2006-01-02-15:04:05") }
+func apolloTime(s float64) string { return time.Unix(number.Int64(s), 0).Format("2006-01-02-15:04:05") }
 
 // apolloSize writes a number of bytes with the precision of a float32, because Apollo divides float32s.
 func apolloSize(n uint64) string {

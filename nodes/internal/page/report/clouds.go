@@ -6,6 +6,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/encoding/number"
 	"tapedeck/codec/format/cloud"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/vision_msgs"
@@ -63,7 +64,7 @@ func (b *builder) cloud(c *codec.Channel, _ *cdr.Schema) sink {
 		})
 		if high > low { // not NaN
 			for _, s := range shades {
-				out.Shade = append(out.Shade, uint8(255*(s-low)/(high-low)))
+				out.Shade = append(out.Shade, uint8(number.Int64(255*(s-low)/(high-low))))
 			}
 		}
 		return nil
@@ -75,7 +76,7 @@ func (b *builder) boxes(c *codec.Channel, _ *cdr.Schema) sink {
 	box := func(out *Cloud, p geometry_msgs.Pose, size geometry_msgs.Vector3) {
 		yaw := math.Atan2(2*(p.Orientation.W*p.Orientation.Z+p.Orientation.X*p.Orientation.Y),
 			1-2*(p.Orientation.Y*p.Orientation.Y+p.Orientation.Z*p.Orientation.Z))
-		values := [7]int{6: int(1000 * yaw)}
+		values := [7]int{6: int(number.Int64(1000 * yaw))}
 		for i, v := range []float64{p.Position.X, p.Position.Y, p.Position.Z, size.X, size.Y, size.Z} {
 			if !(math.Abs(v) < 1e8) { // coordinates of UTM are less
 				return
