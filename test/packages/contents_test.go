@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tapedeck/test/packages/internal/dist"
 )
 
 // executables are the programs of each package.
@@ -22,11 +24,11 @@ var executables = []string{"arm_publisher", "camera_publisher", "converter", "co
 // TestContents checks the executables and libraries of all packages: architecture, sizes, needed libraries with
 // versions, and where they are looked for.
 func TestContents(t *testing.T) {
-	needDist(t)
+	dist.Folder(t)
 	for arch, machine := range map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64} {
 		for _, pattern := range []string{"tapedeck_*_" + arch + ".deb", "tapedeck-*-linux-" + arch + ".tar.gz"} {
 			t.Run(pattern, func(t *testing.T) {
-				root := unpack(t, packaged(t, pattern))
+				root := unpack(t, dist.File(t, pattern))
 				lib := filepath.Join(root, "lib", "tapedeck")
 				entries, err := os.ReadDir(lib)
 				require.NoError(t, err)
@@ -116,8 +118,8 @@ func checkELF(t *testing.T, path string, machine elf.Machine, present map[string
 
 // TestChecksums checks that SHA256SUMS has the checksums of all files.
 func TestChecksums(t *testing.T) {
-	needDist(t)
-	sums, err := os.ReadFile(packaged(t, "SHA256SUMS"))
+	dist.Folder(t)
+	sums, err := os.ReadFile(dist.File(t, "SHA256SUMS"))
 	require.NoError(t, err)
 	listed := map[string]string{}
 	for line := range strings.Lines(string(sums)) {
@@ -125,14 +127,14 @@ func TestChecksums(t *testing.T) {
 		require.True(t, found, line)
 		listed[name] = sum
 	}
-	files, err := os.ReadDir(distPath(""))
+	files, err := os.ReadDir(dist.Folder(t))
 	require.NoError(t, err)
 	require.Len(t, files, len(listed)+1)
 	for _, file := range files {
 		if file.Name() == "SHA256SUMS" {
 			continue
 		}
-		content, err := os.ReadFile(distPath(file.Name()))
+		content, err := os.ReadFile(filepath.Join(dist.Folder(t), file.Name()))
 		require.NoError(t, err)
 		sum := sha256.Sum256(content)
 		require.Equal(t, hex.EncodeToString(sum[:]), listed[file.Name()], file.Name())
@@ -141,13 +143,13 @@ func TestChecksums(t *testing.T) {
 
 // TestLintian checks that Debian's lintian finds no errors.
 func TestLintian(t *testing.T) {
-	needDist(t)
+	dist.Folder(t)
 	if _, err := exec.LookPath("lintian"); err != nil {
 		t.Skip("test/install packages installs it: ", err)
 	}
 	for _, arch := range []string{"amd64", "arm64"} {
 		t.Run(arch, func(t *testing.T) {
-			path := packaged(t, "tapedeck_*_"+arch+".deb")
+			path := dist.File(t, "tapedeck_*_"+arch+".deb")
 			out, err := exec.Command("lintian", "--allow-root", "--fail-on", "error", path).CombinedOutput()
 			require.NoError(t, err, string(out))
 			t.Logf("%s", out)

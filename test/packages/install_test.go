@@ -14,6 +14,7 @@ import (
 	"tapedeck/codec/encoding/cdr"
 	"tapedeck/codec/format/record"
 	"tapedeck/msgs/std_msgs"
+	"tapedeck/test/packages/internal/dist"
 )
 
 // distributions are the systems on which packages are tested.
@@ -35,13 +36,13 @@ var installations = []struct {
 
 func installPackage(m *machine, arch string) *machine {
 	m.t.Helper()
-	m.run(superuser, "dpkg", "-i", m.copyIn(packaged(m.t, "tapedeck_*_"+arch+".deb")))
+	m.run(superuser, "dpkg", "-i", m.copyIn(dist.File(m.t, "tapedeck_*_"+arch+".deb")))
 	return m
 }
 
 func unpackArchive(m *machine, arch string) *machine {
 	m.t.Helper()
-	archive := m.copyIn(packaged(m.t, "tapedeck-*-linux-"+arch+".tar.gz"))
+	archive := m.copyIn(dist.File(m.t, "tapedeck-*-linux-"+arch+".tar.gz"))
 	m.run(plainUser, "tar", "-xf", archive)
 	return m.with("PATH=" + strings.TrimSuffix(archive, ".tar.gz") + "/bin:/usr/bin:/bin")
 }
@@ -59,7 +60,7 @@ func (m *machine) copyIn(path string) string {
 // TestForeignPublisher checks that three commands install tapedeck, record a publisher of Fast DDS without loss, and
 // report on the recording.
 func TestForeignPublisher(t *testing.T) {
-	needDist(t)
+	dist.Folder(t)
 	for _, d := range distributions {
 		for _, way := range installations {
 			t.Run(strings.Join([]string{d.suite, d.arch, way.name}, " "), func(t *testing.T) {
@@ -116,7 +117,7 @@ func messages(t *testing.T, path string) map[string][][]byte {
 
 // TestPurge checks that removal and purge leave recordings and their user. Without recordings they leave nothing.
 func TestPurge(t *testing.T) {
-	needDist(t)
+	dist.Folder(t)
 	for _, d := range distributions {
 		t.Run(d.suite+" "+d.arch, func(t *testing.T) {
 			m := newMachine(t, isolate(t), d.suite, d.arch)

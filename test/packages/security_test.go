@@ -16,12 +16,13 @@ import (
 	"tapedeck/codec/format/record"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/test/internal/process"
+	"tapedeck/test/packages/internal/dist"
 )
 
 // TestSecurity checks that an installed recorder with keys of SROS 2 records an installed player with keys, and nothing
 // else. Debian 11 has no OpenSSL 3, which the plugins need.
 func TestSecurity(t *testing.T) {
-	needDist(t)
+	dist.Folder(t)
 	for _, way := range installations {
 		t.Run(way.name, func(t *testing.T) {
 			shared := isolate(t)

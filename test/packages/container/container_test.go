@@ -3,7 +3,6 @@ package container
 
 import (
 	"encoding/json"
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,17 +14,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/test/internal/process"
+	"tapedeck/test/packages/internal/dist"
 )
-
-var dist = flag.String("dist", "", "folder of the packages, relative to the checkout: dist")
 
 func TestMain(m *testing.M) { os.Exit(process.Main(m, nil)) }
 
 // TestContainerfile follows the instructions of the Containerfile in a Debian 12, and runs the image's command.
 func TestContainerfile(t *testing.T) {
-	if *dist == "" {
-		t.Skip("make test-dist runs it, on the packages of make dist")
-	}
+	dist.File(t, "tapedeck_*_amd64.deb") // before the Debian is made
 	if runtime.GOARCH != "amd64" || os.Getuid() != 0 {
 		t.Skip("making a Debian needs amd64 and root; the Containerfile is not tested")
 	}
@@ -66,13 +62,7 @@ func TestContainerfile(t *testing.T) {
 			pattern, target, _ := strings.Cut(expand(rest, variables), " ")
 			pattern, inDist := strings.CutPrefix(pattern, "dist/")
 			require.True(t, inDist, line)
-			found, err := filepath.Glob(filepath.Join(process.Root(), *dist, pattern))
-			require.NoError(t, err)
-			if len(found) == 0 {
-				t.Skipf("%s has no %s: make dist writes it", *dist, pattern)
-			}
-			require.Len(t, found, 1)
-			run(t, exec.CommandContext(t.Context(), "cp", found[0], filepath.Join(root, target)))
+			run(t, exec.CommandContext(t.Context(), "cp", dist.File(t, pattern), filepath.Join(root, target)))
 		case "RUN":
 			inRoot("sh", "-c", rest)
 		case "WORKDIR":

@@ -3,7 +3,6 @@ package machine
 
 import (
 	"bufio"
-	"flag"
 	"io"
 	"os"
 	"os/exec"
@@ -18,17 +17,14 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/format/mcap"
 	"tapedeck/test/internal/process"
+	"tapedeck/test/packages/internal/dist"
 )
-
-var dist = flag.String("dist", "", "folder of the packages, relative to the checkout: dist")
 
 func TestMain(m *testing.M) { os.Exit(process.Main(m, nil)) }
 
 // TestService installs the package in a machine, and starts, kills, stops, updates and removes its service.
 func TestService(t *testing.T) {
-	if *dist == "" {
-		t.Skip("make test-dist runs it, on the packages of make dist")
-	}
+	deb := dist.File(t, "tapedeck_*_amd64.deb")
 	if runtime.GOARCH != "amd64" || os.Getuid() != 0 {
 		t.Skip("making a virtual machine needs amd64 and root; the service is not tested")
 	}
@@ -37,17 +33,10 @@ func TestService(t *testing.T) {
 			t.Skip("test/install packages installs it: ", err)
 		}
 	}
-	packages, err := filepath.Glob(filepath.Join(process.Root(), *dist, "tapedeck_*_amd64.deb"))
-	require.NoError(t, err)
-	if len(packages) == 0 {
-		t.Skipf("%s has no package for amd64: make dist writes it", *dist)
-	}
-	require.Len(t, packages, 1)
-
 	dir := t.TempDir()
 	recording := filepath.Join(dir, "n.mcap")
 	writeRecording(t, recording)
-	out, err := exec.CommandContext(t.Context(), "./image", dir, packages[0], recording, "steps").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "./image", dir, deb, recording, "steps").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 
 	for _, start := range []string{"first", "second"} {

@@ -3,7 +3,6 @@
 package windows
 
 import (
-	"flag"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -17,10 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/test/internal/process"
+	"tapedeck/test/packages/internal/dist"
 	"tapedeck/test/samples/generate"
 )
-
-var dist = flag.String("dist", "", "folder of the packages, relative to the checkout: dist")
 
 func TestMain(m *testing.M) { os.Exit(process.Main(m, nil)) }
 
@@ -160,8 +158,8 @@ func TestWine(t *testing.T) {
 			sample := generate.Path(t, c.sample)
 			work := t.TempDir()
 			copyTo(t, filepath.Join(work, "in", filepath.Base(sample)), sample)
-			copyTo(t, filepath.Join(work, "bin", "linux"), packaged(t, "converter-*-linux-amd64"))
-			copyTo(t, filepath.Join(work, "bin", "windows.exe"), packaged(t, "converter-*-windows-amd64.exe"))
+			copyTo(t, filepath.Join(work, "bin", "linux"), dist.File(t, "converter-*-linux-amd64"))
+			copyTo(t, filepath.Join(work, "bin", "windows.exe"), dist.File(t, "converter-*-windows-amd64.exe"))
 			require.NoError(t, os.WriteFile(filepath.Join(work, "commands"), []byte(c.commands), 0o644))
 			var want, got map[string]string
 			for range attempts {
@@ -201,7 +199,7 @@ func crash(files map[string]string) string {
 func TestEndedPipe(t *testing.T) {
 	root := wine(t)
 	work := t.TempDir()
-	copyTo(t, filepath.Join(work, "converter.exe"), packaged(t, "converter-*-windows-amd64.exe"))
+	copyTo(t, filepath.Join(work, "converter.exe"), dist.File(t, "converter-*-windows-amd64.exe"))
 	copyTo(t, filepath.Join(work, "a.bag"), generate.Path(t, "bag/py_none.bag"))
 	require.Regexp(t, `^data: [^\n]*\n141\n141\n$`, run(t, root, work, `
 		wine converter.exe echo a.bag /chatter | head -n 1
@@ -214,7 +212,7 @@ func TestEndedPipe(t *testing.T) {
 // test if the folder cannot be made.
 func wine(t *testing.T) (root string) {
 	t.Helper()
-	packaged(t, "converter-*-windows-amd64.exe")
+	dist.File(t, "converter-*-windows-amd64.exe")
 	if os.Geteuid() != 0 || runtime.GOARCH != "amd64" {
 		t.Skip("a Debian system with Wine is made by root, on amd64")
 	}
@@ -255,25 +253,6 @@ func run(t *testing.T, root, work, script string, args ...string) string {
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
 	return string(out)
-}
-
-// packaged returns the path of the file in dist that matches a pattern. It skips the test if there is none.
-func packaged(t *testing.T, pattern string) string {
-	t.Helper()
-	if *dist == "" {
-		t.Skip("make test-dist runs it, on the packages of make dist")
-	}
-	folder := *dist
-	if !filepath.IsAbs(folder) {
-		folder = filepath.Join(process.Root(), folder)
-	}
-	found, err := filepath.Glob(filepath.Join(folder, pattern))
-	require.NoError(t, err)
-	if len(found) == 0 {
-		t.Skipf("%s has no %s: make dist writes it", folder, pattern)
-	}
-	require.Len(t, found, 1)
-	return found[0]
 }
 
 // copyTo copies a file or a folder.
