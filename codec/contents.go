@@ -86,7 +86,7 @@ func (formats Formats) Create(path string, o CreateOptions) (Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	disk.SyncFolder(filepath.Dir(filepath.Clean(path)))
+	_ = disk.SyncFolder(filepath.Dir(filepath.Clean(path))) // the writer's Sync returns errors of the disk
 	return w, nil
 }
 

@@ -33,11 +33,12 @@ type Disk interface {
 	MkdirAll(path string) error
 	// Reserve takes n bytes of the disk that path is on, until the Closer is closed or the process ends.
 	Reserve(path string, n int64) (io.Closer, error)
-	// SyncFolder asks the system to put the entries of a folder on the disk. Otherwise a new file may be gone after a
-	// power failure, even if the file was synced. There is no error because some file systems cannot do it.
-	SyncFolder(path string)
-	// SyncAll syncs all writes to the disk that path is on.
-	SyncAll(path string) error
+	// SyncFolder puts the entries of a folder on the disk. Otherwise a new file may be gone after a power failure, even
+	// if the file was synced. There is no error if the file system cannot do it.
+	SyncFolder(path string) error
+	// Syncer returns a handle that syncs all writes to the disk that path is on. Its Sync returns errors of writes
+	// since Syncer was called, even if another process has synced the disk meanwhile. Each error is returned only once.
+	Syncer(path string) (Syncer, error)
 	// Space returns the free bytes and all bytes of the disk that path is on.
 	Space(path string) (free, total int64, err error)
 }
@@ -46,6 +47,12 @@ type Disk interface {
 type DiskFile interface {
 	io.WriterAt
 	Truncate(size int64) error
+	Sync() error
+	Close() error
+}
+
+// Syncer syncs a disk.
+type Syncer interface {
 	Sync() error
 	Close() error
 }
@@ -239,6 +246,15 @@ func SyncFile(path string) error {
 	return errors.Join(file.Sync(), file.Close())
 }
 
+// SyncAll syncs all writes to the disk that path is on.
+func SyncAll(d Disk, path string) error {
+	all, err := d.Syncer(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(all.Sync(), all.Close())
+}
+
 // syncedOneByOne is the number of files that SyncTree syncs one by one. It syncs the whole disk if there are more.
 const syncedOneByOne = 16
 
@@ -260,7 +276,7 @@ func SyncTree(path string) error {
 		return err
 	}
 	if len(files) > syncedOneByOne {
-		return OS{}.SyncAll(path)
+		return SyncAll(OS{}, path)
 	}
 	for _, file := range files {
 		if err := SyncFile(file); err != nil {
@@ -268,15 +284,24 @@ func SyncTree(path string) error {
 		}
 	}
 	for _, folder := range folders {
-		OS{}.SyncFolder(folder)
+		if err := (OS{}).SyncFolder(folder); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 // SyncFolder implements Disk.
-func (OS) SyncFolder(path string) {
-	if folder, err := os.Open(path); err == nil {
-		_ = folder.Sync()
+func (OS) SyncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err == nil {
+		err = folder.Sync()
 		folder.Close()
 	}
+	for _, failure := range []error{syscall.EIO, syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT} {
+		if errors.Is(err, failure) {
+			return err
+		}
+	}
+	return nil
 }

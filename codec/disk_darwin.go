@@ -21,15 +21,19 @@ func allocate(file *os.File, n int64) error {
 // errors.ErrUnsupported on disks that cannot do it.
 func Exchange(a, b string) error { return unix.RenamexNp(a, b, unix.RENAME_SWAP) }
 
-// SyncAll implements Disk. sync(2) gives all writes to the drive; syncing one file makes the drive write its cache.
-func (OS) SyncAll(path string) error {
+// Syncer implements Disk.
+func (OS) Syncer(path string) (Syncer, error) {
 	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
+	return syncer{file}, err
+}
+
+// syncer is a file or a folder of the disk.
+type syncer struct{ *os.File }
+
+// Sync implements Syncer. sync(2) gives all writes to the drive; syncing one file makes the drive write its cache.
+func (s syncer) Sync() error {
 	if err := unix.Sync(); err != nil {
 		return err
 	}
-	return file.Sync()
+	return s.File.Sync()
 }

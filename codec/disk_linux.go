@@ -33,12 +33,14 @@ func Exchange(a, b string) error {
 	return err
 }
 
-// SyncAll implements Disk.
-func (OS) SyncAll(path string) error {
+// Syncer implements Disk.
+func (OS) Syncer(path string) (Syncer, error) {
 	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	return unix.Syncfs(int(file.Fd()))
+	return syncer{file}, err
 }
+
+// syncer is a file or a folder of the disk.
+type syncer struct{ *os.File }
+
+// Sync implements Syncer.
+func (s syncer) Sync() error { return unix.Syncfs(int(s.Fd())) }

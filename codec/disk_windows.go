@@ -40,15 +40,23 @@ func Exchange(string, string) error { return errors.ErrUnsupported }
 // allocate allocates n bytes of the disk for an empty file. NTFS files are not sparse by default.
 func allocate(file *os.File, n int64) error { return file.Truncate(n) }
 
-// SyncAll implements Disk. Only administrators may sync a whole disk, so SyncAll syncs each file below path.
-func (OS) SyncAll(path string) error {
-	return filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
+// Syncer implements Disk. Only administrators may sync a whole disk, so Sync syncs each file below path.
+func (OS) Syncer(path string) (Syncer, error) { return syncer(path), nil }
+
+type syncer string
+
+// Sync implements Syncer.
+func (s syncer) Sync() error {
+	return filepath.WalkDir(string(s), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
 		return SyncFile(path)
 	})
 }
+
+// Close implements Syncer.
+func (syncer) Close() error { return nil }
 
 // Space implements Disk.
 func (OS) Space(path string) (free, total int64, err error) {

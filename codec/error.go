@@ -33,15 +33,19 @@ func (e *MissingError) Count() uint64 {
 
 // Error names the missing messages and says what to do.
 func (e *MissingError) Error() string {
-	advice := "look at the disk"
-	switch {
-	case errors.Is(e.Err, syscall.ENOSPC), errors.Is(e.Err, syscall.EDQUOT):
-		advice = "free some space"
-	case errors.Is(e.Err, syscall.EFBIG):
-		advice = "have the recording split into smaller files"
-	}
 	return fmt.Sprintf("write %s: %s; what was written before is readable, %s before going on", e.Path, e.what(),
-		advice)
+		Advice(e.Err))
+}
+
+// Advice returns what to do after an error of the disk, such as "free some space".
+func Advice(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "free some space"
+	case errors.Is(err, syscall.EFBIG):
+		return "have the recording split into smaller files"
+	}
+	return "look at the disk"
 }
 
 // what names the error of the disk and the missing messages.

@@ -387,20 +387,32 @@ func (d *Disk) MkdirAll(path string) error {
 }
 
 // SyncFolder implements codec.Disk.
-func (d *Disk) SyncFolder(path string) {
+func (d *Disk) SyncFolder(path string) error {
 	d.add(operation{kind: syncFolder, path: filepath.Clean(path)})
+	return nil
 }
 
-// SyncAll implements codec.Disk.
-func (d *Disk) SyncAll(path string) error {
-	if d.Fail != nil {
-		if _, err := d.Fail(path, -1); err != nil {
+// Syncer implements codec.Disk.
+func (d *Disk) Syncer(path string) (codec.Syncer, error) { return &syncer{d, path}, nil }
+
+type syncer struct {
+	disk *Disk
+	path string
+}
+
+// Sync implements codec.Syncer.
+func (s *syncer) Sync() error {
+	if s.disk.Fail != nil {
+		if _, err := s.disk.Fail(s.path, -1); err != nil {
 			return err
 		}
 	}
-	d.add(operation{kind: syncAll})
+	s.disk.add(operation{kind: syncAll})
 	return nil
 }
+
+// Close implements codec.Syncer.
+func (*syncer) Close() error { return nil }
 
 // Space implements codec.Disk.
 func (d *Disk) Space(string) (free, total int64, err error) {

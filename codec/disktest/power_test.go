@@ -14,22 +14,22 @@ import (
 func TestPowerCut(t *testing.T) {
 	disk := &Disk{}
 	require.NoError(t, disk.MkdirAll("/data"))
-	disk.SyncFolder("/")
+	require.NoError(t, disk.SyncFolder("/"))
 	require.NoError(t, disk.Mkdir("/data/bag"))
-	disk.SyncFolder("/data")
+	require.NoError(t, disk.SyncFolder("/data"))
 	file, err := disk.Create("/data/bag/a", false)
 	require.NoError(t, err)
 	_, err = file.WriteAt([]byte(strings.Repeat("s", 1000)), 0)
 	require.NoError(t, err)
 	require.NoError(t, file.Sync())
-	disk.SyncFolder("/data/bag")
+	require.NoError(t, disk.SyncFolder("/data/bag"))
 	_, err = file.WriteAt([]byte(strings.Repeat("u", 2000)), 1000)
 	require.NoError(t, err)
 	require.NoError(t, disk.Rename("/data/bag/a", "/data/bag/b"))
 	require.NoError(t, disk.Mkdir("/data/late"))
 	_, err = disk.Create("/data/late/c", false)
 	require.NoError(t, err)
-	disk.SyncFolder("/data/late")
+	require.NoError(t, disk.SyncFolder("/data/late"))
 
 	seen := map[string]int{}
 	for seed := range uint64(200) {

@@ -216,8 +216,7 @@ func publish(part, path string) error {
 	if err := os.Rename(part, path); err != nil {
 		return err
 	}
-	codec.OS{}.SyncFolder(filepath.Dir(path))
-	return nil
+	return codec.OS{}.SyncFolder(filepath.Dir(path))
 }
 
 // write writes /metadata and /info.

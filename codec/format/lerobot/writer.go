@@ -253,6 +253,5 @@ func (w *Writer) complete() error {
 	if err := os.Rename(w.tempPath, w.path); err != nil {
 		return err
 	}
-	codec.OS{}.SyncFolder(filepath.Dir(filepath.Clean(w.path)))
-	return nil
+	return codec.OS{}.SyncFolder(filepath.Dir(filepath.Clean(w.path)))
 }

@@ -296,7 +296,8 @@ func scalar(text string) string {
 func (m *metadata) save(s codec.Disk, dir string) error {
 	path := filepath.Join(dir, metadataFile)
 	if err := output.Replace(s, path, m.format(true)); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+		return fmt.Errorf("write %s: %w; the files are readable nevertheless, %s before going on", path, err,
+			codec.Advice(err))
 	}
 	return nil
 }

@@ -326,7 +326,9 @@ func (x *reindexer) replace(name string, r codec.Reader, info *codec.Info, damag
 	if err != nil {
 		return err
 	}
-	codec.OS{}.SyncFolder(x.dir)
+	if err := (codec.OS{}).SyncFolder(x.dir); err != nil {
+		return err
+	}
 	x.report(fmt.Sprintf("%s: recovered %s; the damaged file is kept as %s: %v", filepath.Base(path),
 		plural.Count(whole.MessageCount, "message"), filepath.Base(kept), damage))
 	whole.Path = path

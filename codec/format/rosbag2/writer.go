@@ -146,7 +146,10 @@ func (b Options) createOn(s codec.Disk, path string, o codec.CreateOptions) (*ou
 	if err := s.Mkdir(path); err != nil {
 		return nil, err
 	}
-	s.SyncFolder(filepath.Dir(path)) // otherwise a power failure may take the folder with its synced files
+	// Otherwise a power failure may take the folder with its synced files.
+	if err := s.SyncFolder(filepath.Dir(path)); err != nil {
+		return nil, errors.Join(fmt.Errorf("create %s: %w", path, codec.Pathless(err)), remove(s, path))
+	}
 	name := output.ShortNames(filepath.Join(path, filepath.Base(absolute)), l.extension(), o.Dated)
 	listed := func(complete []*codec.Info) error { return l.describe(complete).save(s, path) }
 	r, err := output.NewRecording(s, output.Format{Open: l.open, Name: name, Listed: listed}, name(0), o.Completed)

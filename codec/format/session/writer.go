@@ -70,6 +70,10 @@ type Writer struct {
 	events  []event
 	given   json.RawMessage // complete metadata.json, from Write; nil: describe makes it
 
+	syncing sync.Mutex   // guards syncer and syncErr, and is held during Syncer.Sync
+	syncer  codec.Syncer // nil after Complete
+	syncErr error        // first error of syncer: data may be lost, though the next call may succeed
+
 	describing sync.Mutex // held while metadata.json is written; locked before mu
 	discarded  bool
 	complete   bool // metadata.json has its final name
@@ -151,7 +155,10 @@ func (w *Writer) create() error {
 		err = w.createEasyTeleopTables()
 	}
 	if err == nil {
-		w.disk.SyncFolder(filepath.Dir(w.path))
+		err = w.disk.SyncFolder(filepath.Dir(w.path))
+	}
+	if err == nil {
+		w.syncer, err = w.disk.Syncer(w.path)
 	}
 	return err
 }

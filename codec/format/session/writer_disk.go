@@ -136,11 +136,22 @@ func (w *Writer) Sync() error {
 	case err != nil:
 		return err
 	}
-	// There are too many files to sync each one.
-	if err := w.disk.SyncAll(w.path); err != nil {
-		return fmt.Errorf("sync %s: %w", w.path, codec.Pathless(err))
+	if err := w.sync(); err != nil {
+		w.fail(&failure{err: err})
+		return w.failed()
 	}
 	return nil
+}
+
+// sync puts the session on the disk. There are too many files to sync each one. After an error it always returns that
+// error.
+func (w *Writer) sync() error {
+	w.syncing.Lock()
+	defer w.syncing.Unlock()
+	if w.syncErr == nil && w.syncer != nil {
+		w.syncErr = codec.Pathless(w.syncer.Sync())
+	}
+	return w.syncErr
 }
 
 // Complete implements output.FileWriter. It writes all frames and samples, and then metadata.json. The session is
@@ -165,8 +176,12 @@ func (w *Writer) Complete(bool) error {
 		err = cmp.Or(err, metadataErr)
 	}
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.closed = true
+	w.mu.Unlock()
+	w.syncing.Lock() // after the last Sync
+	defer w.syncing.Unlock()
+	_ = w.syncer.Close()
+	w.syncer = nil
 	return err
 }
 
@@ -216,17 +231,22 @@ func (w *Writer) finish() error {
 	w.describing.Lock()
 	defer w.describing.Unlock()
 	temp := w.metadataPath() + tempSuffix
-	err := codec.Pathless(w.disk.SyncAll(w.path)) // metadata.json means that all other files are complete
+	err := w.sync() // metadata.json means that all other files are complete
 	if err == nil {
 		err = output.Replace(w.disk, temp, w.describe(true))
 	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", temp, err)
+		return fmt.Errorf("write %s: %w; the session is readable nevertheless, %s before going on", temp, err,
+			codec.Advice(err))
 	}
-	if err := w.disk.Rename(temp, w.metadataPath()); err != nil {
-		return fmt.Errorf("write %s: %w", w.metadataPath(), codec.Pathless(err))
+	err = w.disk.Rename(temp, w.metadataPath())
+	if err == nil {
+		err = w.disk.SyncFolder(w.path)
 	}
-	w.disk.SyncFolder(w.path)
+	if err != nil {
+		return fmt.Errorf("write %s: %w; the session is readable nevertheless, %s before going on", w.metadataPath(),
+			codec.Pathless(err), codec.Advice(err))
+	}
 	w.complete = true
 	return nil
 }

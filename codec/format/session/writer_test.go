@@ -263,13 +263,19 @@ func TestDiscard(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(path, metadataName+".tmp"))
 }
 
-// syncHookDisk is a disk that calls sync instead of SyncAll.
+// syncHookDisk is a disk that calls sync instead of syncing.
 type syncHookDisk struct {
 	codec.OS
-	sync func(path string) error
+	sync func() error
 }
 
-func (d *syncHookDisk) SyncAll(path string) error { return d.sync(path) }
+func (d *syncHookDisk) Syncer(string) (codec.Syncer, error) { return syncHook{d}, nil }
+
+type syncHook struct{ disk *syncHookDisk }
+
+func (h syncHook) Sync() error { return h.disk.sync() }
+
+func (syncHook) Close() error { return nil }
 
 // TestMetadataComesLast checks that Complete renames metadata.json after all data is on the disk. So a session with
 // metadata.json is complete even after a power failure.
@@ -283,7 +289,7 @@ func TestMetadataComesLast(t *testing.T) {
 		1e9, []float64{1}))
 	require.NoError(t, w.Frame(newCamera("camera_0"), 1e9, grayJPEG(t, 1)))
 	synced := 0
-	disk.sync = func(string) error {
+	disk.sync = func() error {
 		synced++
 		require.NoFileExists(t, filepath.Join(path, metadataName))
 		require.FileExists(t, filepath.Join(path, metadataName+tempSuffix))
@@ -294,6 +300,35 @@ func TestMetadataComesLast(t *testing.T) {
 	require.NoError(t, w.Complete(false))
 	require.Equal(t, 1, synced)
 	require.FileExists(t, filepath.Join(path, metadataName))
+}
+
+// TestSyncFails checks that a session is not complete after an error of Sync, though the next sync succeeds.
+func TestSyncFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	disk := &syncHookDisk{}
+	w, err := Create(path, Options{Disk: disk})
+	require.NoError(t, err)
+	require.NoError(t, w.Frame(newCamera("camera_0"), 1e9, grayJPEG(t, 1)))
+	failing := syscall.EIO
+	disk.sync = func() error {
+		if failing == 0 {
+			return nil
+		}
+		err := failing
+		failing = 0
+		return err
+	}
+	err = w.Sync()
+	require.ErrorAs(t, err, new(*codec.MissingError))
+	require.EqualError(t, err, "write "+path+": input/output error; what was written before is readable, look at the "+
+		"disk before going on")
+	require.Equal(t, err, w.Sync())
+	require.ErrorIs(t, w.Frame(newCamera("camera_0"), 2e9, grayJPEG(t, 1)), syscall.EIO)
+	require.ErrorIs(t, w.Complete(true), syscall.EIO)
+	require.NoFileExists(t, filepath.Join(path, metadataName))
+	s, _ := read(t, path)
+	require.True(t, s.Incomplete)
+	require.False(t, w.Info().Complete)
 }
 
 // TestCrash simulates crashes at many moments. All data before a Sync must be on the disk. If metadata.json exists, all

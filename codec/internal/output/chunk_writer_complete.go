@@ -26,8 +26,8 @@ func (w *ChunkWriter) Complete(durable bool) error {
 		err = endingErr
 	}
 	if finishErr := w.finish(durable, cmp.Or(before, last)); finishErr != nil {
-		return errors.Join(err, fmt.Errorf("complete %s: %w; the file is readable nevertheless", w.file.Path(),
-			finishErr))
+		return errors.Join(err, fmt.Errorf("complete %s: %w; the file is readable nevertheless, %s before going on",
+			w.file.Path(), finishErr, codec.Advice(finishErr)))
 	}
 	return err
 }

@@ -48,7 +48,8 @@ type File struct {
 
 	dirty atomic.Bool // the file may have bytes that are not on the disk
 
-	syncing sync.Mutex // guards placed and closed; held while the file is synced or closed
+	syncing sync.Mutex // guards the fields below; held while the file is synced or closed
+	syncErr error      // first error of Sync: bytes may be lost, though Linux lets the next sync succeed
 	placed  bool       // the file's entry in the folder is on the disk
 	closed  bool
 }
@@ -177,22 +178,20 @@ func (f *File) free() {
 	f.reserve, f.ending = nil, true
 }
 
-// Sync puts all earlier writes on the disk. It does nothing when the file is closed.
+// Sync puts all earlier writes on the disk. It does nothing when the file is closed. After an error it always returns
+// that error, and Complete does not rename the file.
 func (f *File) Sync() error {
 	f.syncing.Lock()
 	defer f.syncing.Unlock()
-	if f.closed || !f.dirty.Swap(false) {
-		return nil
+	if f.closed || f.syncErr != nil || !f.dirty.Swap(false) {
+		return f.syncErr
 	}
-	if err := f.handle.Sync(); err != nil {
-		f.dirty.Store(true)
-		return codec.Pathless(err)
-	}
-	if !f.placed {
-		f.series.disk.SyncFolder(filepath.Dir(f.path))
+	f.syncErr = codec.Pathless(f.handle.Sync())
+	if f.syncErr == nil && !f.placed {
+		f.syncErr = codec.Pathless(f.series.disk.SyncFolder(filepath.Dir(f.path)))
 		f.placed = true
 	}
-	return nil
+	return f.syncErr
 }
 
 // Complete closes the file and renames it to Path. With durable the file is on the disk when Complete returns. The file
@@ -210,7 +209,7 @@ func (f *File) Complete(durable bool) error {
 		err = codec.Pathless(f.series.disk.Rename(f.path+codec.ActiveSuffix, f.path))
 	}
 	if err == nil && durable {
-		f.series.disk.SyncFolder(filepath.Dir(f.path))
+		err = codec.Pathless(f.series.disk.SyncFolder(filepath.Dir(f.path)))
 	}
 	return err
 }
@@ -242,8 +241,7 @@ func Replace(d codec.Disk, path string, content []byte) error {
 		_ = d.Remove(temporary)
 		return codec.Pathless(err)
 	}
-	d.SyncFolder(filepath.Dir(path))
-	return nil
+	return codec.Pathless(d.SyncFolder(filepath.Dir(path)))
 }
 
 // WriteFile creates or overwrites a small file. With durable it is on the disk when WriteFile returns.

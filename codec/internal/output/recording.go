@@ -189,7 +189,7 @@ func (r *Recording) Remove(path string) error {
 	if err := r.disk.Remove(path); err != nil {
 		return fmt.Errorf("remove %s: %w", path, codec.Pathless(err))
 	}
-	r.disk.SyncFolder(filepath.Dir(path))
+	_ = r.disk.SyncFolder(filepath.Dir(path)) // a file that comes back does no harm
 	if r.unlisted != nil {
 		return r.updateList()
 	}

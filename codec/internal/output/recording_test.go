@@ -280,6 +280,59 @@ func TestNameOfACompleteFileIsDurable(t *testing.T) {
 	require.NotZero(t, promised)
 }
 
+// After an error of Sync, pages of the file may be lost, though the next sync succeeds: the file is not complete.
+func TestSyncFails(t *testing.T) {
+	failing := true
+	disk := &disktest.Disk{Fail: func(_ string, n int) (int, error) {
+		if n < 0 && failing {
+			failing = false
+			return 0, syscall.EIO
+		}
+		return 0, nil
+	}}
+	file, err := output.NewSeries(disk).Create("a", false)
+	require.NoError(t, err)
+	require.NoError(t, file.Append([]byte("x")))
+	require.Equal(t, syscall.EIO, file.Sync())
+	require.Equal(t, syscall.EIO, file.Sync())
+	require.Equal(t, syscall.EIO, file.Complete(true))
+	require.Equal(t, map[string][]byte{"a" + codec.ActiveSuffix: []byte("x")}, disk.Files())
+}
+
+// folderDisk is a disk that fails to sync folders.
+type folderDisk struct {
+	disktest.Disk
+	fails bool
+}
+
+func (d *folderDisk) SyncFolder(path string) error {
+	if d.fails {
+		return syscall.EIO
+	}
+	return d.Disk.SyncFolder(path)
+}
+
+// A file whose name may be lost is not complete.
+func TestFolderFails(t *testing.T) {
+	disk := &folderDisk{}
+	file, err := output.NewSeries(disk).Create("a", false)
+	require.NoError(t, err)
+	require.NoError(t, file.Append([]byte("x")))
+	require.NoError(t, file.Sync())
+	disk.fails = true
+	require.Equal(t, syscall.EIO, file.Complete(true))
+
+	file, err = output.NewSeries(disk).Create("b", false)
+	require.NoError(t, err)
+	require.NoError(t, file.Append([]byte("x")))
+	require.Equal(t, syscall.EIO, file.Sync())
+	disk.fails = false
+	require.Equal(t, syscall.EIO, file.Complete(true))
+	require.Contains(t, disk.Files(), "b"+codec.ActiveSuffix)
+	disk.fails = true
+	require.Equal(t, syscall.EIO, output.Replace(disk, "c", nil))
+}
+
 // Sync syncs the file only after writes, and its folder once.
 func TestSync(t *testing.T) {
 	var mu sync.Mutex

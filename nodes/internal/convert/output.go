@@ -185,15 +185,19 @@ func (o *output) move(ctx context.Context, paths []string) error {
 		if err := o.removeFirst(ctx, paths); err != nil {
 			return fmt.Errorf("%w; the output was written to %s", err, o.tempFolder)
 		}
-		codec.OS{}.SyncFolder(folder)
+		if err := (codec.OS{}).SyncFolder(folder); err != nil {
+			return fmt.Errorf("sync %s: %w; the output was written to %s", folder, codec.Pathless(err), o.tempFolder)
+		}
 	}
 	for _, path := range slices.Backward(paths) {
 		if err := o.place(from(path), path); err != nil {
 			return fmt.Errorf("move %s to %s: %w", from(path), path, codec.Pathless(err))
 		}
 	}
-	codec.OS{}.SyncFolder(folder)
 	o.keepFolder = false
+	if err := (codec.OS{}).SyncFolder(folder); err != nil {
+		return fmt.Errorf("write %s: %w", o.path, codec.Pathless(err))
+	}
 	return nil
 }
 

@@ -61,11 +61,8 @@ func (d *robotDisk) Mkdir(path string) error {
 	return d.do("mkdir", path, func() error { return d.Disk.Mkdir(path) })
 }
 
-func (d *robotDisk) SyncFolder(path string) {
-	_ = d.do("folder", path, func() error {
-		d.Disk.SyncFolder(path)
-		return nil
-	})
+func (d *robotDisk) SyncFolder(path string) error {
+	return d.do("folder", path, func() error { return d.Disk.SyncFolder(path) })
 }
 
 func (d *robotDisk) OpenRoot(folder string) (codec.DiskRoot, error) {

@@ -301,8 +301,7 @@ func (t *table) commit(ctx context.Context) error {
 		return t.send.Complete(ctx)
 	}
 	err := os.Rename(t.file.Name(), t.path)
-	codec.OS{}.SyncFolder(filepath.Dir(t.path))
-	return t.addPath(err)
+	return t.addPath(errors.Join(err, codec.OS{}.SyncFolder(filepath.Dir(t.path))))
 }
 
 // abort removes the temporary file, if it was not renamed.

@@ -304,7 +304,7 @@ func (q *Queue) adopt() {
 // settle makes durable what killed processes have written to a folder. Otherwise, after a power failure, the disk could
 // have less of a file than the store, or have it under another name.
 func (q *Queue) settle(folder string) {
-	if err := q.Disk.SyncAll(folder); err != nil {
+	if err := codec.SyncAll(q.Disk, folder); err != nil {
 		q.Log(bridge.Warn, "upload: sync %s: %v", folder, codec.Pathless(err))
 	}
 }

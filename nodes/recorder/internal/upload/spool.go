@@ -190,12 +190,14 @@ func (s *spool) write(text []byte, keep bool) error {
 	if err == nil {
 		err = s.disk.Rename(temporary, s.file())
 	}
+	if err == nil {
+		err = s.disk.SyncFolder(s.folder)
+	}
 	if err != nil {
 		_ = s.disk.Remove(temporary)
 		out.Close()
 		return codec.Pathless(err)
 	}
-	s.disk.SyncFolder(s.folder)
 	s.release()
 	s.lock, s.locked = out, s.file()
 	if !keep {
