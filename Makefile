@@ -6,7 +6,8 @@
 # make stress runs all tests 5 times beside busy processes, in about an hour, and prints how often each test failed;
 #             N=20 runs them 20 times
 # make test-arm64  runs tests, the demo and conversions as arm64 programs under qemu-user, in about half an hour
-# make power  cuts the power of programs on ext4, xfs and btrfs, as root, in about 10 minutes; N=10000 makes as many cuts
+# make power  cuts the power of programs on ext4, xfs and btrfs and makes their disks fail, as root, in half an hour;
+#             N=10000 makes as many cuts
 # make build  puts the nodes into bin/
 # make dist  writes packages, archives and the converter for other systems into dist/; docs/guide/install.md
 # make test-dist  installs the packages of make dist on minimal Debian systems and in a virtual machine, as root, and

@@ -86,6 +86,12 @@ func (d *Disk) Fault(hook func(*Request) error) {
 	d.recorder.fault = hook
 }
 
+// TurnReadOnly makes the file system believe that it is damaged. It must be ext4 with the option errors=remount-ro.
+func (d *Disk) TurnReadOnly() error {
+	trigger := filepath.Join("/sys/fs/ext4", filepath.Base(d.device.Name()), "trigger_fs_error")
+	return os.WriteFile(trigger, []byte("a test"), 0o200)
+}
+
 // Position returns the position of the last start or end of a request.
 func (d *Disk) Position() int64 {
 	d.recorder.mu.Lock()

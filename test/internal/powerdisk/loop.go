@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attach returns a loop device for a file. The kernel frees the device once it is closed and not mounted.
+// attach returns a loop device for a file. The kernel frees the device once it is closed and not mounted. It takes
+// requests of which FUSE has executed a part for whole ones, so no request is larger than one of FUSE.
 func attach(path string, direct bool) (*os.File, error) {
 	// No child may inherit the open files, see syscall.ForkLock: it would hold the device.
 	syscall.ForkLock.RLock()
@@ -43,7 +44,8 @@ func attach(path string, direct bool) (*os.File, error) {
 		if err == nil {
 			err = unix.IoctlLoopConfigure(int(device.Fd()), &config)
 			if err == nil {
-				return device, nil
+				limit := fmt.Sprintf("/sys/block/loop%d/queue/max_sectors_kb", number)
+				return device, os.WriteFile(limit, fmt.Append(nil, maxWrite>>10), 0o200)
 			}
 			device.Close()
 		}

@@ -29,12 +29,15 @@ type server struct {
 	last   uint64            // node
 }
 
+// maxWrite is the size of the largest write in bytes.
+const maxWrite = 256 << 10
+
 // serve mounts a folder for images.
 func serve(folder string) (*server, error) {
 	s := &server{RawFileSystem: fuse.NewDefaultRawFileSystem(), images: map[uint64]image{}, nodes: map[string]uint64{},
 		last: fuse.FUSE_ROOT_ID}
 	mounted, err := fuse.NewServer(s, folder, &fuse.MountOptions{
-		FsName: "powerdisk", Name: "powerdisk", DirectMountStrict: true, MaxWrite: 256 << 10,
+		FsName: "powerdisk", Name: "powerdisk", DirectMountStrict: true, MaxWrite: maxWrite,
 		DisableXAttrs: true, DisableReadDirPlus: true, DisableSplice: true,
 	})
 	if err != nil {

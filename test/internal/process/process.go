@@ -118,6 +118,19 @@ func (p *Process) Ended() {
 	}
 }
 
+// Running reports whether the process has not ended.
+func (p *Process) Running() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// ExitCode returns the exit code of a process that has ended.
+func (p *Process) ExitCode() int { return p.cmd.ProcessState.ExitCode() }
+
 // Wait waits for the end of the process, requires the exit code and returns the printed text.
 func (p *Process) Wait(code int) string {
 	p.t.Helper()

@@ -475,6 +475,7 @@ func (rr recorderRun) readFile(path string, arrivals map[string][]arrival) (*cod
 	it, err := reader.Read(codec.Query{
 		Topics:  func(c *codec.Channel) bool { return wanted[c.Topic].topic != "" },
 		Damaged: func(error) {},
+		Sound:   !rr.complete(path),
 	})
 	if err != nil {
 		return nil, err
