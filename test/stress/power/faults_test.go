@@ -347,7 +347,7 @@ func (f *faultRun) checkText(c *cut) {
 		require.Equal(c, 1, f.code)
 		require.True(c, f.kind == "full" || f.hit.Load() != 0, "nothing has happened")
 		require.Contains(c, f.output, filepath.Join(f.disk.Dir, "drive"))
-		require.Regexp(c, "look at the disk|free some space|read-only file system|no space left on device", f.output)
+		require.Regexp(c, "look at the disk|free some space|create /[^:]*: |read-only file system", f.output)
 	}
 }
 
