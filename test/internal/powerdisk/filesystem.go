@@ -67,8 +67,17 @@ func (f FileSystem) Require(t *testing.T) {
 	}
 }
 
-// format makes the file system on a device.
-func (f FileSystem) format(device string) error { return run(programs[f.Kind].make, device) }
+// format makes the file system on a device. mkfs.btrfs also looks at the loop devices of other mounted disks, and fails
+// if one is freed meanwhile.
+func (f FileSystem) format(device string) error {
+	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		err := run(programs[f.Kind].make, device)
+		if err == nil || !strings.Contains(err.Error(), "cannot check mount status") ||
+			time.Since(began) > process.Patience {
+			return err
+		}
+	}
+}
 
 // check looks for damage in the file system on a device.
 func (f FileSystem) check(device string) error { return run(programs[f.Kind].check, device) }
