@@ -20,7 +20,12 @@ type CreateOptions struct {
 
 	ChunkSize     int           // payload bytes after which a chunk is closed and written out; 0: the format's default
 	ChunkDuration time.Duration // time after which a chunk is closed and written out; 0: the format's default
-	Compression   string        // "none", "lz4", "zstd", "bz2", if the format supports it; "": the format's default
+
+	// ChunkGroups, unless nil, returns the name of the group of topics to which a channel with a first message of the
+	// given size belongs. A chunk of an MCAP file then has the messages of one group. Other formats ignore it.
+	ChunkGroups func(c *Channel, size int) string
+
+	Compression string // "none", "lz4", "zstd", "bz2", if the format supports it; "": the format's default
 
 	// Dated, unless nil, returns the time for the name of a new file, as in 1_NAME_2026_01_31-08_15_00.mcap instead of
 	// NAME_1.mcap. Then Create's path only gives NAME.

@@ -27,7 +27,7 @@ type Format struct {
 	Silent   *codec.Channel   // declared without messages
 	Create   func(s codec.Disk, path string, o codec.CreateOptions) (*output.Recording, error)
 	Open     func(t testing.TB, name string, content []byte) (codec.Reader, error)
-	// Messages are the messages that TestErrors writes, of one channel; nil: 40 messages of 50 bytes.
+	// Messages are the messages that TestErrors writes; nil: 40 messages of 50 bytes, of one channel.
 	Messages []codec.Message
 	// Spared, unless nil, reports whether operations on the file at path never fail in TestErrors.
 	Spared func(path string) bool
@@ -136,7 +136,7 @@ func (f Format) testError(t *testing.T, at int64, forever bool) bool {
 		require.NoError(t, err, name)
 		require.NoError(t, r.Close())
 		for _, m := range all {
-			if m.Channel.Topic == messages[0].Channel.Topic { // other channels may have events
+			if m.Channel.Topic != codec.EventTopic {
 				got = append(got, m.LogTime)
 			}
 		}

@@ -1,6 +1,7 @@
 package mcap
 
 import (
+	"strings"
 	"syscall"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/disktest"
 	"tapedeck/codec/internal/codectest"
+	"tapedeck/codec/internal/output"
 )
 
 // diskFormat describes the format for tests on a simulated disk.
@@ -30,6 +32,21 @@ func TestDiskErrors(t *testing.T) {
 		stride = 5
 	}
 	disktest.Pieces(t, func(t *testing.T) { diskFormat().TestErrors(t, stride) })
+	disktest.Pieces(t, func(t *testing.T) { grouped(diskFormat()).TestErrors(t, stride) })
+}
+
+// grouped returns f with a group for each channel, except that the first channel shares a group with events.
+func grouped(f disktest.Format) disktest.Format {
+	first := f.Channels[0].Topic
+	f.Create = func(s codec.Disk, path string, o codec.CreateOptions) (*output.Recording, error) {
+		o.ChunkGroups = func(c *codec.Channel, _ int) string { return strings.TrimPrefix(c.Topic, first) }
+		return createOn(s, path, o)
+	}
+	for i := range 40 {
+		f.Messages = append(f.Messages, codec.Message{Channel: f.Channels[i*i%len(f.Channels)], LogTime: int64(i + 1),
+			Data: make([]byte, 10+20*(i%3))})
+	}
+	return f
 }
 
 // TestSumAfterErrors makes the disk fail once, at each operation, while chunks change the profile in the header. No
@@ -73,6 +90,9 @@ func TestCrash(t *testing.T) {
 		t.Run(compression, func(t *testing.T) {
 			disktest.Pieces(t, func(t *testing.T) {
 				diskFormat().TestCrashes(t, step, stride, codec.CreateOptions{Compression: compression})
+			})
+			disktest.Pieces(t, func(t *testing.T) {
+				grouped(diskFormat()).TestCrashes(t, step, stride, codec.CreateOptions{Compression: compression})
 			})
 		})
 	}

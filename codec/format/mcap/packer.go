@@ -67,20 +67,25 @@ func (p *packer) pack(records []byte) ([]byte, mcap.CompressionFormat, error) {
 // chunk has records that are not yet written.
 type chunk struct {
 	body    output.Body // the records
-	indexes [][]byte    // entries of the message indexes, by channel
-	first   int64       // LogTime of the first message
+	indexes [][]byte    // entries of the message indexes, by place.slot
 	span    output.Span
 	rest    []byte // the message indexes
+	encoder *encoder
+	group   int   // number of the group
+	waiting int64 // bytes that groups.waiting includes
+	memory  int   // bytes that groups.memory includes
+	full    bool  // the chunk must be written
 
 	// Set when the chunk is closed:
-	encoder *encoder
-	reserve int64
-	profile string           // of the file
-	index   *mcap.ChunkIndex // nil without messages
-	sum     dataSum          // encoder.sum if the chunk is written
+	channels []uint16 // group.channels
+	reserve  int64
+	profile  string           // of the file
+	index    *mcap.ChunkIndex // nil without messages
+	sum      dataSum          // encoder.sum if the chunk is written
 }
 
 func (c *chunk) Span() output.Span { return c.span }
+func (c *chunk) Group() int        { return c.group }
 
 // Body returns the body of the chunk, unless it is compressed.
 func (c *chunk) Body() *output.Body {
@@ -134,14 +139,15 @@ func (c *chunk) encode(offset int64, b *output.Block) error {
 		Compression: compression, CompressedSize: uint64(stored), UncompressedSize: uint64(size),
 	}
 	rest := c.rest[:0]
-	for id, entries := range c.indexes {
+	for slot, entries := range c.indexes {
 		if len(entries) == 0 {
 			continue
 		}
-		index.MessageIndexOffsets[uint16(id)] = index.ChunkStartOffset + index.ChunkLength + uint64(len(rest))
+		id := c.channels[slot]
+		index.MessageIndexOffsets[id] = index.ChunkStartOffset + index.ChunkLength + uint64(len(rest))
 		rest = append(rest, byte(mcap.OpMessageIndex))
 		rest = binary.LittleEndian.AppendUint64(rest, uint64(2+4+len(entries)))
-		rest = binary.LittleEndian.AppendUint16(rest, uint16(id))
+		rest = binary.LittleEndian.AppendUint16(rest, id)
 		rest = binary.LittleEndian.AppendUint32(rest, uint32(len(entries)))
 		rest = append(rest, entries...)
 	}
@@ -190,18 +196,14 @@ func (c *chunk) Keep() error {
 	return nil
 }
 
-func (c *chunk) Release() {
-	c.reset()
-	if c != c.encoder.chunk {
-		c.encoder.spare = c
-	}
-}
+// Release implements output.Chunk.
+func (c *chunk) Release() { c.encoder.release(c) }
 
 // reset empties the chunk and keeps the memory.
 func (c *chunk) reset() {
 	c.body.Reset()
-	c.span = output.Span{}
-	for id, entries := range c.indexes {
-		c.indexes[id] = entries[:0]
+	c.span, c.waiting, c.full = output.Span{}, 0, false
+	for slot, entries := range c.indexes {
+		c.indexes[slot] = entries[:0]
 	}
 }

@@ -68,7 +68,7 @@ func (r *reader) scan(definitions bool) error {
 			r.Contents.Damaged(broken.From, err)
 		case errors.Is(err, chunked.ErrCut):
 			runs.Flush()
-			if rec.op == mcap.OpChunk && rec.size != chunkHead+openChunk { // an incomplete chunk cannot be trusted
+			if rec.op == mcap.OpChunk && rec.size != chunkHead+openChunkSize { // an incomplete chunk cannot be trusted
 				buf = r.scanChunk(l, chunked.Segment{Offset: rec.offset, Size: to - rec.offset, Chunk: true, Cut: true},
 					buf)
 			}

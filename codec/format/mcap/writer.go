@@ -35,12 +35,12 @@ const (
 // one. A PublishTime of 0 becomes the LogTime, as the specification requires. Messages keep the order in which they are
 // written, and readers find their order in time by the index.
 //
-// A chunk is closed when it has ChunkSize bytes or its messages span ChunkDuration of LogTime, so that a killed writer
-// loses no more than that.
+// Each group of topics has an open chunk. A chunk is closed when it has ChunkSize bytes. All chunks are closed when their
+// messages span ChunkDuration of LogTime, so that a killed writer loses no more than that. See also groups.
 type encoder struct {
 	path      string
 	embed     Embed
-	chunkSize int
+	chunkSize int64
 	duration  int64
 	records   []codec.MetadataRecord // CreateOptions.Records, and CreateOptions.Metadata as a record
 
@@ -56,8 +56,7 @@ type encoder struct {
 	last     *codec.Channel    // channel of the last message
 	lastID   uint16            // number of last
 
-	chunk    *chunk // the open chunk
-	spare    *chunk
+	groups
 	chunks   int     // chunks in the file
 	sum      dataSum // of the bytes in the file, behind the header
 	metadata int     // metadata records in the file
@@ -79,7 +78,7 @@ func NewEncoder(path string, o codec.CreateOptions, embed Embed) (output.Encoder
 	w := &encoder{
 		path:      path,
 		embed:     embed,
-		chunkSize: min(cmp.Or(o.ChunkSize, DefaultChunkSize), maxChunk/2),
+		chunkSize: int64(min(cmp.Or(o.ChunkSize, DefaultChunkSize), maxChunk/2)),
 		duration:  int64(cmp.Or(o.ChunkDuration, DefaultChunkDuration)),
 		records:   o.Records,
 		profile:   "ros2",
@@ -89,7 +88,7 @@ func NewEncoder(path string, o codec.CreateOptions, embed Embed) (output.Encoder
 		w.records = append([]codec.MetadataRecord{{Name: ownMetadata, Values: o.Metadata}}, o.Records...)
 	}
 	w.headerProfile = w.profile
-	w.chunk = w.newChunk()
+	w.groups = newGroups(w, o.ChunkGroups)
 	var err error
 	w.packer, err = newPacker(o.Compression)
 	if err == nil {
@@ -113,8 +112,6 @@ func (w *encoder) Begin(info *codec.Info) ([]byte, error) {
 	w.sum.Write(b[n:])
 	return b, err
 }
-
-func (w *encoder) newChunk() *chunk { return &chunk{encoder: w, body: output.NewBody(bareChunk)} }
 
 // unknownProfile is the profile of a file whose header may have been written or not.
 const unknownProfile = "unknown"
@@ -191,7 +188,8 @@ func (w *encoder) declare(c *codec.Channel) (uint16, error) {
 	if err != nil {
 		return 0, err
 	}
-	w.chunk.body.Buf = append(w.chunk.body.Buf, record...)
+	w.appendRecord(w.list[0], record)
+	w.addPlace(id, place{schema: schema, start: len(w.summary.channels), size: len(record)})
 	w.summary.channels = append(w.summary.channels, record...)
 	w.channels[key] = id
 	w.topics = append(w.topics, &output.Topic{Channel: c})
@@ -221,7 +219,8 @@ func (w *encoder) schema(c *codec.Channel) (uint16, error) {
 	if err != nil {
 		return 0, err
 	}
-	w.chunk.body.Buf = append(w.chunk.body.Buf, record...)
+	w.appendRecord(w.list[0], record)
+	w.schemaStarts = append(w.schemaStarts, len(w.summary.schemas))
 	w.summary.schemas = append(w.summary.schemas, record...)
 	w.schemas[key] = id
 	return id, nil
@@ -236,79 +235,11 @@ func (w *encoder) setProfile(encoding string) {
 	w.profile = profile
 }
 
-// Prepare reports whether the messages of the open chunk would span too much time with m.
-func (w *encoder) Prepare(m *codec.Message) (full bool, err error) {
-	err = w.Declare(m.Channel)
-	return w.chunk.span.Messages > 0 && m.LogTime-w.chunk.first >= w.duration, err
-}
-
-func (w *encoder) Append(m *codec.Message) (full bool) {
-	id := w.lastID
-	c := w.chunk
-	if c.span.Messages == 0 {
-		c.first = m.LogTime
-	}
-	c.span.Add(m.LogTime)
-
-	at := c.body.Size()
-	b := append(c.body.Buf, byte(mcap.OpMessage))
-	b = binary.LittleEndian.AppendUint64(b, uint64(messageHead+len(m.Data)))
-	b = binary.LittleEndian.AppendUint16(b, id)
-	b = binary.LittleEndian.AppendUint32(b, 0)
-	b = binary.LittleEndian.AppendUint64(b, uint64(m.LogTime))
-	c.body.Buf = binary.LittleEndian.AppendUint64(b, uint64(cmp.Or(m.PublishTime, m.LogTime)))
-	if w.packer.compression == "" {
-		c.body.AppendPayload(m.Data)
-	} else {
-		c.body.Buf = append(c.body.Buf, m.Data...)
-	}
-
-	if missing := int(id) + 1 - len(c.indexes); missing > 0 {
-		c.indexes = append(c.indexes, make([][]byte, missing)...)
-	}
-	index := binary.LittleEndian.AppendUint64(c.indexes[id], uint64(m.LogTime))
-	c.indexes[id] = binary.LittleEndian.AppendUint64(index, uint64(at))
-	w.topics[id].Messages++
-	return c.body.Size() >= int64(w.chunkSize)
-}
-
 func (w *encoder) Event(e codec.Event) (*codec.Message, error) { return codec.EventMessage(e) }
 func (w *encoder) Topics() []*output.Topic                     { return w.topics }
 
-func (w *encoder) Take(beside bool) output.Chunk {
-	c := w.chunk
-	if c.body.Size() == 0 {
-		return nil
-	}
-	if beside {
-		w.chunk, w.spare = w.spare, nil
-		if w.chunk == nil {
-			w.chunk = w.newChunk()
-		}
-	}
-	c.reserve, c.profile = w.summarySize()+w.embedSize+finalReserve, w.profile
-	return c
-}
-
-// Body returns the body of the open chunk, or nil if the chunk will be compressed.
-func (w *encoder) Body() *output.Body { return w.chunk.Body() }
-
-// openChunk is the size that the file gives for a chunk's records until the chunk is complete.
-const openChunk = maxChunk - 1
-
-// Front returns a head that marks the chunk as incomplete.
-func (w *encoder) Front() []byte {
-	return appendChunkHead(nil, w.chunk.span, openChunk, 0, "", openChunk)
-}
-
-func (w *encoder) Drop() output.Span {
-	span := w.chunk.span
-	w.chunk.reset()
-	return span
-}
-
 func (w *encoder) Finish(file *output.File, info *codec.Info, durable bool) error {
-	w.chunk, w.spare = nil, nil
+	w.groups = groups{}
 	b, err := w.appendInfo(nil, file.Size(), info)
 	if err == nil {
 		w.sum.Write(b)

@@ -27,9 +27,15 @@ func NewBody(room int) Body {
 	return Body{Buf: make([]byte, room, room+PieceSize+PieceSize/4), Room: room}
 }
 
+// Ready reports whether a piece must be written when payload is appended.
+func (b *Body) Ready(payload []byte) bool { return large(payload) || len(b.Buf)-b.Room >= PieceSize }
+
+// large reports whether a payload is written without a copy.
+func large(payload []byte) bool { return len(payload) >= PieceSize/8 }
+
 // AppendPayload appends a payload, without a copy if it is large.
 func (b *Body) AppendPayload(data []byte) {
-	if len(data) >= PieceSize/8 && !b.whole {
+	if large(data) && !b.whole {
 		b.Direct = data
 	} else {
 		b.Buf = append(b.Buf, data...)

@@ -129,14 +129,14 @@ func (w *ChunkWriter) Declare(c *codec.Channel) error {
 func (w *ChunkWriter) Write(m *codec.Message) error {
 	appended, full, err := w.append(m, false)
 	if err == nil && !appended {
-		w.flush(false)
+		w.flush(false, false)
 		_, full, err = w.append(m, true)
 	}
 	if w.pieceDue {
 		w.writePiece()
 	}
 	if full {
-		w.flush(false)
+		w.flush(false, false)
 	}
 	return err
 }
@@ -163,14 +163,17 @@ func (w *ChunkWriter) writePiece() {
 	}
 }
 
-// piece returns the body of the open chunk, or nil if it has no bytes for a piece: Sync may have written the chunk.
+// piece returns the body of the chunk of the latest message, or nil if it has no bytes for a piece: Sync may have written the chunk.
 // front is pieceEncoder.Front before the first piece of the chunk, and nil before other pieces.
 func (w *ChunkWriter) piece() (body *Body, front []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.closed {
+		return nil, nil
+	}
 	e := w.encoder.(pieceEncoder)
 	body = e.Body()
-	if w.closed || !body.due() {
+	if body == nil || !body.due() {
 		return nil, nil
 	}
 	if !body.Begun() {
@@ -179,8 +182,8 @@ func (w *ChunkWriter) piece() (body *Body, front []byte) {
 	return body, front
 }
 
-// append appends m to the open chunk, unless the chunk must be written before. If newChunk is true, the chunk is empty
-// and gets m in any case.
+// append appends m to the open chunk, unless a chunk must be written before. If newChunk is true, the chunk gets m in
+// any case.
 func (w *ChunkWriter) append(m *codec.Message, newChunk bool) (appended, full bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -210,25 +213,47 @@ func (w *ChunkWriter) report() error {
 	return w.err
 }
 
-// flush writes the open chunk. If beside is true, messages may be appended at the same time. ended reports whether no
-// more can be written.
-func (w *ChunkWriter) flush(beside bool) (ended bool) {
+// flush calls flushChunks. ended reports whether no more can be written.
+func (w *ChunkWriter) flush(beside, all bool) (ended bool) {
 	w.disk.Lock()
 	defer w.disk.Unlock()
-	w.flushChunk(beside)
+	w.flushChunks(beside, all)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.err != nil || w.closed
 }
 
-// flushChunk writes the open chunk. An error ends the writing and loses the whole chunk. disk is held.
-func (w *ChunkWriter) flushChunk(beside bool) {
-	if c, eventReserve := w.take(beside); c != nil {
+// flushChunks writes the open chunk, or the full chunks of a groupEncoder. With all it writes all open chunks. If beside
+// is true, messages may be appended at the same time. An error ends the writing and loses all messages that are not in
+// the file. disk is held.
+func (w *ChunkWriter) flushChunks(beside, all bool) {
+	encoder, grouped := w.encoder.(groupEncoder)
+	if all && grouped {
+		w.mu.Lock()
+		encoder.Fill()
+		w.mu.Unlock()
+	}
+	for {
+		c, eventReserve := w.take(beside)
+		if c == nil {
+			return
+		}
 		w.settle(c, w.store(c, eventReserve))
+		if !grouped {
+			return
+		}
 	}
 }
 
-// take takes the open chunk from the encoder. It returns nil if the chunk is empty or the writing has ended.
+// group returns the number of the group whose messages c has.
+func group(c Chunk) int {
+	if c, ok := c.(groupChunk); ok {
+		return c.Group()
+	}
+	return 0
+}
+
+// take takes a chunk from the encoder. It returns nil if the encoder has none or the writing has ended.
 // eventReserve is the space to reserve for events behind the chunk.
 func (w *ChunkWriter) take(beside bool) (c Chunk, eventReserve int64) {
 	w.mu.Lock()
@@ -240,10 +265,15 @@ func (w *ChunkWriter) take(beside bool) (c Chunk, eventReserve int64) {
 	if c == nil {
 		return nil, 0
 	}
+	group := group(c)
 	for _, t := range w.encoder.Topics() {
-		t.taken = t.Messages
+		if t.Group == group {
+			t.taken = t.Messages
+		}
 	}
-	w.events.taken = len(w.events.pending)
+	if group == 0 {
+		w.events.taken = len(w.events.pending)
+	}
 	return c, w.eventReserve()
 }
 
@@ -289,15 +319,18 @@ func (w *ChunkWriter) settle(c Chunk, err error) {
 		err = c.Keep()
 	}
 	if err != nil {
-		w.fail(err, span.join(w.encoder.Drop()))
+		w.fail(err, span.Join(w.encoder.Drop()))
 		return
 	}
+	group := group(c)
 	for _, t := range w.encoder.Topics() {
-		t.written = t.taken
+		if t.Group == group {
+			t.written = t.taken
+		}
 	}
 	w.events.pending = slices.Delete(w.events.pending, 0, w.events.taken)
 	w.events.taken = 0
-	w.written = w.written.join(span)
+	w.written = w.written.Join(span)
 }
 
 // fail ends the writing. All messages that are not in the file are missing; lost is their span.
@@ -316,10 +349,10 @@ func (w *ChunkWriter) fail(cause error, lost Span) {
 	w.err, w.reported = missing, false
 }
 
-// Sync writes the open chunk and puts the file on the disk.
+// Sync writes all open chunks and puts the file on the disk.
 func (w *ChunkWriter) Sync() error {
 	var err error
-	if !w.flush(true) {
+	if !w.flush(true, true) {
 		err = w.file.Sync()
 	}
 	w.mu.Lock()

@@ -13,7 +13,7 @@ func (w *ChunkWriter) Complete(durable bool) error {
 	w.disk.Lock()
 	defer w.disk.Unlock()
 	reported, before := w.reopen()
-	w.flushChunk(false) // after an error of Sync the chunk may have messages
+	w.flushChunks(false, true) // after an error of Sync the chunk may have messages
 	_, last := w.reopen()
 	w.file.End()
 	defer w.file.Settle()
@@ -63,20 +63,21 @@ func (w *ChunkWriter) appendEnding(before, last error) error {
 func (w *ChunkWriter) appendEvents(events []codec.Event) error {
 	w.mu.Lock()
 	w.err = nil
-	if e, ok := w.encoder.(pieceEncoder); ok && e.Body() != nil {
-		e.Body().whole = true
-	}
+	pieces, _ := w.encoder.(pieceEncoder)
 	for _, e := range events {
 		m, err := w.encoder.Event(e)
 		if err == nil {
 			_, err = w.encoder.Prepare(m)
 		}
 		if err == nil {
+			if pieces != nil && pieces.Body() != nil {
+				pieces.Body().whole = true
+			}
 			w.encoder.Append(m)
 		}
 	}
 	w.mu.Unlock()
-	w.flushChunk(false)
+	w.flushChunks(false, true)
 	_, err := w.reopen()
 	return err
 }

@@ -17,9 +17,9 @@ type Encoder interface {
 	// Event returns the message of an event.
 	Event(codec.Event) (*codec.Message, error)
 	// Take closes the open chunk and returns it, or nil if it is empty. If beside is true, messages may be appended to
-	// another chunk while this one is written.
+	// another chunk while this one is written. Take of a groupEncoder returns only full chunks.
 	Take(beside bool) Chunk
-	// Drop empties the open chunk after a chunk could not be written, and returns the span of the dropped messages.
+	// Drop empties all open chunks after a chunk could not be written, and returns the span of the dropped messages.
 	Drop() Span
 	// Topics returns the topics of the file. Append counts messages in Topic.Messages.
 	Topics() []*Topic
@@ -37,9 +37,20 @@ type attacher interface {
 // topicMerger is an Encoder whose file merges several of its Topics to one.
 type topicMerger interface{ MergeTopics(*codec.Info) }
 
+// groupEncoder is an Encoder with an open chunk for each group of topics. Only one open chunk is written in pieces; Take
+// returns that chunk before others. The groups have numbers, see Topic.Group. Events are in group 0.
+type groupEncoder interface {
+	// Fill makes all open chunks full.
+	Fill()
+}
+
+// groupChunk is a chunk of a groupEncoder.
+type groupChunk interface{ Group() int }
+
 // pieceEncoder is an Encoder whose chunks are written in pieces.
 type pieceEncoder interface {
-	// Body returns the body of the open chunk, or nil if chunks are written as a whole.
+	// Body returns the body of the open chunk to which Append appends. It returns nil if that chunk is not written in
+	// pieces now.
 	Body() *Body
 	// Front returns the bytes before the body in the file until the chunk is complete. They have the length of the
 	// chunk's Block.Head. After a crash the body may be damaged: readers recognise Front and end there.
@@ -73,8 +84,9 @@ type Block struct {
 // Topic is a channel of a file.
 type Topic struct {
 	Channel  *codec.Channel
+	Group    int    // number of the group whose chunks have the messages
 	Messages uint64 // appended messages that are not known to be missing
-	taken    uint64 // messages in the file or in the chunk that is being written
+	taken    uint64 // messages in the file or in the latest chunk of the group that was taken
 	written  uint64 // messages in the file
 }
 
@@ -96,8 +108,8 @@ func (s *Span) Add(t int64) {
 	s.Messages++
 }
 
-// join returns the span of the messages of s and o.
-func (s Span) join(o Span) Span {
+// Join returns the span of the messages of s and o.
+func (s Span) Join(o Span) Span {
 	switch {
 	case s.Messages == 0:
 		return o
