@@ -272,7 +272,7 @@ func TestEveryOptionHasText(t *testing.T) {
 		&reportOptions{}, &indexOptions{}, &infoOptions{}, &checkOptions{}, &expectOptions{}))
 	require.Empty(t, config.TextErrors(&convert.Options{}))
 	require.Empty(t, config.TextErrors(&formats.Options{}, &formats.ReadOptions{}, &formats.InfoOptions{}))
-	require.Empty(t, config.TextErrors(&live.CARLAOptions{}))
+	require.Empty(t, config.TextErrors(&live.CARLAOptions{}, &live.ChunkOptions{}))
 	require.Empty(t, config.TextErrors(&diff.Options{}))
 	require.Empty(t, config.TextErrors(&echo.Options{}))
 	require.Empty(t, config.TextErrors(&timerange.Range{}))

@@ -12,10 +12,10 @@ import (
 
 // groups are the groups of topics of a file, each with an open chunk. Chunks of different groups overlap in time.
 //
-// At most one open chunk is written in pieces, at the end of the file. It is the tail. Other chunks wait in memory until
-// they are closed or become the tail. The waiting chunks together have at most about ChunkSize bytes: then the largest
-// of them is closed. A chunk that is ready to be written in pieces closes the tail if the tail has an eighth of
-// ChunkSize. So several large topics get long chunks, and few bytes wait.
+// At most one open chunk is written in pieces, at the end of the file. It is the tail. Other chunks wait in memory
+// until they are closed or become the tail. If they have ChunkSize bytes together, the largest is closed. A chunk that
+// is ready to be written in pieces closes the tail if the tail has an eighth of ChunkSize. So several large topics get
+// long chunks, and few bytes wait.
 type groups struct {
 	name         func(c *codec.Channel, size int) string // CreateOptions.ChunkGroups; nil: there is one group
 	list         []*group                                // by number; the first has the name ""
@@ -28,8 +28,7 @@ type groups struct {
 	tail    *chunk // the chunk that is written in pieces; nil: none
 	waiting int64  // bytes of the open chunks with messages, except the tail
 
-	spare  []*chunk
-	memory int // bytes of all chunks, including spare ones
+	blocks output.Blocks // memory of the chunks if there may be several groups
 }
 
 // group is a group of topics.
@@ -37,8 +36,8 @@ type group struct {
 	number   int
 	name     string
 	chunk    *chunk   // the open chunk; nil: none
+	spare    *chunk   // nil: none
 	channels []uint16 // by place.slot
-	memory   int      // bytes of the previous chunk
 }
 
 // place says where the records of a channel are.
@@ -52,9 +51,11 @@ type place struct {
 
 // newGroups returns the groups of w before the first channel. name is CreateOptions.ChunkGroups.
 func newGroups(w *encoder, name func(c *codec.Channel, size int) string) groups {
-	g := &group{chunk: &chunk{encoder: w, body: output.NewBody(bareChunk)}}
-	g.chunk.memory = cap(g.chunk.body.Buf)
-	return groups{name: name, list: []*group{g}, current: g, memory: g.chunk.memory}
+	g := &group{}
+	if name == nil {
+		g.spare = &chunk{encoder: w, body: output.NewBody(bareChunk)}
+	}
+	return groups{name: name, list: []*group{g}, current: g}
 }
 
 // addPlace adds the place of the next channel.
@@ -68,53 +69,33 @@ func (w *encoder) addPlace(id uint16, p place) {
 
 // appendRecord appends the record of a schema or a channel to the open chunk of g.
 func (w *encoder) appendRecord(g *group, record []byte) {
-	c := w.openChunk(g)
-	c.body.Buf = append(c.body.Buf, record...)
+	w.openChunk(g).body.Append(record)
 }
 
-// openChunk returns the open chunk of g. It takes the smallest spare chunk with enough memory, or else the largest.
+// openChunk returns the open chunk of g.
 func (w *encoder) openChunk(g *group) *chunk {
-	if g.chunk != nil {
+	switch {
+	case g.chunk != nil:
 		return g.chunk
+	case g.spare != nil:
+		g.chunk, g.spare = g.spare, nil
+	case w.name == nil:
+		g.chunk = &chunk{encoder: w, body: output.NewBody(bareChunk)}
+	default:
+		g.chunk = &chunk{encoder: w, group: g.number, body: w.blocks.Body(bareChunk)}
 	}
-	best := -1
-	better := func(a, b int) bool {
-		if a < g.memory || b < g.memory {
-			return a > b
-		}
-		return a < b
-	}
-	for i, c := range w.spare {
-		if best < 0 || better(c.memory, w.spare[best].memory) {
-			best = i
-		}
-	}
-	if best < 0 {
-		g.chunk = &chunk{encoder: w, body: output.Body{Buf: make([]byte, bareChunk), Room: bareChunk}}
-	} else {
-		last := len(w.spare) - 1
-		g.chunk, w.spare[best], w.spare[last] = w.spare[best], w.spare[last], nil
-		w.spare = w.spare[:last]
-	}
-	g.chunk.group = g.number
+	g.chunk.body.Grow(0)
 	return g.chunk
 }
 
-// release empties a chunk and keeps its memory, unless the chunks of several groups have far more than they need.
+// release empties a chunk, which its group may use again.
 func (w *encoder) release(c *chunk) {
 	if w.tail == c {
 		w.tail = nil
 	}
 	w.waiting -= c.waiting
 	c.reset()
-	w.memory += cap(c.body.Buf) - c.memory
-	c.memory = cap(c.body.Buf)
-	w.list[c.group].memory = c.memory
-	if most := 2*w.chunkSize + int64(output.PieceSize); len(w.list) > 1 && len(w.spare) > 0 && int64(w.memory) > most {
-		w.memory -= c.memory
-		return
-	}
-	w.spare = append(w.spare, c)
+	w.list[c.group].spare = c
 }
 
 // assign sets the group of a channel with the first message m. Before m, the group's chunk gets the records of the
@@ -185,6 +166,7 @@ func (w *encoder) Append(m *codec.Message) (full bool) {
 	c.span.Add(m.LogTime)
 
 	at := c.body.Size()
+	c.body.Grow(recordHead + messageHead)
 	b := append(c.body.Buf, byte(mcap.OpMessage))
 	b = binary.LittleEndian.AppendUint64(b, uint64(messageHead+len(m.Data)))
 	b = binary.LittleEndian.AppendUint16(b, w.lastID)
@@ -194,7 +176,7 @@ func (w *encoder) Append(m *codec.Message) (full bool) {
 	if w.Body() != nil {
 		c.body.AppendPayload(m.Data)
 	} else {
-		c.body.Buf = append(c.body.Buf, m.Data...)
+		c.body.Append(m.Data)
 	}
 
 	slot := w.places[w.lastID].slot

@@ -18,6 +18,7 @@ type packer struct {
 	compression mcap.CompressionFormat
 	zstd        *zstd.Encoder
 	lz4         *lz4.Writer
+	records     []byte // of a chunk in several blocks
 	packed      []byte
 }
 
@@ -73,7 +74,6 @@ type chunk struct {
 	encoder *encoder
 	group   int   // number of the group
 	waiting int64 // bytes that groups.waiting includes
-	memory  int   // bytes that groups.memory includes
 	full    bool  // the chunk must be written
 
 	// Set when the chunk is closed:
@@ -111,10 +111,11 @@ func (c *chunk) Encode(offset int64) (output.Block, error) {
 // instead of a chunk, because the chunk would have no time.
 func (c *chunk) encode(offset int64, b *output.Block) error {
 	c.index, c.sum = nil, c.encoder.sum
-	records := c.body.Buf[bareChunk:]
 	p := &c.encoder.packer
 	size, sum, stored, compression := c.body.Size(), c.body.Sum(), c.body.Size(), mcap.CompressionNone
+	var records []byte
 	if p.compression != "" {
+		records = c.body.Bytes(&p.records)
 		sum = crc32.ChecksumIEEE(records)
 	}
 	if c.span.Messages == 0 {

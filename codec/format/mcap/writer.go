@@ -35,8 +35,8 @@ const (
 // one. A PublishTime of 0 becomes the LogTime, as the specification requires. Messages keep the order in which they are
 // written, and readers find their order in time by the index.
 //
-// Each group of topics has an open chunk. A chunk is closed when it has ChunkSize bytes. All chunks are closed when their
-// messages span ChunkDuration of LogTime, so that a killed writer loses no more than that. See also groups.
+// Each group of topics has an open chunk. A chunk is closed when it has ChunkSize bytes. All chunks are closed when
+// their messages span ChunkDuration of LogTime, so that a killed writer loses no more than that. See also groups.
 type encoder struct {
 	path      string
 	embed     Embed

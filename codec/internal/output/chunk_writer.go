@@ -163,8 +163,8 @@ func (w *ChunkWriter) writePiece() {
 	}
 }
 
-// piece returns the body of the chunk of the latest message, or nil if it has no bytes for a piece: Sync may have written the chunk.
-// front is pieceEncoder.Front before the first piece of the chunk, and nil before other pieces.
+// piece returns the body of the chunk of the latest message, or nil if it has no bytes for a piece: Sync may have
+// written the chunk. front is pieceEncoder.Front before the first piece of the chunk, and nil before other pieces.
 func (w *ChunkWriter) piece() (body *Body, front []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -223,9 +223,9 @@ func (w *ChunkWriter) flush(beside, all bool) (ended bool) {
 	return w.err != nil || w.closed
 }
 
-// flushChunks writes the open chunk, or the full chunks of a groupEncoder. With all it writes all open chunks. If beside
-// is true, messages may be appended at the same time. An error ends the writing and loses all messages that are not in
-// the file. disk is held.
+// flushChunks writes the open chunk, or the full chunks of a groupEncoder. With all it writes all open chunks. If
+// beside is true, messages may be appended at the same time. An error ends the writing and loses all messages that are
+// not in the file. disk is held.
 func (w *ChunkWriter) flushChunks(beside, all bool) {
 	encoder, grouped := w.encoder.(groupEncoder)
 	if all && grouped {

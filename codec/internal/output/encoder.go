@@ -37,8 +37,8 @@ type attacher interface {
 // topicMerger is an Encoder whose file merges several of its Topics to one.
 type topicMerger interface{ MergeTopics(*codec.Info) }
 
-// groupEncoder is an Encoder with an open chunk for each group of topics. Only one open chunk is written in pieces; Take
-// returns that chunk before others. The groups have numbers, see Topic.Group. Events are in group 0.
+// groupEncoder is an Encoder with an open chunk for each group of topics. Only one open chunk is written in pieces;
+// Take returns that chunk before others. The groups have numbers, see Topic.Group. Events are in group 0.
 type groupEncoder interface {
 	// Fill makes all open chunks full.
 	Fill()

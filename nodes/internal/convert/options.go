@@ -115,6 +115,7 @@ type settings struct {
 	throttles []pattern.ThrottleRule
 	repeats   []pattern.Numbered
 	episodes  *episode.Selection
+	groups    func(c *codec.Channel, size int) string // codec.CreateOptions.ChunkGroups
 }
 
 // parse parses the options that are texts.
@@ -147,6 +148,10 @@ func (o *Options) parse() (*settings, error) {
 		return nil, config.Usagef("--repeat: %w", err)
 	}
 	s.episodes, err = o.Selection()
+	if err != nil {
+		return nil, err
+	}
+	s.groups, err = o.Groups()
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +202,7 @@ func (s *settings) window(first, last int64, warn func(string)) (start, end int6
 // createOptions returns the options for the output's writer.
 func (s *settings) createOptions(metadata map[string]string) codec.CreateOptions {
 	return codec.CreateOptions{
-		ChunkSize: int(s.ChunkSize), Compression: s.Compression, Metadata: metadata,
+		ChunkSize: int(s.ChunkSize), ChunkGroups: s.groups, Compression: s.Compression, Metadata: metadata,
 	}
 }
 

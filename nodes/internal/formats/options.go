@@ -31,6 +31,7 @@ type Options struct {
 	HDF5Options
 	LeRobotOptions
 	live.CARLAOptions
+	live.ChunkOptions
 	FlightOptions
 	TableOptions
 	TrackOptions
@@ -45,6 +46,7 @@ type TableOptions = table.Options
 // DefaultOptions returns the default options.
 func DefaultOptions() Options {
 	return Options{
+		ChunkOptions:   live.ChunkOptions{ChunkGroups: live.GroupsOne},
 		EpisodeOptions: EpisodeOptions{JointUnit: unitAuto},
 		HDF5Options:    HDF5Options{Images: "vlen", Quality: 95},
 		LeRobotOptions: LeRobotOptions{Holes: lerobot.HolesRefuse, State: lerobot.StateJoint},

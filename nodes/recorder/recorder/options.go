@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tapedeck/bridge/translate/robot"
+	"tapedeck/codec"
 	"tapedeck/codec/store"
 	"tapedeck/codec/text/human"
 	"tapedeck/config"
@@ -77,6 +78,7 @@ type outputOptions struct {
 	SyncInterval  time.Duration `param:"sync_interval" group:"Output" min:"10ms"`
 	CustomData    []string      `param:"custom_data" several:"words" group:"Output" value:"KEY=VALUE"`
 	ServiceRoot   string        `param:"service_root" group:"Output" value:"FOLDER"`
+	live.ChunkOptions
 }
 
 // format returns the format of the recording, nil if check rejects the options.
@@ -265,9 +267,11 @@ type settings struct {
 	repeats    []pattern.Numbered // numbers of messages of topics that each file repeats
 	reserve    diskguard.Reserve  // space of the disk that must stay free
 	metadata   map[string]string
-	composer   live.Composer      // composer of the format; nil: ROS 2 messages are written one by one
-	expected   *contract.Contract // nil: there is no contract
-	robot      *robot.Mapping     // mapping of topics for sessions; nil: by names and types of topics
+	groups     func(*codec.Channel, int) string // codec.CreateOptions.ChunkGroups
+
+	composer live.Composer      // composer of the format; nil: ROS 2 messages are written one by one
+	expected *contract.Contract // nil: there is no contract
+	robot    *robot.Mapping     // mapping of topics for sessions; nil: by names and types of topics
 }
 
 // settle parses the options. It returns usage errors.
@@ -287,6 +291,10 @@ func (o *options) settle() (s settings, err error) {
 	s.reserve, err = diskguard.ParseReserve(o.MinSpace)
 	if err != nil {
 		return s, config.Usagef("min_space: %w", err)
+	}
+	s.groups, err = o.Groups()
+	if err != nil {
+		return s, err
 	}
 	if composer := o.format().Composer; composer != nil {
 		s.composer, err = composer(&o.CARLAOptions)
@@ -314,6 +322,7 @@ func defaultOptions() options {
 		outputOptions: outputOptions{
 			Storage: live.AutoStorage, Compression: "none", ChunkDuration: time.Second,
 			Sync: syncInterval, SyncInterval: time.Second,
+			ChunkOptions: live.ChunkOptions{ChunkGroups: live.GroupsOne},
 		},
 		splitOptions:    splitOptions{RepeatLatched: true, SplitNames: namesNumber},
 		diskOptions:     diskOptions{MinSpace: "auto", LowSpaceAction: diskguard.Stop},

@@ -43,7 +43,7 @@ type output struct {
 func (out *output) create(o *options, s *settings, options codec.CreateOptions) (err error) {
 	format := o.format()
 	options.Format, options.Overwrite, options.Compression = format.Name, o.Overwrite, o.Compression
-	options.ChunkSize, options.ChunkDuration = int(o.ChunkSize), o.ChunkDuration
+	options.ChunkSize, options.ChunkDuration, options.ChunkGroups = int(o.ChunkSize), o.ChunkDuration, s.groups
 	out.path = format.Path(out.name)
 	if format.Robot != nil {
 		out.robot, err = format.Robot(out.path, options, s.robot)
