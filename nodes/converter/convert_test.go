@@ -84,6 +84,29 @@ func TestConvertSelects(t *testing.T) {
 	}
 }
 
+// TestChunkGroups converts a recording to MCAP files and bags whose chunks each have one topic.
+func TestChunkGroups(t *testing.T) {
+	var messages []codec.Message
+	for i := range int64(100) {
+		messages = append(messages, at(imu, 1e18+i*1e7, "a"), at(odom, 1e18+i*1e7+1, strings.Repeat("b", 40_000)))
+	}
+	in := writeLines(t, "in.lines", messages)
+	for groups, want := range map[string]string{"one": "1 ", "auto": "2 ", "/imu;/odom": "2 "} {
+		for _, name := range []string{"out.mcap", "bag"} {
+			out := filepath.Join(t.TempDir(), name)
+			_, stderr, err := run(t, in, out, "--chunk-groups", groups, "--compression", "none")
+			require.NoError(t, err, stderr)
+			stdout, _, err := run(t, "info", out)
+			require.NoError(t, err)
+			require.Regexp(t, "Chunks: +"+want, stdout, groups)
+			_, _, err = run(t, "diff", in, out)
+			require.NoError(t, err)
+		}
+	}
+	_, _, err := run(t, in, filepath.Join(t.TempDir(), "a.mcap"), "--chunk-groups", "(")
+	require.ErrorIs(t, err, config.ErrUsage)
+}
+
 func TestConvertWarns(t *testing.T) {
 	in := writeLines(t, "in.lines", []codec.Message{at(imu, 1, "a")})
 	removeEnd(t, in)

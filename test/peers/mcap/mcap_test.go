@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -89,12 +90,16 @@ func testChannels() []*codec.Channel {
 
 // TestWrite checks that Foxglove's readers find all messages, channels, metadata and attachments of a file of tapedeck.
 func TestWrite(t *testing.T) {
-	for _, compression := range []string{"none", "lz4", "zstd"} {
-		t.Run(compression, func(t *testing.T) {
+	byTopic := func(c *codec.Channel, _ int) string { return c.Topic }
+	for name, groups := range map[string]func(*codec.Channel, int) string{
+		"none": nil, "lz4": nil, "zstd": nil, "none with groups": byTopic, "zstd with groups": byTopic,
+	} {
+		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.mcap")
+			compression, _, _ := strings.Cut(name, " ")
 			w, err := formats.Create(path, codec.CreateOptions{Compression: compression, ChunkSize: 20_000,
-				Metadata: map[string]string{"robot": "r2"},
-				Records:  []codec.MetadataRecord{{Name: "car", Values: map[string]string{"plate": "1"}}},
+				ChunkGroups: groups, Metadata: map[string]string{"robot": "r2"},
+				Records: []codec.MetadataRecord{{Name: "car", Values: map[string]string{"plate": "1"}}},
 				Attachments: []codec.Attachment{{
 					Name: "map.bin", MediaType: "text/plain", LogTime: 1700000000000000001, CreateTime: 5, Size: 3,
 					Open: func(func(error)) io.Reader { return bytes.NewReader([]byte{0, 255, 7}) },
@@ -137,6 +142,10 @@ func TestWrite(t *testing.T) {
 			require.Greater(t, got.Chunks, 5)
 			require.Equal(t, all[0].time, got.Start)
 			require.Equal(t, all[999].time, got.End)
+			if groups != nil {
+				slices.Sort(written)
+				slices.Sort(got.Streamed)
+			}
 			require.Equal(t, written, got.Streamed)
 			require.Equal(t, sorted, got.Messages)
 			require.Len(t, got.Metadata, 2)
