@@ -17,7 +17,7 @@ import (
 // is ready to be written in pieces closes the tail if the tail has an eighth of ChunkSize. So several large topics get
 // long chunks, and few bytes wait.
 type groups struct {
-	name         func(c *codec.Channel, size int) string // CreateOptions.ChunkGroups; nil: there is one group
+	groupName    func(c *codec.Channel, size int) string // CreateOptions.ChunkGroups; nil: there is one group
 	list         []*group                                // by number; the first has the name ""
 	places       []place                                 // by channel
 	schemaStarts []int                                   // offsets in summary.schemas, by number of the schema - 1
@@ -55,12 +55,12 @@ func newGroups(w *encoder, name func(c *codec.Channel, size int) string) groups 
 	if name == nil {
 		g.spare = &chunk{encoder: w, body: output.NewBody(bareChunk)}
 	}
-	return groups{name: name, list: []*group{g}, current: g}
+	return groups{groupName: name, list: []*group{g}, current: g}
 }
 
 // addPlace adds the place of the next channel.
 func (w *encoder) addPlace(id uint16, p place) {
-	if w.name == nil {
+	if w.groupName == nil {
 		p.group, p.slot = w.list[0], int(id)
 		p.group.channels = append(p.group.channels, id)
 	}
@@ -79,7 +79,7 @@ func (w *encoder) openChunk(g *group) *chunk {
 		return g.chunk
 	case g.spare != nil:
 		g.chunk, g.spare = g.spare, nil
-	case w.name == nil:
+	case w.groupName == nil:
 		g.chunk = &chunk{encoder: w, body: output.NewBody(bareChunk)}
 	default:
 		g.chunk = &chunk{encoder: w, group: g.number, body: w.blocks.Body(bareChunk)}
@@ -103,7 +103,7 @@ func (w *encoder) release(c *chunk) {
 func (w *encoder) assign(id uint16, m *codec.Message) {
 	name := ""
 	if m.Channel.Topic != codec.EventTopic {
-		name = w.name(m.Channel, len(m.Data))
+		name = w.groupName(m.Channel, len(m.Data))
 	}
 	var g *group
 	for _, o := range w.list {

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/disktest"
 	"tapedeck/codec/internal/codectest"
 )
 
@@ -140,4 +141,13 @@ func TestGroupMemory(t *testing.T) {
 		require.Less(t, many, one+4*chunkSize)
 	}
 	runtime.KeepAlive(messages)
+}
+
+func TestGroupsSyncBesideWrite(t *testing.T) {
+	f := Format
+	f.Create = func(path string, o codec.CreateOptions) (codec.Writer, error) {
+		o.ChunkGroups = func(c *codec.Channel, _ int) string { return c.Topic }
+		return createOn(o.OnDisk(), path, o)
+	}
+	disktest.Pieces(t, func(t *testing.T) { codectest.SyncBesideWrite(t, f, testChannels()...) })
 }

@@ -32,11 +32,11 @@ const (
 
 // encoder encodes an MCAP file as rosbag2_storage_mcap does, with schemas, offered QoS and type hashes, an index and
 // statistics. In addition, chunks and the data section have checksums. Channels that are equal in everything become
-// one. A PublishTime of 0 becomes the LogTime, as the specification requires. Messages keep the order in which they are
-// written, and readers find their order in time by the index.
+// one. A PublishTime of 0 becomes the LogTime, as the specification requires. The messages of a group of topics keep
+// the order in which they are written, and readers find their order in time by the index.
 //
-// Each group of topics has an open chunk. A chunk is closed when it has ChunkSize bytes. All chunks are closed when
-// their messages span ChunkDuration of LogTime, so that a killed writer loses no more than that. See also groups.
+// A group has an open chunk, which is closed when it has ChunkSize bytes. All open chunks are closed when their
+// messages span ChunkDuration of LogTime, so that a killed writer loses no more than that.
 type encoder struct {
 	path      string
 	embed     Embed
