@@ -72,8 +72,8 @@ func readByIndex(t *testing.T, content []byte, messages []codec.Message) *mcap.I
 	return info
 }
 
-// TestGroups checks that each chunk has topics of one group, that small topics get long chunks, and that the messages of
-// whole and cut files are read in the order of time.
+// TestGroups checks that each chunk has topics of one group, that small topics get long chunks, and that the messages
+// of whole and cut files are read in the order of time.
 func TestGroups(t *testing.T) {
 	messages := drive(20, 5, 20_000, 5*time.Second)
 	for _, compression := range []string{"none", "zstd"} {

@@ -16,7 +16,8 @@ import (
 	"tapedeck/codec/internal/output"
 )
 
-// The content of a file with one group of topics does not depend on PieceSize. A caller of Write may reuse the payload when Write returns.
+// The content of a file with one group of topics does not depend on PieceSize. A caller of Write may reuse the payload
+// when Write returns.
 func TestPieces(t *testing.T) {
 	whole := output.PieceSize
 	defer func() { output.PieceSize = whole }()
