@@ -71,8 +71,8 @@ func killOnce(g *graph, storage string, syncOnly bool) time.Duration {
 	if syncOnly {
 		splits, chunks = nil, []string{"--chunk-duration", "1h"}
 	}
-	args := append(append([]string{"--all", "-o", "drive", "-s", storage, "--sync-interval", syncInterval.String()},
-		splits...), chunks...)
+	args := slices.Concat([]string{"--all", "-o", "drive", "-s", storage, "--sync-interval", syncInterval.String()},
+		splits, chunks, []string{"--chunk-groups", []string{"one", "/large"}[g.rand.IntN(2)]})
 	recorder := g.start("recorder", args...)
 	publishers := g.startPublishers(load{mixed, time.Hour})
 	publishers.waitUntilPublishing()

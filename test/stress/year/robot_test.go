@@ -200,7 +200,7 @@ func (w *world) args(p *plan, r *rand.Rand) []string {
 		"--sync-interval", p.sync.String(), "--chunk-duration", pick(r, "100ms", "1s"),
 		"--upload", w.depot.URL("fleet"), "--upload-timeout", "40s", "--disable-keyboard-controls"}
 	if p.storage != "record" {
-		args = append(args, "--compression", pick(r, "none", "zstd", "lz4"))
+		args = append(args, "--compression", pick(r, "none", "zstd", "lz4"), "--chunk-groups", pick(r, "one", "auto"))
 	}
 	if r.IntN(4) > 0 {
 		args = append(args, "--max-bag-duration", pick(r, "2s", "5s", "9s"))
