@@ -253,12 +253,14 @@ func group(c Chunk) int {
 	return 0
 }
 
-// take takes a chunk from the encoder. It returns nil if the encoder has none or the writing has ended.
+// take takes a chunk from the encoder. It returns nil if the encoder has none or the writing has ended. With beside it
+// returns nil before the first message, too: otherwise a full disk could end a file that has channels and no messages.
 // eventReserve is the space to reserve for events behind the chunk.
 func (w *ChunkWriter) take(beside bool) (c Chunk, eventReserve int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.err != nil || w.closed {
+	hasMessages := func(t *Topic) bool { return t.Messages > 0 }
+	if w.err != nil || w.closed || beside && !slices.ContainsFunc(w.encoder.Topics(), hasMessages) {
 		return nil, 0
 	}
 	c = w.encoder.Take(beside)

@@ -63,6 +63,20 @@ func infoOf(t *testing.T, path string) *codec.Info {
 	return info
 }
 
+// A full disk does not end a file before its first message.
+func TestSyncOnFullDisk(t *testing.T) {
+	for _, f := range []codec.Format{record.Format, mcap.Format} {
+		t.Run(f.Name, func(t *testing.T) {
+			w, err := codec.Formats{f}.Create(filepath.Join(smallDisk(t, "100k"), "drive."+f.Name), codec.CreateOptions{})
+			require.NoError(t, err)
+			require.NoError(t, w.Declare(&codec.Channel{Topic: "/a", Type: "a/msg/A", Encoding: codec.EncodingCDR,
+				Schema: codec.Schema{Encoding: "ros2msg", Data: bytes.Repeat([]byte("# text\n"), 20_000)}}))
+			require.NoError(t, w.Sync())
+			require.Error(t, w.Close())
+		})
+	}
+}
+
 // When the disk is full the file is completed with its whole chunks, the missing messages are reported, and recording
 // can continue when there is space again.
 func TestFullDisk(t *testing.T) {
