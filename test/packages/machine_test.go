@@ -90,7 +90,14 @@ func newMachine(t *testing.T, shared, suite, arch string, packages ...string) *m
 	script := exec.Command(filepath.Join(process.Root(), "test", "packages", "root"),
 		slices.Concat([]string{suite, arch}, packages)...)
 	script.Stderr = os.Stderr
-	lower, err := script.Output()
+	var lower []byte
+	var err error
+	made := make(chan struct{})
+	go func() { // which has the network that isolate has taken from the goroutine of the test
+		defer close(made)
+		lower, err = script.Output()
+	}()
+	<-made
 	require.NoError(t, err)
 
 	top, err := os.MkdirTemp(machines(), suite)
