@@ -47,6 +47,8 @@ func isolate(t *testing.T) (shared string) {
 	require.NoError(t, unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 	require.NoError(t, os.MkdirAll(machines(), 0o755))
 	require.NoError(t, unix.Mount("machines", machines(), "tmpfs", 0, "mode=755"))
+	// While it is mounted anywhere, the kernel knows the qemu that the script root registers; without it, arm64 fails.
+	_ = unix.Mount("binfmt_misc", "/proc/sys/fs/binfmt_misc", "binfmt_misc", 0, "")
 	startLoopback(t)
 
 	shared = t.TempDir()
