@@ -137,9 +137,9 @@ func (w *encoder) Attach(file *output.File, a *codec.Attachment) error {
 	if err != nil {
 		return err
 	}
-	w.sum.Write(head[:recordHead])
+	w.sum.add(head[:recordHead])
 	w.sum.join(crc.Sum32(), int64(len(head)-recordHead)+a.Size)
-	w.sum.Write(sum)
+	w.sum.add(sum)
 	w.attached++
 	index.Length = uint64(file.Size()) - index.Offset
 	record, err := encode(w, w.encoder.WriteAttachmentIndex, &index)

@@ -8,9 +8,12 @@ import (
 // dataSum is a CRC-32 (IEEE) that grows with the bytes of a file's data section.
 type dataSum uint32
 
-// Write implements io.Writer. It appends bytes, and returns no error.
+// add appends bytes.
+func (s *dataSum) add(b []byte) { *s = dataSum(crc32.Update(uint32(*s), crc32.IEEETable, b)) }
+
+// Write implements io.Writer by add.
 func (s *dataSum) Write(b []byte) (int, error) {
-	*s = dataSum(crc32.Update(uint32(*s), crc32.IEEETable, b))
+	s.add(b)
 	return len(b), nil
 }
 

@@ -153,13 +153,13 @@ func (c *chunk) encode(offset int64, b *output.Block) error {
 		rest = append(rest, entries...)
 	}
 	index.MessageIndexLength = uint64(len(rest))
-	c.sum.Write(head)
+	c.sum.add(head)
 	if compression == mcap.CompressionNone {
 		c.sum.join(sum, stored)
 	} else {
-		c.sum.Write(records)
+		c.sum.add(records)
 	}
-	c.sum.Write(rest)
+	c.sum.add(rest)
 	c.rest, c.index = rest, index
 	if p.compression != "" {
 		b.Data = [][]byte{head, records, rest}

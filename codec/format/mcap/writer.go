@@ -109,7 +109,7 @@ func (w *encoder) Begin(info *codec.Info) ([]byte, error) {
 		}
 	}
 	b, err := w.appendInfo(b, 0, info)
-	w.sum.Write(b[n:])
+	w.sum.add(b[n:])
 	return b, err
 }
 
@@ -242,7 +242,7 @@ func (w *encoder) Finish(file *output.File, info *codec.Info, durable bool) erro
 	w.groups = groups{}
 	b, err := w.appendInfo(nil, file.Size(), info)
 	if err == nil {
-		w.sum.Write(b)
+		w.sum.add(b)
 		err = file.Append(b)
 	}
 	if err == nil && durable {
@@ -296,7 +296,7 @@ func (w *encoder) sumTo(offset int64) uint32 {
 	}
 	var sum dataSum
 	b := head(w.headerProfile)
-	sum.Write(b)
+	sum.add(b)
 	sum.join(uint32(w.sum), offset-int64(len(b)))
 	return uint32(sum)
 }

@@ -200,7 +200,7 @@ func (b *Body) complete(f *File, head []byte, rest [][]byte) error {
 			first = b.parts[0]
 		}
 		if n := len(head); n <= b.Room {
-			body[0] = first[b.Room-n : len(first)]
+			body[0] = first[b.Room-n:]
 			copy(body[0], head)
 			head = nil
 		}

@@ -129,9 +129,10 @@ func (q *Queue) forget(s *spool) {
 		}
 		return nil
 	})
-	q.Disk.SyncFolder(s.folder) // no deleted file may come back without the spool, which says that the store has it
+	// No deleted file may come back without the spool, which says that the store has it. Errors are the disk's last.
+	_ = q.Disk.SyncFolder(s.folder)
 	for _, folder := range slices.Backward(folders) {
-		q.Disk.SyncFolder(folder)
+		_ = q.Disk.SyncFolder(folder)
 		_ = q.Disk.Remove(folder) // fails if the folder has other files
 	}
 	q.writing.Lock()
