@@ -201,7 +201,7 @@ func onObjects(store *storetest.Server, note func(key string, before, content []
 	}
 }
 
-// isData reports whether a key or a path is that of a file with messages. A file of record has a number at its end.
+// isData reports whether a key or a path names a file with messages. The names of record files end with a number.
 func isData(name string) bool {
 	base := strings.TrimSuffix(path.Base(name), codec.ActiveSuffix)
 	return strings.HasPrefix(base, "drive") && (strings.HasSuffix(base, ".mcap") ||
